@@ -1,0 +1,514 @@
+"""Similarity graphs: edges, weights, Laplacians, connectivity."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.spatial import distance
+
+from graphuq import validation
+
+Matrix = Any  # a dense float64 ndarray or a scipy.sparse.csr_array
+
+WEIGHTS = ("self-tuning", "gaussian", "binary", "cosine")
+SYMMETRISE = ("union", "mean", "mutual")
+LAPLACIANS = ("normalised", "combinatorial")
+
+
+class Graph:
+    """An undirected graph with non-negative weights A = {a_ij}.
+
+    Parameters
+    ----------
+    adjacency : array_like, sparse matrix or networkx.Graph, shape (n, n)
+        Symmetric, finite, non-negative. Self-loops a_ii are kept. Of a networkx graph the edge
+        attribute ``weight`` is read, 1 where it is absent.
+    nodes : array_like, shape (n,), optional
+        What the nodes are called outside; positions 0..n-1 by default, the node names for
+        networkx.
+
+    Attributes
+    ----------
+    adjacency : ndarray or csr_array of float64, shape (n, n)
+    nodes : ndarray, shape (n,)
+    degrees : ndarray, shape (n,)
+        d_ii = sum_j a_ij.
+
+    Raises
+    ------
+    ValueError
+        A matrix that is not square, finite, non-negative and symmetric; the message names an
+        entry.
+
+    Examples
+    --------
+    >>> graph = Graph([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    >>> graph
+    Graph(3 nodes, 2 edges, dense)
+    >>> graph.degrees
+    array([1., 3., 2.])
+    """
+
+    def __init__(self, adjacency: Any, nodes: Any = None) -> None:
+        if hasattr(adjacency, "adjacency") and hasattr(adjacency, "is_directed"):
+            adjacency, nodes = _from_networkx(adjacency, nodes)
+        self.adjacency = _checked_adjacency(adjacency)
+        n = self.adjacency.shape[0]
+        self.nodes: NDArray[Any] = np.arange(n) if nodes is None else np.asarray(nodes)
+        if self.nodes.shape != (n,):
+            raise ValueError(f"nodes must name {n} nodes, got shape {self.nodes.shape}")
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return int(self.adjacency.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges with positive weight, self-loops included."""
+        loops = np.count_nonzero(self.adjacency.diagonal())
+        entries = self.adjacency.nnz if self.is_sparse else np.count_nonzero(self.adjacency)
+        return int(entries + loops) // 2
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the adjacency is a sparse matrix."""
+        return bool(sparse.issparse(self.adjacency))
+
+    @cached_property
+    def degrees(self) -> NDArray[np.float64]:
+        """Degrees d_ii = sum_j a_ij."""
+        return np.asarray(self.adjacency.sum(axis=1), dtype=np.float64)
+
+    @cached_property
+    def component(self) -> NDArray[np.int64]:
+        """The number of each node's connected component; 0 is the largest."""
+        _, raw = csgraph.connected_components(sparse.csr_array(self.adjacency), directed=False)
+        by_size = np.argsort(-np.bincount(raw), kind="stable")
+        rank = np.empty_like(by_size)
+        rank[by_size] = np.arange(by_size.size)
+        return rank[raw].astype(np.int64)
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components."""
+        return int(self.component.max()) + 1
+
+    def laplacian(self, kind: str = "normalised") -> Matrix:
+        """Return L = I - D^(-1/2) A D^(-1/2), eq. (1), or the combinatorial L = D - A."""
+        validation.one_of("kind", kind, LAPLACIANS)
+        if kind == "combinatorial":
+            A, diagonal = self.adjacency, self.degrees
+        else:
+            A, diagonal = self.normalised_adjacency(), np.ones(self.n_nodes)
+        if self.is_sparse:
+            return sparse.csr_array(sparse.diags_array(diagonal) - A)
+        return np.diag(diagonal) - A
+
+    def normalised_adjacency(self) -> Matrix:
+        """Return D^(-1/2) A D^(-1/2)."""
+        isolated = np.flatnonzero(self.degrees == 0)
+        if isolated.size:
+            raise ValueError(
+                f"{isolated.size} nodes have no edge, first node {isolated[0]}: "
+                "take graph.largest_component()"
+            )
+        scale = 1 / np.sqrt(self.degrees)
+        if self.is_sparse:
+            D = sparse.diags_array(scale)
+            return sparse.csr_array(D @ self.adjacency @ D)
+        return scale[:, None] * self.adjacency * scale
+
+    def largest_component(self) -> Graph:
+        """Return the subgraph of the largest component; ``nodes`` tells where its nodes were."""
+        kept = np.flatnonzero(self.component == 0)
+        if self.is_sparse:
+            return Graph(self.adjacency[kept][:, kept], self.nodes[kept])
+        return Graph(self.adjacency[np.ix_(kept, kept)], self.nodes[kept])
+
+    def require_connected(self) -> None:
+        """Refuse a disconnected graph, whose Laplacian has several zero eigenvalues."""
+        if self.n_components == 1:
+            return
+        sizes = np.bincount(self.component)
+        listed = ", ".join(map(str, sizes[:5])) + (", ..." if sizes.size > 5 else "")
+        alone = np.flatnonzero(sizes[self.component] == 1)
+        isolated = f"; {alone.size} nodes are isolated, first node {alone[0]}" if alone.size else ""
+        raise ValueError(
+            f"the graph is disconnected: {sizes.size} components of {listed} nodes{isolated}. "
+            "Take graph.largest_component(), or bridge the gaps with "
+            "knn_graph(..., connect=True)"
+        )
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.is_sparse else "dense"
+        return f"Graph({self.n_nodes} nodes, {self.n_edges} edges, {kind})"
+
+
+def knn_graph(
+    X: Any,
+    n_neighbors: int = 20,
+    *,
+    weights: str = "self-tuning",
+    tau: float | None = None,
+    symmetrise: str = "union",
+    connect: bool = False,
+) -> Graph:
+    """Join every item to its nearest neighbours.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d)
+        One row an item.
+    n_neighbors : int
+        K; with self-tuning weights also the neighbour whose distance is the scale tau_i.
+    weights : {"self-tuning", "gaussian", "binary", "cosine"}
+        a_ij = exp(-|x_i - x_j|^2 / (2 tau_i tau_j)), eq. (15); the same with one fixed ``tau``; 1;
+        or the cosine of the angle between x_i and x_j (neighbours are then found by angle).
+    tau : float, optional
+        Scale of ``"gaussian"``, in units of X.
+    symmetrise : {"union", "mean", "mutual"}
+        Keep an edge if either end names the other (the paper's choice); average the two
+        directions; or keep it only if both do.
+    connect : bool
+        Bridge separate components by their shortest connecting edges, each at least as heavy as
+        the lightest edge of the graph.
+
+    Returns
+    -------
+    Graph
+        Sparse. It may be disconnected unless ``connect`` is true.
+
+    Raises
+    ------
+    ValueError, TypeError
+        NaN or infinite features, ``n_neighbors`` not below n, an unknown option.
+
+    Examples
+    --------
+    >>> graph = knn_graph([[0.0], [1.0], [2.0], [9.0], [10.0]], n_neighbors=1)
+    >>> graph.n_components
+    2
+    >>> knn_graph([[0.0], [1.0], [2.0], [9.0], [10.0]], n_neighbors=1, connect=True).n_components
+    1
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    X = _prepared(X, weights, tau)
+    n = X.shape[0]
+    validation.one_of("symmetrise", symmetrise, SYMMETRISE)
+    validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
+    lengths, j = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
+    i = np.repeat(np.arange(n), n_neighbors)
+    j, lengths = j.ravel(), lengths.ravel()
+    scale = _scales(lengths.reshape(n, -1)[:, -1], weights, tau)
+    adjacency = _symmetric(
+        _sparse(i, j, _weigh(lengths**2, scale[i] * scale[j], weights), n), symmetrise
+    )
+    if connect:
+        adjacency = _bridged(adjacency, X, scale, weights)
+    return Graph(adjacency)
+
+
+def epsilon_graph(
+    X: Any,
+    radius: float,
+    *,
+    weights: str = "gaussian",
+    tau: float | None = None,
+    n_neighbors: int = 10,
+) -> Graph:
+    """Join items closer than ``radius``.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d)
+        One row an item.
+    radius : float
+        Largest length of an edge, in units of X; with cosine weights between the directions
+        x_i / |x_i|.
+    weights, tau
+        As in `knn_graph`; ``tau`` defaults to ``radius`` for Gaussian weights.
+    n_neighbors : int
+        The neighbour whose distance is the scale tau_i of self-tuning weights.
+
+    Returns
+    -------
+    Graph
+        Sparse, and disconnected if ``radius`` is small.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `knn_graph`; ``radius`` not positive.
+
+    Examples
+    --------
+    >>> epsilon_graph([[0.0], [1.0], [2.0]], radius=1.5, weights="binary")
+    Graph(3 nodes, 2 edges, sparse)
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    radius = validation.positive("radius", radius)
+    if weights == "gaussian" and tau is None:
+        tau = radius
+    X = _prepared(X, weights, tau)
+    n = X.shape[0]
+    search = NearestNeighbors(radius=radius).fit(X)
+    scale = np.ones(n) if tau is None else np.full(n, tau)
+    if weights == "self-tuning":
+        validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
+        scale = _scales(search.kneighbors(n_neighbors=n_neighbors)[0][:, -1], weights, tau)
+    links = search.radius_neighbors_graph(mode="distance").tocoo()
+    i, j = links.row, links.col
+    adjacency = _sparse(i, j, _weigh(links.data**2, scale[i] * scale[j], weights), n)
+    return Graph(_symmetric(adjacency, "union"))
+
+
+def full_graph(
+    X: Any,
+    *,
+    weights: str = "self-tuning",
+    tau: float | None = None,
+    n_neighbors: int = 10,
+    self_loops: bool = False,
+) -> Graph:
+    """Join all pairs of items.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d)
+        One row an item.
+    weights, tau
+        As in `knn_graph`.
+    n_neighbors : int
+        The neighbour whose distance is the scale tau_i of self-tuning weights.
+    self_loops : bool
+        Keep a_ii = 1, as the paper's own experiments do. It weakens the links between nodes
+        relative to the degrees, most where degrees are small.
+
+    Returns
+    -------
+    Graph
+        Dense.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `knn_graph`; cosines below zero.
+    MemoryError
+        The n x n weights do not fit.
+
+    Examples
+    --------
+    >>> full_graph([[0.0], [1.0], [3.0]], weights="gaussian", tau=1.0).adjacency.round(3)
+    array([[0.   , 0.607, 0.011],
+           [0.607, 0.   , 0.135],
+           [0.011, 0.135, 0.   ]])
+    """
+    X = _prepared(X, weights, tau)
+    n = X.shape[0]
+    validation.memory(
+        3 * 8.0 * n * n, f"a full graph of {n} nodes", "use knn_graph, or fewer nodes"
+    )
+    squared = distance.squareform(distance.pdist(X, "sqeuclidean"))
+    scale = np.ones(n) if tau is None else np.full(n, tau)
+    if weights == "self-tuning":
+        validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
+        # position 0 of each sorted row is the item itself
+        kth = np.sqrt(np.partition(squared, n_neighbors, axis=1)[:, n_neighbors])
+        scale = _scales(kth, weights, tau)
+    adjacency = _weigh(squared, np.multiply.outer(scale, scale), weights)
+    np.fill_diagonal(adjacency, 1.0 if self_loops else 0.0)
+    if weights == "cosine" and adjacency.min() < 0:
+        i, j = np.unravel_index(adjacency.argmin(), adjacency.shape)
+        raise ValueError(
+            f"cosine weights must not be negative, but rows {i} and {j} have cosine "
+            f"{adjacency[i, j]:.3g}: use non-negative features, knn_graph, or Gaussian weights"
+        )
+    return Graph(adjacency)
+
+
+def pca(X: Any, n_components: int = 50) -> NDArray[np.float64]:
+    """Project images, or other wide features, on their leading principal components.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d)
+        One row an item; columns are centred, not scaled.
+    n_components : int
+        At most min(n, d).
+
+    Returns
+    -------
+    ndarray, shape (n, n_components)
+        Coordinates along the components, largest variance first.
+
+    Raises
+    ------
+    ValueError
+        More components than min(n, d).
+
+    Examples
+    --------
+    >>> abs(pca([[0.0, 0.0], [3.0, 4.0]], n_components=1)).ravel()
+    array([2.5, 2.5])
+    """
+    from sklearn.decomposition import PCA
+
+    X = validation.features(X)
+    validation.integer("n_components", n_components, 1, min(X.shape), "it is limited by X's shape")
+    solver = "covariance_eigh" if X.shape[1] <= X.shape[0] else "full"
+    projected: NDArray[np.float64] = PCA(n_components, svd_solver=solver).fit_transform(X)
+    return projected
+
+
+def _from_networkx(network: Any, nodes: Any) -> tuple[Matrix, Any]:
+    import networkx
+
+    if network.is_directed():
+        raise ValueError("the networkx graph is directed: pass network.to_undirected()")
+    names = list(network.nodes)
+    A = networkx.to_scipy_sparse_array(network, nodelist=names, dtype=np.float64, format="csr")
+    if nodes is None:
+        nodes = np.empty(len(names), dtype=object)
+        nodes[:] = names
+        if all(isinstance(name, int) for name in names):
+            nodes = nodes.astype(np.int64)
+    return A, nodes
+
+
+def _checked_adjacency(adjacency: Any) -> Matrix:
+    try:
+        if sparse.issparse(adjacency):
+            A = sparse.csr_array(adjacency, dtype=np.float64, copy=True)
+            A.sum_duplicates()
+            A.eliminate_zeros()
+        else:
+            A = np.array(adjacency, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "adjacency must be a numeric matrix, a scipy sparse matrix or a networkx graph, got "
+            f"{type(adjacency).__name__} ({error})"
+        ) from error
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] < 2:
+        raise ValueError(f"adjacency must be square with at least two nodes, got shape {A.shape}")
+    weights = A.data if sparse.issparse(A) else A.ravel()
+    for fault, what in ((~np.isfinite(weights), "finite"), (weights < 0, "non-negative")):
+        if fault.any():
+            i, j = _entry(A, int(np.flatnonzero(fault)[0]))
+            raise ValueError(
+                f"weights must be {what}: a[{i}, {j}] = {A[i, j]}, and {fault.sum()} entries are "
+                "like it; mend or drop those edges"
+            )
+    gap = abs(A - A.T)
+    if gap.max() > 1e-10 * max(weights.max(initial=0.0), np.finfo(float).tiny):
+        entries = gap.data if sparse.issparse(gap) else gap.ravel()
+        i, j = _entry(gap, int(entries.argmax()))
+        raise ValueError(
+            f"adjacency must be symmetric: a[{i}, {j}] = {A[i, j]:g} but a[{j}, {i}] = "
+            f"{A[j, i]:g}; symmetrise it, for example (A + A.T) / 2"
+        )
+    return (A + A.T) / 2 if gap.max() > 0 else A
+
+
+def _entry(A: Matrix, position: int) -> tuple[int, int]:
+    """Row and column of the stored value at ``position``."""
+    if sparse.issparse(A):
+        row = int(np.searchsorted(A.indptr, position, side="right")) - 1
+        return row, int(A.indices[position])
+    return divmod(position, A.shape[1])
+
+
+def _prepared(X: Any, weights: str, tau: float | None) -> NDArray[np.float64]:
+    validation.one_of("weights", weights, WEIGHTS)
+    if weights == "gaussian":
+        if tau is None:
+            raise ValueError("gaussian weights need a scale: give tau, in units of X")
+        validation.positive("tau", tau)
+    elif tau is not None:
+        raise ValueError(f"tau is the scale of gaussian weights; {weights} weights take none")
+    X = validation.features(X)
+    if weights == "cosine":
+        norms = np.linalg.norm(X, axis=1)
+        if not norms.all():
+            raise ValueError(
+                f"row {int(norms.argmin())} of X is zero and has no direction: drop it, or use "
+                "other weights than cosine"
+            )
+        X = X / norms[:, None]
+    return X
+
+
+def _scales(
+    kth_distance: NDArray[np.float64], weights: str, tau: float | None
+) -> NDArray[np.float64]:
+    """tau_i of eq. (15): the distance to the K-th neighbour, or the fixed tau."""
+    if weights != "self-tuning":
+        return np.full(kth_distance.size, 1.0 if tau is None else tau)
+    # An item with K duplicates has distance 0, or rounding error from the search: it takes the
+    # smallest scale of the others, so that it still has edges to more than its duplicates.
+    duplicate = kth_distance <= 1e-7 * kth_distance.max()
+    if duplicate.all():
+        return np.ones_like(kth_distance)
+    return np.where(duplicate, kth_distance[~duplicate].min(), kth_distance)
+
+
+def _weigh(
+    squared: NDArray[np.float64], scale: NDArray[np.float64], weights: str
+) -> NDArray[np.float64]:
+    """Weights from squared lengths and tau_i tau_j, eq. (15)."""
+    if weights == "binary":
+        return np.ones_like(squared)
+    if weights == "cosine":  # of unit vectors
+        return 1 - squared / 2
+    w: NDArray[np.float64] = np.exp(-squared / (2 * scale))
+    return w
+
+
+def _sparse(
+    i: NDArray[np.int64], j: NDArray[np.int64], w: NDArray[np.float64], n: int
+) -> sparse.csr_array:
+    kept = w > 0  # cosines below zero, and weights that underflow, are no edges
+    return sparse.csr_array(sparse.coo_array((w[kept], (i[kept], j[kept])), shape=(n, n)))
+
+
+def _symmetric(A: sparse.csr_array, how: str) -> sparse.csr_array:
+    if how == "union":
+        return A.maximum(A.T)
+    if how == "mutual":
+        return A.minimum(A.T)
+    return (A + A.T) / 2
+
+
+def _bridged(
+    A: sparse.csr_array, X: NDArray[np.float64], scale: NDArray[np.float64], weights: str
+) -> sparse.csr_array:
+    """Add the shortest edge out of the smallest component until one component is left.
+
+    The shortest edge out of any component belongs to a minimum spanning tree, so this adds the
+    least total length.
+    """
+    lightest = A.data.min()
+    while True:
+        count, component = csgraph.connected_components(A, directed=False)
+        if count == 1:
+            return A
+        smallest = np.bincount(component).argmin()
+        inside = np.flatnonzero(component == smallest)
+        outside = np.flatnonzero(component != smallest)
+        best: tuple[float, int, int] = (np.inf, 0, 0)
+        for block in np.array_split(inside, -(-inside.size * outside.size // 10**7)):
+            lengths = distance.cdist(X[block], X[outside], "sqeuclidean")
+            row, column = np.unravel_index(lengths.argmin(), lengths.shape)
+            found = (float(lengths[row, column]), int(block[row]), int(outside[column]))
+            best = min(best, found)
+        squared, i, j = best
+        weight = max(_weigh(np.array([squared]), scale[[i]] * scale[[j]], weights)[0], lightest)
+        bridge = sparse.coo_array(([weight, weight], ([i, j], [j, i])), shape=A.shape)
+        A = sparse.csr_array(A + bridge)

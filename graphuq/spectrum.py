@@ -1,0 +1,193 @@
+"""Eigenpairs of the graph Laplacian, the zero eigenvalue set apart."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from threadpoolctl import threadpool_limits
+
+from graphuq import validation
+from graphuq.graphs import LAPLACIANS, Graph
+
+# Below this many nodes, or above this share of all eigenpairs, a dense solver is faster.
+DENSE_NODES = 1000
+DENSE_SHARE = 0.25
+
+# Residuals |L q - lambda q| above this are reported.
+RESIDUAL = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The smallest non-zero eigenpairs of a graph Laplacian, L q_k = lambda_k q_k, eq. (3).
+
+    Parameters
+    ----------
+    values : ndarray, shape (r,)
+        lambda_1 <= ... <= lambda_r, all positive.
+    vectors : ndarray, shape (n, r)
+        q_1, ..., q_r, orthonormal columns.
+    null : ndarray, shape (n,)
+        q_0, the unit vector with L q_0 = 0.
+    residuals : ndarray, shape (r,), optional
+        |L q_k - lambda_k q_k|, where known.
+
+    Raises
+    ------
+    ValueError
+        Shapes that do not fit, eigenvalues that are not positive and increasing.
+
+    Examples
+    --------
+    >>> spectrum = Spectrum.of(Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
+    >>> spectrum.values
+    array([1., 2.])
+    """
+
+    values: NDArray[np.float64]
+    vectors: NDArray[np.float64]
+    null: NDArray[np.float64]
+    residuals: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("values", "vectors", "null"):
+            array = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+            object.__setattr__(self, name, array)
+        n, r = self.vectors.shape
+        if self.values.shape != (r,) or self.null.shape != (n,):
+            raise ValueError(
+                f"values, vectors and null must have shapes (r,), (n, r) and (n,), got "
+                f"{self.values.shape}, {self.vectors.shape} and {self.null.shape}"
+            )
+        if not 1 <= r <= n - 1:
+            raise ValueError(f"a graph of {n} nodes has 1 to {n - 1} non-zero modes, got {r}")
+        if self.values[0] <= 0 or (np.diff(self.values) < 0).any():
+            raise ValueError("eigenvalues must be positive and increasing; leave lambda_0 = 0 out")
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.vectors.shape[0]
+
+    @property
+    def rank(self) -> int:
+        """Number of modes r, q_0 not counted."""
+        return self.values.size
+
+    def truncated(self, rank: int) -> Spectrum:
+        """Return the first ``rank`` modes."""
+        validation.integer(
+            "rank", rank, 1, self.rank, f"this spectrum holds {self.rank} modes: compute more"
+        )
+        kept = None if self.residuals is None else self.residuals[:rank]
+        return Spectrum(self.values[:rank], self.vectors[:, :rank], self.null, kept)
+
+    @classmethod
+    def of(cls, graph: Any, rank: int | None = None, laplacian: str = "normalised") -> Spectrum:
+        """Compute the smallest non-zero eigenpairs of a connected graph's Laplacian.
+
+        Small graphs and large ranks go to a dense solver, the rest to Lanczos iterations to full
+        accuracy on the largest eigenvalues of D^(-1/2) A D^(-1/2) = I - L, with the known q_0
+        moved out of the way.
+
+        Parameters
+        ----------
+        graph : Graph or adjacency
+            Connected.
+        rank : int, optional
+            Number of modes r < n; all n - 1 by default.
+        laplacian : {"normalised", "combinatorial"}
+
+        Returns
+        -------
+        Spectrum
+
+        Raises
+        ------
+        ValueError
+            A disconnected graph, or ``rank`` not below n.
+        MemoryError
+            A dense solver is needed and does not fit.
+        RuntimeError
+            The iterations did not converge.
+        """
+        graph = graph if isinstance(graph, Graph) else Graph(graph)
+        n = graph.n_nodes
+        if rank is None:
+            rank = n - 1
+        validation.integer("rank", rank, 1, n - 1, f"the graph has {n} nodes, so n - 1 modes")
+        validation.one_of("laplacian", laplacian, LAPLACIANS)
+        graph.require_connected()
+        dense = n <= DENSE_NODES or rank > DENSE_SHARE * n
+        if dense:
+            validation.memory(
+                8.0 * n * (2 * n + rank),
+                f"a dense eigendecomposition of {n} nodes",
+                f"ask for a rank of at most {int(DENSE_SHARE * n)}",
+            )
+        L = graph.laplacian(laplacian)
+        if laplacian == "normalised":
+            null, bound = np.sqrt(graph.degrees), 2.0
+        else:
+            null, bound = np.ones(n), 2 * graph.degrees.max()
+        null = null / np.linalg.norm(null)
+        # One BLAS thread is as fast here, and the only reproducible choice.
+        with threadpool_limits(1, "blas"):
+            values, vectors = (_dense if dense else _lanczos)(L, null, bound, rank)
+            vectors *= np.where(vectors[abs(vectors).argmax(axis=0), np.arange(rank)] < 0, -1, 1)
+            residuals = np.linalg.norm(L @ vectors - vectors * values, axis=0)
+        if residuals.max() > RESIDUAL * bound:
+            warnings.warn(
+                f"eigenpair {residuals.argmax() + 1} has residual {residuals.max():.2g}, above "
+                f"{RESIDUAL * bound:g}: treat results as approximate",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        if values[0] <= 1e-13 * bound:
+            raise ValueError(
+                f"the graph falls apart numerically: lambda_1 = {values[0]:.2g}, so some nodes "
+                "hang on by negligible weights; take larger weights (tau, n_neighbors), or drop "
+                "the weak edges and take graph.largest_component()"
+            )
+        return cls(values, vectors, null, residuals)
+
+
+def _dense(
+    L: Any, null: NDArray[np.float64], bound: float, rank: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    L = L.toarray() if hasattr(L, "toarray") else L
+    # q_0 is moved from the bottom of the spectrum to above its top.
+    shifted = L + np.multiply.outer(1.5 * bound * null, null)
+    values, vectors = linalg.eigh(shifted, subset_by_index=[0, rank - 1], overwrite_a=True)
+    return values, vectors
+
+
+def _lanczos(
+    L: Any, null: NDArray[np.float64], bound: float, rank: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    half = bound / 2
+
+    def apply(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        # half I - L has the wanted pairs at its top; q_0 goes to its bottom.
+        x = x.reshape(-1)
+        y: NDArray[np.float64] = half * x - L @ x - (bound * (null @ x)) * null
+        return y
+
+    start = np.random.default_rng(0).standard_normal(null.size)
+    start -= null * (null @ start)
+    operator = LinearOperator(L.shape, matvec=apply, dtype=np.float64)
+    try:
+        values, vectors = eigsh(operator, k=rank, which="LA", tol=0, v0=start)
+    except ArpackNoConvergence as error:
+        raise RuntimeError(
+            f"Lanczos iterations found {len(error.eigenvalues)} of {rank} eigenpairs and stopped: "
+            "ask for a smaller rank"
+        ) from error
+    order = np.argsort(-values)
+    return half - values[order], vectors[:, order]
