@@ -1,0 +1,141 @@
+"""From the field at the nodes that a likelihood reads to the field at all nodes.
+
+A sign model reads the field at the labelled nodes alone, so a chain lives there; given the field
+there, the rest of the graph is Gaussian, with a mean and a variance that are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from graphuq.prior import Gaussian, Prior
+
+Array = NDArray[np.float64]
+
+# Rows of the N x draws product held at a time.
+ROWS = 2048
+
+
+class Rows(NamedTuple):
+    """Moments of the field at some nodes, for a block of draws."""
+
+    nodes: slice
+    mean: Array
+    """E[u_i | field read], shape (rows, draws)."""
+    deviation: Array
+    """sqrt(Var[u_i | field read]), shape (rows,); the same for every draw."""
+
+
+class Extension(Protocol):
+    """How the field read determines all nodes, modes and traced nodes."""
+
+    law: Gaussian
+    """Prior law of the field read."""
+    n_nodes: int
+
+    def rows(self, fields: Array) -> Iterator[Rows]:
+        """Yield the moments of all nodes, some rows at a time, given fields (draws, m)."""
+
+    def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return modes z (draws, r) and the field at the traced nodes (draws, traced)."""
+
+
+class FromLabelled:
+    """All nodes given the field u_J at the labelled nodes.
+
+    E[u_i | u_J] = C_iJ C_JJ^+ u_J and Var[u_i | u_J] = C_ii - C_iJ C_JJ^+ C_Ji. With C_JJ's basis
+    U and variances kappa, both come from one N x min(J, r + 1) matrix, C_.J U kappa^(-1/2), and
+    the whitened field kappa^(-1/2) U' u_J: [q_0, Q]_J lies in the span of U.
+    """
+
+    def __init__(self, prior: Prior, nodes: NDArray[np.int64], traced: NDArray[np.int64]) -> None:
+        self.law, self.n_nodes = prior.at(nodes), prior.n_nodes
+        self._nodes = nodes
+        whole = prior.law
+        excess = whole.variances - whole.tail**2
+        self._whiten = np.sqrt(self.law.inverse_variances)[:, None] * self.law.basis.T
+        loads = excess[:, None] * (whole.basis[nodes].T @ self._whiten.T)
+        self._loadings = whole.basis @ loads
+        total = whole.variance()
+        left = total - np.einsum("ij,ij->i", self._loadings, self._loadings)
+        left[left < 1e-12 * total] = 0.0  # rounding
+        left[nodes] = 0.0
+        self._deviation = np.sqrt(left)
+        self._matheron = _Matheron(prior, nodes, traced, self.law)
+
+    def rows(self, fields: Array) -> Iterator[Rows]:
+        """Yield the conditional moments of all nodes; labelled nodes are known exactly."""
+        whitened = self._whiten @ fields.T
+        n = self.n_nodes
+        buffer = np.empty((min(ROWS, n), fields.shape[0]))
+        for start in range(0, n, ROWS):
+            nodes = slice(start, min(start + ROWS, n))
+            mean = np.matmul(self._loadings[nodes], whitened, out=buffer[: nodes.stop - start])
+            low, high = np.searchsorted(self._nodes, [nodes.start, nodes.stop])
+            mean[self._nodes[low:high] - start] = fields.T[low:high]
+            yield Rows(nodes, mean, self._deviation[nodes])
+
+    def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw modes and traced nodes from their joint law given the field read."""
+        return self._matheron.draw(fields, rng)
+
+
+class _Matheron:
+    """Joint draws of modes z and traced nodes given u_J, by Matheron's rule.
+
+    Draw (z, u) from the prior, then add Cov((z, u), u_J) C_JJ^+ (given u_J - drawn u_J).
+    """
+
+    def __init__(
+        self, prior: Prior, nodes: NDArray[np.int64], traced: NDArray[np.int64], law: Gaussian
+    ) -> None:
+        self._n_labelled, self._rank, self._tail = nodes.size, prior.rank, prior.tail
+        hidden = np.setdiff1d(traced, nodes)
+        both = np.concatenate([nodes, hidden])
+        self._position = np.argsort(both)[np.searchsorted(np.sort(both), traced)]
+        self._modes_to_field = prior.sigma[:, None] * prior.spectrum.vectors[both].T
+        if self._tail:
+            # N(0, I - B B') with B = [q_0, Q] at these nodes: white noise times I - U (1 - c) U',
+            # where B = U S V' and c = sqrt(1 - S^2).
+            self._basis, S, _ = linalg.svd(prior.law.basis[both], full_matrices=False)
+            self._shrink = 1 - np.sqrt(np.clip(1 - S**2, 0, None))
+        cross = np.vstack(
+            [self._modes_to_field[:, : nodes.size], prior.law.covariance(both, nodes)]
+        )
+        self._gain = law.solve(cross)
+
+    def draw(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        z = rng.standard_normal((fields.shape[0], self._rank))
+        u = z @ self._modes_to_field
+        if self._tail:
+            white = rng.standard_normal(u.shape)
+            u += self._tail * (white - ((white @ self._basis) * self._shrink) @ self._basis.T)
+        shift = (fields - u[:, : self._n_labelled]) @ self._gain.T
+        u += shift[:, self._rank :]
+        return z + shift[:, : self._rank], u[:, self._position]
+
+
+class FromAll:
+    """All nodes when the likelihood reads all of them: nothing is left to infer."""
+
+    def __init__(self, prior: Prior, traced: NDArray[np.int64]) -> None:
+        self.law, self.n_nodes = prior.law, prior.n_nodes
+        self._to_modes = prior.spectrum.vectors / prior.sigma
+        self._traced = traced
+
+    def rows(self, fields: Array) -> Iterator[Rows]:
+        """Yield the field itself, with no spread."""
+        n = self.n_nodes
+        for start in range(0, n, ROWS):
+            nodes = slice(start, min(start + ROWS, n))
+            mean = np.ascontiguousarray(fields[:, nodes].T)
+            yield Rows(nodes, mean, np.zeros(mean.shape[0]))
+
+    def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return the modes z = diag(1/sigma) Q' u and the field at the traced nodes."""
+        return fields @ self._to_modes, fields[:, self._traced]

@@ -1,0 +1,285 @@
+"""The Gaussian prior N(0, C) on the latent field: full, spectral projection, approximation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from graphuq import validation
+from graphuq.graphs import Graph
+from graphuq.spectrum import Spectrum
+
+Array = NDArray[np.float64]
+
+
+def spectral_weight(values: Array) -> Array:
+    """Prior variance of a mode, up to the scale c, as a function of its eigenvalue: 1/lambda."""
+    return 1 / values
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """The centred Gaussian N(0, U diag(kappa) U' + rho^2 (I - U U')) on m nodes.
+
+    Every covariance here has this form: a few directions with variances of their own, and one
+    variance for all that is orthogonal to them.
+
+    Attributes
+    ----------
+    basis : ndarray, shape (m, p)
+        U, orthonormal columns.
+    variances : ndarray, shape (p,)
+        kappa, zero in directions that the field does not have.
+    tail : float
+        rho.
+    """
+
+    basis: Array
+    variances: Array
+    tail: float
+
+    @property
+    def size(self) -> int:
+        """Number of nodes m."""
+        return self.basis.shape[0]
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether anything is left outside the basis."""
+        return self.tail > 0 and self.size > self.basis.shape[1]
+
+    @property
+    def inverse_variances(self) -> Array:
+        """1/kappa, and 0 where kappa is 0 to rounding: the pseudo-inverse."""
+        floor = self.size * np.finfo(float).eps * max(self.variances.max(), self.tail**2)
+        kept = self.variances > floor
+        return np.where(kept, 1 / np.where(kept, self.variances, 1.0), 0.0)
+
+    def covariance(self, rows: Any = slice(None), columns: Any = slice(None)) -> Array:
+        """Return the block C[rows, columns] for index arrays or slices."""
+        excess = self.variances - self.tail**2
+        block = (self.basis[rows] * excess) @ self.basis[columns].T
+        if self.tail:
+            ids = np.arange(self.size)
+            block += self.tail**2 * np.equal.outer(ids[rows], ids[columns])
+        return block
+
+    def variance(self) -> Array:
+        """Return the diagonal of C."""
+        excess = self.variances - self.tail**2
+        return np.asarray(self.tail**2 + (self.basis**2) @ excess)
+
+    def draw(self, size: int, rng: np.random.Generator) -> Array:
+        """Return ``size`` draws, one a row: C^(1/2) applied to white noise."""
+        if not self.has_tail:
+            white = rng.standard_normal((size, self.variances.size))
+            return (white * np.sqrt(self.variances)) @ self.basis.T
+        white = rng.standard_normal((size, self.size))
+        inside = (white @ self.basis) * (np.sqrt(self.variances) - self.tail)
+        return self.tail * white + inside @ self.basis.T
+
+    def solve(self, fields: Array) -> Array:
+        """Return C^+ applied to each row of ``fields``."""
+        inside = fields @ self.basis
+        if not self.has_tail:
+            return (inside * self.inverse_variances) @ self.basis.T
+        return (inside * (self.inverse_variances - self.tail**-2)) @ self.basis.T + (
+            fields * self.tail**-2
+        )
+
+    def energy(self, fields: Array) -> Array:
+        """Return <u, C^+ u> / 2 for each row u of ``fields``."""
+        return np.asarray(0.5 * np.einsum("ij,ij->i", fields, self.solve(fields)))
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The graph-Laplacian Gaussian, mean node variance 1, supported on q_0-perp.
+
+    With kept modes Q = [q_1 .. q_r],
+
+        u = Q diag(sigma) z + rho (I - q_0 q_0' - Q Q') e,    z ~ N(0, I_r), e ~ N(0, I_N),
+
+    which is eq. (11) for r = N - 1, eq. (12) for rho = 0, and eq. (14) with q_0 projected out of
+    the tail too. Make one with `full`, `projected` or `approximated`.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        The kept modes.
+    kind : {"full", "projected", "approximated"}
+    scale : float
+        c, eq. (6).
+    sigma : ndarray, shape (r,)
+        sqrt(c / lambda_k): prior standard deviations of the modes.
+    tail : float
+        rho = sqrt(c / lambda_bar), or 0.
+
+    Examples
+    --------
+    >>> graph = Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
+    >>> prior = Prior.approximated(graph, rank=1)
+    >>> prior
+    Prior.approximated(4 nodes, rank 1)
+    >>> float(prior.variance().mean().round(12))
+    1.0
+    >>> prior.draw(2, seed=0).shape
+    (2, 4)
+    """
+
+    spectrum: Spectrum
+    kind: str
+    scale: float
+    sigma: Array
+    tail: float
+
+    @classmethod
+    def full(cls, graph: Any) -> Prior:
+        """Return the prior with all N - 1 modes, eq. (11).
+
+        Parameters
+        ----------
+        graph : Graph, adjacency or Spectrum
+
+        Raises
+        ------
+        ValueError
+            A disconnected graph, or a spectrum that does not hold all modes.
+        MemoryError
+            All eigenvectors do not fit: the remedy is `approximated`.
+        """
+        if isinstance(graph, Spectrum):
+            if graph.rank < graph.n_nodes - 1:
+                raise ValueError(
+                    f"the full prior needs all {graph.n_nodes - 1} modes, and this spectrum holds "
+                    f"{graph.rank}: use Prior.approximated, or Spectrum.of(graph)"
+                )
+        else:
+            graph = graph if isinstance(graph, Graph) else Graph(graph)
+            n = graph.n_nodes
+            validation.memory(
+                3 * 8.0 * n * n,
+                f"the full prior on {n} nodes",
+                "use Prior.approximated(graph, rank), which keeps only rank modes",
+            )
+        return cls._of_kind("full", graph, None, 0.0)
+
+    @classmethod
+    def projected(cls, graph: Any, rank: int) -> Prior:
+        """Return the prior restricted to its first modes, eq. (12).
+
+        Parameters
+        ----------
+        graph : Graph, adjacency or Spectrum
+        rank : int
+            r, below the number of nodes.
+
+        Raises
+        ------
+        ValueError
+            A disconnected graph, or a rank out of range.
+        """
+        return cls._of_kind("projected", graph, rank, 0.0)
+
+    @classmethod
+    def approximated(cls, graph: Any, rank: int, lambda_bar: float | None = None) -> Prior:
+        """Return the prior whose modes beyond ``rank`` all have eigenvalue ``lambda_bar``.
+
+        That is eq. (14), with q_0 projected out of the tail too.
+
+        Parameters
+        ----------
+        graph : Graph, adjacency or Spectrum
+        rank : int
+            r, below the number of nodes.
+        lambda_bar : float, optional
+            The largest kept eigenvalue by default.
+
+        Raises
+        ------
+        ValueError
+            A disconnected graph, a rank out of range, ``lambda_bar`` not positive.
+        """
+        if lambda_bar is not None:
+            validation.positive("lambda_bar", lambda_bar)
+        return cls._of_kind("approximated", graph, rank, lambda_bar)
+
+    @classmethod
+    def _of_kind(cls, kind: str, graph: Any, rank: int | None, lambda_bar: float | None) -> Prior:
+        """``lambda_bar``: 0 for no tail, None for the largest kept eigenvalue."""
+        if isinstance(graph, Spectrum):
+            spectrum = graph if rank is None else graph.truncated(rank)
+        else:
+            spectrum = Spectrum.of(graph, rank)
+        weights = spectral_weight(spectrum.values)
+        left_out = spectrum.n_nodes - 1 - spectrum.rank
+        tail_weight = 0.0
+        if lambda_bar is None:
+            lambda_bar = float(spectrum.values[-1])
+        if lambda_bar > 0 and left_out > 0:
+            tail_weight = float(spectral_weight(np.array([lambda_bar]))[0])
+        c = spectrum.n_nodes / (weights.sum() + left_out * tail_weight)  # eq. (6)
+        return cls(spectrum, kind, float(c), np.sqrt(c * weights), float(np.sqrt(c * tail_weight)))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.spectrum.n_nodes
+
+    @property
+    def rank(self) -> int:
+        """Number of kept modes r."""
+        return self.spectrum.rank
+
+    @cached_property
+    def law(self) -> Gaussian:
+        """The law of the whole field; its basis is [q_0, Q]."""
+        basis = np.column_stack([self.spectrum.null, self.spectrum.vectors])
+        return Gaussian(basis, np.concatenate([[0.0], self.sigma**2]), self.tail)
+
+    def at(self, nodes: Any) -> Gaussian:
+        """Return the law of the field at ``nodes`` alone, exactly, in O(J r min(J, r)).
+
+        With the rows B = U S V' of [q_0, Q] at the nodes, C_JJ = rho^2 I + B diag(kappa - rho^2) B'
+        differs from rho^2 I only inside span(U).
+
+        Parameters
+        ----------
+        nodes : array_like of int, shape (J,)
+
+        Returns
+        -------
+        Gaussian
+            On J nodes, in the order given.
+        """
+        nodes = validation.node_ids("nodes", nodes, self.n_nodes)
+        U, S, Vt = linalg.svd(self.law.basis[nodes], full_matrices=False)
+        inner = (S[:, None] * Vt) * np.sqrt(self.law.variances)
+        # S V' (kappa - rho^2) V S + rho^2 I, with I - S^2 kept apart: it vanishes on whole graphs
+        inner = inner @ inner.T + np.diag(self.tail**2 * np.clip(1 - S**2, 0, None))
+        kappa, E = linalg.eigh(inner)
+        return Gaussian(np.ascontiguousarray(U @ E), np.clip(kappa, 0, None), self.tail)
+
+    def variance(self) -> Array:
+        """Return the prior variance of every node, shape (N,)."""
+        return self.law.variance()
+
+    def covariance(self, rows: Any, columns: Any) -> Array:
+        """Return the covariance block between two lists of nodes."""
+        return self.law.covariance(
+            validation.node_ids("rows", rows, self.n_nodes),
+            validation.node_ids("columns", columns, self.n_nodes),
+        )
+
+    def draw(self, size: int = 1, seed: validation.Seed = None) -> Array:
+        """Return ``size`` independent fields, shape (size, N)."""
+        validation.integer("size", size, 1)
+        return self.law.draw(size, np.random.default_rng(validation.seed_sequence(seed)))
+
+    def __repr__(self) -> str:
+        return f"Prior.{self.kind}({self.n_nodes} nodes, rank {self.rank})"
