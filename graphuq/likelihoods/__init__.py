@@ -1,0 +1,15 @@
+"""Likelihoods: how labels arise from the latent field."""
+
+from graphuq.likelihoods.contract import Likelihood, Observed, check_likelihood
+from graphuq.likelihoods.ginzburg_landau import GinzburgLandau
+from graphuq.likelihoods.level_set import LevelSet
+from graphuq.likelihoods.probit import Probit
+
+__all__ = [
+    "GinzburgLandau",
+    "LevelSet",
+    "Likelihood",
+    "Observed",
+    "Probit",
+    "check_likelihood",
+]

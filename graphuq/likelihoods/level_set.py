@@ -1,0 +1,51 @@
+"""Level-set: noise after the threshold, y(j) = S(u(j)) + eta(j), eta(j) ~ N(0, gamma^2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from graphuq import validation
+from graphuq.jit import cached_njit
+
+
+@cached_njit
+def _potential(u, seen):  # type: ignore[no-untyped-def]
+    """Phi_ls(u; y) = sum_j |y(j) - S(u(j))|^2 / (2 gamma^2), section 3.2."""
+    wrong = 0
+    for j in range(seen.y.size):
+        wrong += (u[seen.rows[j], 0] >= 0.0) != (seen.y[j] > 0.0)
+    return wrong * 2.0 / seen.parameters[0] ** 2
+
+
+@dataclass(frozen=True)
+class LevelSet:
+    """Labels are noisy signs of the field: y(j) = S(u(j)) + eta(j), eta(j) ~ N(0, gamma^2).
+
+    Phi(u) = sum_j |y(j) - S(u(j))|^2 / (2 gamma^2): every node on the wrong side costs
+    2 / gamma^2; Bertozzi et al. 2017, section 3.2. It has no gradient.
+
+    Parameters
+    ----------
+    gamma : float
+        Standard deviation of the noise, in units of the labels -1 and +1. A wrong label has odds
+        exp(-2 / gamma^2), wherever the field is.
+
+    Raises
+    ------
+    ValueError
+        ``gamma`` not positive.
+
+    Examples
+    --------
+    >>> LevelSet(gamma=0.5)
+    LevelSet(gamma=0.5)
+    """
+
+    gamma: float
+
+    reads: ClassVar[str] = "labelled"
+    potential: ClassVar[Any] = staticmethod(_potential)
+
+    def __post_init__(self) -> None:
+        validation.positive("gamma", self.gamma)
