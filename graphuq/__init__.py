@@ -1,0 +1,82 @@
+"""Bayesian uncertainty quantification for graph-based classification.
+
+Given a graph and a few, perhaps wrong, labels, graphuq samples the posterior over all labels and
+says which nodes are uncertain and whether the sampler can be trusted. The mathematics is that of
+Bertozzi, Luo, Stuart and Zygalakis, "Uncertainty quantification in graph-based classification of
+high dimensional data" (2017), "the paper" throughout; equation numbers are the paper's.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives. It is imported at first use, so that importing graphuq is cheap.
+_HOME = {
+    "ConvergenceWarning": "graphuq.diagnostics",
+    "Diagnostics": "graphuq.diagnostics",
+    "GinzburgLandau": "graphuq.likelihoods",
+    "Graph": "graphuq.graphs",
+    "Labels": "graphuq.labels",
+    "LevelSet": "graphuq.likelihoods",
+    "PCN": "graphuq.samplers",
+    "Posterior": "graphuq.posterior",
+    "Prior": "graphuq.prior",
+    "Probit": "graphuq.likelihoods",
+    "Spectrum": "graphuq.spectrum",
+    "check_likelihood": "graphuq.likelihoods",
+    "epsilon_graph": "graphuq.graphs",
+    "from_arviz": "graphuq.export",
+    "full_graph": "graphuq.graphs",
+    "knn_graph": "graphuq.graphs",
+    "load": "graphuq.export",
+    "pca": "graphuq.graphs",
+    "reveal": "graphuq.labels",
+    "sample": "graphuq.sampling",
+}
+_MODULES = ("datasets", "likelihoods", "plots", "samplers")
+
+__all__ = [*_HOME, *_MODULES]
+
+if TYPE_CHECKING:  # what type checkers and editors see
+    from graphuq import datasets as datasets
+    from graphuq import likelihoods as likelihoods
+    from graphuq import plots as plots
+    from graphuq import samplers as samplers
+    from graphuq.diagnostics import ConvergenceWarning as ConvergenceWarning
+    from graphuq.diagnostics import Diagnostics as Diagnostics
+    from graphuq.export import from_arviz as from_arviz
+    from graphuq.export import load as load
+    from graphuq.graphs import Graph as Graph
+    from graphuq.graphs import epsilon_graph as epsilon_graph
+    from graphuq.graphs import full_graph as full_graph
+    from graphuq.graphs import knn_graph as knn_graph
+    from graphuq.graphs import pca as pca
+    from graphuq.labels import Labels as Labels
+    from graphuq.labels import reveal as reveal
+    from graphuq.likelihoods import GinzburgLandau as GinzburgLandau
+    from graphuq.likelihoods import LevelSet as LevelSet
+    from graphuq.likelihoods import Probit as Probit
+    from graphuq.likelihoods import check_likelihood as check_likelihood
+    from graphuq.posterior import Posterior as Posterior
+    from graphuq.prior import Prior as Prior
+    from graphuq.samplers import PCN as PCN
+    from graphuq.sampling import sample as sample
+    from graphuq.spectrum import Spectrum as Spectrum
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"graphuq.{name}")
+    else:
+        raise AttributeError(f"module 'graphuq' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,143 @@
+"""Whether a run can be trusted."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from graphuq.posterior import Posterior
+
+Array = NDArray[np.float64]
+
+# The usual thresholds; Vehtari et al. 2021 ask for more (1.01, 400) where results are published.
+R_HAT = 1.05
+ESS = 100
+ACCEPTANCE = 0.01
+
+
+class ConvergenceWarning(UserWarning):
+    """The sampler has not been shown to have converged."""
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """The health of a run.
+
+    Attributes
+    ----------
+    r_hat : float
+        Largest rank-normalised split R-hat over the log posterior, the potential, the modes and
+        the traced nodes; above 1.05 the chains tell different stories. NaN with fewer than four
+        draws.
+    ess : float
+        Smallest bulk effective sample size over the same: what the draws are worth.
+    acceptance : float
+        Mean acceptance probability.
+    divergences : int
+        Numerical failures of the sampler's integrator; always 0 for pCN.
+    running_mean_change : float
+        Largest over chains of the last change of the running mean of u, eq. (16). It is what the
+        paper stops at; it says little about the error that is left.
+    messages : tuple of str
+        What is wrong, in words; empty if nothing is.
+    """
+
+    r_hat: float
+    ess: float
+    acceptance: float
+    divergences: int
+    running_mean_change: float
+    messages: tuple[str, ...]
+
+
+def diagnose(posterior: Posterior) -> Diagnostics:
+    """Compute the `Diagnostics` of a posterior, through arviz."""
+    from graphuq.export import rhat_and_ess
+
+    monitored = _monitored(posterior)
+    if monitored.shape[1] >= 4:
+        r_hats, sizes = rhat_and_ess(monitored)
+        r_hat, ess = float(np.max(r_hats)), float(np.min(sizes))
+    else:
+        r_hat, ess = float("nan"), float("nan")
+    acceptance = float(posterior.stats["acceptance_rate"].mean())
+    change = posterior.running_mean_change
+    return Diagnostics(
+        r_hat=r_hat,
+        ess=ess,
+        acceptance=acceptance,
+        divergences=int(posterior.stats.get("diverging", np.zeros(1)).sum()),
+        running_mean_change=float(change[:, -1].max()) if change.size else float("nan"),
+        messages=_messages(posterior, r_hat, ess, acceptance),
+    )
+
+
+def quick_messages(posterior: Posterior) -> tuple[str, ...]:
+    """Return what is plainly wrong, by plain split R-hat: importing arviz takes seconds."""
+    r_hat = float(np.max(split_rhat(_monitored(posterior))))
+    acceptance = float(posterior.stats["acceptance_rate"].mean())
+    return _messages(posterior, r_hat, float("inf"), acceptance)
+
+
+def warn(messages: tuple[str, ...], stacklevel: int) -> None:
+    """Issue one `ConvergenceWarning` with all messages."""
+    if messages:
+        warnings.warn(" ".join(messages), ConvergenceWarning, stacklevel=stacklevel + 1)
+
+
+def split_rhat(traces: Array) -> Array:
+    """Return split R-hat (Gelman et al. 2013) of traces (chains, draws, quantities).
+
+    A chain that never moves while others do, and chains stuck in different places, give infinity.
+    """
+    half = traces.shape[1] // 2
+    if half < 2:
+        return np.full(traces.shape[2], np.nan)
+    halves = np.concatenate([traces[:, :half], traces[:, -half:]])
+    within = halves.var(axis=1, ddof=1).mean(axis=0)
+    between = halves.mean(axis=1).var(axis=0, ddof=1)
+    stuck = within == 0
+    ratio = between / np.where(stuck, 1.0, within)
+    return np.where(stuck, np.where(between > 0, np.inf, 1.0), np.sqrt((half - 1) / half + ratio))
+
+
+def _monitored(posterior: Posterior) -> Array:
+    stats = posterior.stats
+    scalars = np.stack([stats["lp"], stats["potential"]], axis=-1)
+    return np.concatenate([scalars, posterior.modes, posterior.field], axis=-1)
+
+
+def _messages(posterior: Posterior, r_hat: float, ess: float, acceptance: float) -> tuple[str, ...]:
+    messages = []
+    chains, draws = posterior.modes.shape[:2]
+    if not posterior.complete:
+        messages.append(f"The run was interrupted after {draws} draws in each of {chains} chains.")
+    frozen = np.ptp(posterior.stats["lp"], axis=1) == 0
+    if draws > 1 and frozen.any():
+        messages.append(
+            f"Chain {int(np.flatnonzero(frozen)[0])} never moved: take a smaller step (beta), or "
+            "leave it to be adapted with warmup > 0."
+        )
+    if acceptance < ACCEPTANCE:
+        messages.append(
+            f"Only {acceptance:.2%} of proposals were accepted: take a smaller step (beta), or "
+            "leave it to be adapted with warmup > 0."
+        )
+    if not r_hat <= R_HAT:
+        messages.append(
+            f"The chains disagree (R-hat {r_hat:.2f}, should be below {R_HAT}): raise draws, thin "
+            "or warmup; if that does not help, the posterior has separate modes."
+            if draws >= 4
+            else f"{draws} draws are too few to judge convergence: raise draws."
+        )
+    if ess < ESS:
+        messages.append(
+            f"The draws are worth only {ess:.0f} independent ones (ESS, should be above {ESS}): "
+            "raise draws or thin."
+        )
+    return tuple(messages)

@@ -1,0 +1,212 @@
+"""To and from arviz, in memory and in NetCDF files; the only place that imports arviz.
+
+arviz 0.x holds results as InferenceData, arviz 1.x as xarray's DataTree. Both have named groups
+of xarray Datasets, which are the same here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+import graphuq
+from graphuq.labels import Labels
+from graphuq.posterior import Posterior
+
+NODE_STATISTICS = (
+    "mean",
+    "variance",
+    "probability",
+    "mcse",
+    "latent_mean",
+    "latent_variance",
+)
+
+
+def to_arviz(posterior: Posterior) -> Any:
+    """Return ``posterior`` as InferenceData (arviz 0.x) or DataTree (arviz 1.x).
+
+    Parameters
+    ----------
+    posterior : Posterior
+
+    Returns
+    -------
+    InferenceData or DataTree
+        With groups ``posterior`` (``z``: mode coefficients, ``u``: the field at traced nodes),
+        ``sample_stats`` (``lp``, ``potential``, ``acceptance_rate``, ...), ``observed_data``
+        (``y`` at the labelled nodes), ``constant_data`` (class names, eq. (16)) and
+        ``node_summary`` (per node: mean, variance, probability, mcse, prediction, rank).
+    """
+    arviz = _arviz()
+    groups = _groups(posterior)
+    if hasattr(arviz, "InferenceData"):
+        return arviz.InferenceData(**groups)
+    return xr.DataTree.from_dict(groups)
+
+
+def from_arviz(tree: Any) -> Posterior:
+    """Return the `Posterior` that `to_arviz` made ``tree`` from.
+
+    Parameters
+    ----------
+    tree : InferenceData or DataTree
+
+    Raises
+    ------
+    ValueError
+        A tree without graphuq's groups.
+    """
+    try:
+        posterior, nodes = tree["posterior"], tree["node_summary"]
+        stats, observed, constant = (
+            tree[name] for name in ("sample_stats", "observed_data", "constant_data")
+        )
+        settings = json.loads(posterior.attrs["settings"])
+    except (KeyError, AttributeError) as error:
+        raise ValueError(f"this is not a result of graphuq: {error} is missing") from error
+    return Posterior(
+        labels=Labels(observed["label_node"].values, observed["label"].values),
+        **{name: nodes[name].values for name in NODE_STATISTICS},
+        modes=posterior["z"].values,
+        traced=posterior["node"].values.astype(np.int64),
+        field=posterior["u"].values,
+        stats={str(name): stats[name].values for name in stats.data_vars},
+        running_mean_change=constant["running_mean_change"].values,
+        settings=settings,
+        complete=bool(posterior.attrs["complete"]),
+    )
+
+
+def save(posterior: Posterior, path: str | os.PathLike[str]) -> None:
+    """Write ``posterior`` to a NetCDF file, whole or not at all.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    path : path-like
+        Its folder must exist.
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist: make it first")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    os.close(handle)
+    try:
+        tree = xr.DataTree.from_dict(_groups(posterior))
+        tree.to_netcdf(temporary, engine="h5netcdf")
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Posterior:
+    """Return the `Posterior` in a NetCDF file that `Posterior.save` or arviz wrote.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file.
+    ValueError
+        A file that graphuq did not write, or a damaged one.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        with xr.open_datatree(path, engine="h5netcdf") as tree:
+            return from_arviz(tree.load())
+    except OSError as error:
+        raise ValueError(f"{path} is not a NetCDF file, or is damaged: {error}") from error
+
+
+def rhat_and_ess(traces: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return arviz's R-hat and bulk ESS of traces (chains, draws, quantities)."""
+    arviz = _arviz()
+    data = xr.Dataset({"x": (("chain", "draw", "quantity"), traces)})
+    moving = np.ptp(traces, axis=(0, 1)) > 0
+    r_hat, ess = np.ones(moving.size), np.full(moving.size, np.nan)
+    r_hat[moving] = arviz.rhat(data.isel(quantity=moving))["x"].values
+    ess[moving] = arviz.ess(data.isel(quantity=moving))["x"].values
+    # a quantity that never moves is no evidence either way
+    return np.where(np.isnan(r_hat), np.inf, r_hat), np.where(np.isnan(ess), np.inf, ess)
+
+
+def _arviz() -> ModuleType:
+    import warnings
+
+    with warnings.catch_warnings():
+        # arviz 0.23 announces its reorganisation, which this module is written for
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+    return arviz
+
+
+def _groups(posterior: Posterior) -> dict[str, xr.Dataset]:
+    chains, draws, rank = posterior.modes.shape
+    attrs = {
+        "created_at": datetime.now(UTC).isoformat(),
+        "inference_library": "graphuq",
+        "inference_library_version": graphuq.__version__,
+        "sampling_time": posterior.settings["sampling_time"],
+        "tuning_steps": posterior.settings["tuning_steps"],
+    }
+    sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    order = posterior.ranking()
+    rank_of = np.empty_like(order)
+    rank_of[order] = np.arange(order.size)
+    labels = posterior.labels
+    return {
+        "posterior": xr.Dataset(
+            {
+                "z": (("chain", "draw", "mode"), posterior.modes),
+                "u": (("chain", "draw", "node"), posterior.field),
+            },
+            {**sampled, "mode": np.arange(1, rank + 1), "node": posterior.traced},
+            {
+                **attrs,
+                "settings": json.dumps(posterior.settings),
+                "complete": int(posterior.complete),
+            },
+        ),
+        "sample_stats": xr.Dataset(
+            {name: (("chain", "draw"), values) for name, values in posterior.stats.items()},
+            sampled,
+            attrs,
+        ),
+        "observed_data": xr.Dataset(
+            {"y": ("label_node", labels.codes), "label": ("label_node", labels.values)},
+            {"label_node": labels.nodes},
+            attrs,
+        ),
+        "constant_data": xr.Dataset(
+            {
+                "class_name": ("class", labels.classes),
+                "running_mean_change": (("chain", "batch"), posterior.running_mean_change),
+            },
+            {"chain": np.arange(chains)},
+            attrs,
+        ),
+        "node_summary": xr.Dataset(
+            {
+                **{name: ("node", getattr(posterior, name)) for name in NODE_STATISTICS},
+                "prediction": ("node", posterior.prediction),
+                "rank": ("node", rank_of),
+            },
+            {"node": np.arange(posterior.n_nodes)},
+            attrs,
+        ),
+    }

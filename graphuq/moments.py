@@ -1,0 +1,128 @@
+"""Streaming node statistics of one chain: never an N x draws array."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from graphuq.extension import Extension
+from graphuq.jit import kernel
+
+Array = NDArray[np.float64]
+
+# Batch means per chain, from which Monte Carlo errors come.
+BATCHES = 25
+
+
+class NodeTotals(NamedTuple):
+    """Sums over draws of one chain, or of several added together; arrays have shape (N,)."""
+
+    draws: int
+    sign: Array
+    """Of E[S(u_i) | field read]."""
+    latent: Array
+    """Of E[u_i | field read]."""
+    latent_square: Array
+    """Of E[u_i^2 | field read]."""
+    batches: int
+    """Complete batches."""
+    label_batch: Array
+    """Over batches, of the batch's mean label."""
+    label_batch_square: Array
+
+
+class NodeMoments:
+    """Accumulate node statistics of one chain, block by block.
+
+    Parameters
+    ----------
+    extension : Extension
+        From the field read to all nodes.
+    label : {"sign", "field"}
+        What a node's label is; Monte Carlo errors are those of its mean.
+    draws : int
+        How many draws will come; it sets the length of a batch.
+    """
+
+    def __init__(self, extension: Extension, label: str, draws: int) -> None:
+        n = extension.n_nodes
+        self._extension, self._label = extension, label
+        self.batch_length = max(1, draws // BATCHES)
+        self._sums = np.zeros((3, n))
+        self._batch = np.zeros((3, n))
+        self._in_batch = 0
+        self._draws = 0
+        self._batches = 0
+        self._label_batch, self._label_batch_square = np.zeros(n), np.zeros(n)
+        self._previous_mean: Array | None = None
+        self.running_mean_change: list[float] = []
+
+    def add(self, fields: Array) -> None:
+        """Take in draws of the field read, one a row."""
+        while fields.size:
+            piece = fields[: self.batch_length - self._in_batch]
+            fields = fields[piece.shape[0] :]
+            for nodes, mean, deviation in self._extension.rows(piece):
+                _accumulate(mean, deviation, self._batch[:, nodes])
+            self._in_batch += piece.shape[0]
+            if self._in_batch == self.batch_length:
+                self._close_batch()
+
+    def _close_batch(self) -> None:
+        mean = self._batch[0 if self._label == "sign" else 1] / self._in_batch
+        self._label_batch += mean
+        self._label_batch_square += mean**2
+        self._batches += 1
+        self._fold()
+        latent = self._sums[1] / self._draws
+        if self._previous_mean is not None:
+            change = float(np.linalg.norm(latent - self._previous_mean))
+            self.running_mean_change.append(change)
+        self._previous_mean = latent
+
+    def _fold(self) -> None:
+        self._sums += self._batch
+        self._draws += self._in_batch
+        self._batch[:] = 0.0
+        self._in_batch = 0
+
+    def totals(self) -> NodeTotals:
+        """Return the sums so far."""
+        self._fold()
+        return NodeTotals(
+            self._draws,
+            self._sums[0],
+            self._sums[1],
+            self._sums[2],
+            self._batches,
+            self._label_batch,
+            self._label_batch_square,
+        )
+
+
+@kernel(types.void(types.float64[:, ::1], types.float64[:], types.float64[:, :]))
+def _accumulate(mean, deviation, sums):  # type: ignore[no-untyped-def]
+    """Add E[S(u)], E[u] and E[u^2] of each row's draws to ``sums``.
+
+    E[S(u)] = 2 Psi(mean / deviation; 1) - 1 for Gaussian u: the sign without its noise
+    (Rao-Blackwell).
+    """
+    for i in range(mean.shape[0]):
+        sign, latent, square = 0.0, 0.0, 0.0
+        spread = deviation[i]
+        scale = 0.0 if spread == 0.0 else math.sqrt(0.5) / spread
+        for t in range(mean.shape[1]):
+            m = mean[i, t]
+            latent += m
+            square += m * m
+            if spread == 0.0:
+                sign += 1.0 if m >= 0.0 else -1.0
+            else:
+                sign += math.erf(m * scale)
+        sums[0, i] += sign
+        sums[1, i] += latent
+        sums[2, i] += square + mean.shape[1] * spread * spread

@@ -1,0 +1,178 @@
+"""The sampled posterior: what is known of every node, and how far to trust it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq import diagnostics as _diagnostics
+from graphuq.labels import Labels
+from graphuq.moments import NodeMoments
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Node statistics and traces of a sampled posterior; `graphuq.sample` makes one.
+
+    Labels are coded -1 for ``labels.classes[0]`` and +1 for ``labels.classes[1]``.
+
+    Attributes
+    ----------
+    labels : Labels
+        What was observed.
+    mean : ndarray, shape (N,)
+        s_j = E[l(j)], eq. (9): the expected label; of a field-valued label (Ginzburg-Landau) the
+        expected field.
+    variance : ndarray, shape (N,)
+        Var[l(j)] = 1 - s_j^2 for labels -1 and +1: 0 is certain, 1 is a coin's toss.
+    probability : ndarray, shape (N,)
+        Posterior probability of ``labels.classes[1]``.
+    mcse : ndarray, shape (N,)
+        Monte Carlo standard error of ``mean``, from batch means of all chains.
+    latent_mean, latent_variance : ndarray, shape (N,)
+        Of the latent field u.
+    modes : ndarray, shape (chains, draws, r)
+        Traces of the mode coefficients z: standard normal under the prior.
+    traced : ndarray of int, shape (m,)
+        The nodes whose field was traced.
+    field : ndarray, shape (chains, draws, m)
+        Traces of u there.
+    stats : dict of ndarray, shape (chains, draws)
+        ``lp`` (log posterior density of the field read, up to a constant), ``potential``,
+        ``acceptance_rate`` and the sampler's own.
+    running_mean_change : ndarray, shape (chains, batches)
+        |mean of u after k T steps - after (k - 1) T steps|, eq. (16), with T of ``settings``.
+    settings : dict
+        What was run: prior, likelihood, sampler, draws, seed, times.
+    complete : bool
+        False if the run was interrupted.
+    """
+
+    labels: Labels
+    mean: Array
+    variance: Array
+    probability: Array
+    mcse: Array
+    latent_mean: Array
+    latent_variance: Array
+    modes: Array
+    traced: NDArray[np.int64]
+    field: Array
+    stats: dict[str, Array]
+    running_mean_change: Array
+    settings: dict[str, Any]
+    complete: bool
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.mean.size
+
+    @property
+    def prediction(self) -> NDArray[Any]:
+        """The likelier class of every node, shape (N,)."""
+        return self.labels.classes[(self.probability >= 0.5).astype(int)]
+
+    @property
+    def mean_variance(self) -> float:
+        """Var(l), eq. (10): the variance averaged over all nodes."""
+        return float(self.variance.mean())
+
+    def ranking(self) -> NDArray[np.int64]:
+        """Return all node ids, most uncertain first: by probability nearest to 1/2.
+
+        Ties keep the order of the nodes.
+        """
+        return np.argsort(np.abs(self.probability - 0.5), kind="stable")
+
+    def accuracy(self, truth: Any) -> float:
+        """Return the share of unlabelled nodes whose prediction is right.
+
+        Parameters
+        ----------
+        truth : array_like, shape (N,)
+            The true classes.
+
+        Raises
+        ------
+        ValueError
+            A wrong length, or every node labelled.
+        """
+        truth = np.asarray(truth)
+        if truth.shape != (self.n_nodes,):
+            raise ValueError(f"truth must have shape ({self.n_nodes},), got {truth.shape}")
+        hidden = np.setdiff1d(np.arange(self.n_nodes), self.labels.nodes)
+        if hidden.size == 0:
+            raise ValueError("every node is labelled: there is nothing to score")
+        return float((self.prediction[hidden] == truth[hidden]).mean())
+
+    def diagnostics(self) -> _diagnostics.Diagnostics:
+        """Return R-hat, effective sample size, acceptance and more; warn if they are poor.
+
+        See `graphuq.diagnostics.Diagnostics`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            With what was seen and what to do.
+        """
+        result = _diagnostics.diagnose(self)
+        _diagnostics.warn(result.messages, stacklevel=3)
+        return result
+
+    def to_arviz(self) -> Any:
+        """Return an arviz InferenceData (arviz 0.x) or xarray DataTree (arviz 1.x).
+
+        See `graphuq.export.to_arviz` for its groups.
+        """
+        from graphuq.export import to_arviz
+
+        return to_arviz(self)
+
+    def save(self, path: Any) -> None:
+        """Write a NetCDF file that `graphuq.load` and arviz read.
+
+        Parameters
+        ----------
+        path : path-like
+            An existing file is replaced, whole or not at all.
+        """
+        from graphuq.export import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        chains, draws = self.modes.shape[:2]
+        cut = "" if self.complete else ", incomplete"
+        return f"Posterior({self.n_nodes} nodes, {chains} chains x {draws} draws{cut})"
+
+
+def summarise(moments: list[NodeMoments], label: str) -> dict[str, Array]:
+    """Return the node statistics of all chains together, named as in `Posterior`."""
+    chains = [chain.totals() for chain in moments]
+    draws = sum(chain.draws for chain in chains)
+    sign = np.sum([chain.sign for chain in chains], axis=0) / draws
+    latent = np.sum([chain.latent for chain in chains], axis=0) / draws
+    square = np.sum([chain.latent_square for chain in chains], axis=0) / draws
+    latent_variance = np.clip(square - latent**2, 0, None)
+    batches = sum(chain.batches for chain in chains)
+    if batches > 1:
+        total = np.sum([chain.label_batch for chain in chains], axis=0)
+        squares = np.sum([chain.label_batch_square for chain in chains], axis=0)
+        spread = np.clip(squares - total**2 / batches, 0, None) / (batches - 1)
+        mcse = np.sqrt(spread / batches)
+    else:
+        mcse = np.full(sign.shape, np.inf)
+    return {
+        "mean": sign if label == "sign" else latent,
+        "variance": 1 - sign**2 if label == "sign" else latent_variance,
+        "probability": (1 + sign) / 2,
+        "mcse": mcse,
+        "latent_mean": latent,
+        "latent_variance": latent_variance,
+    }

@@ -1,0 +1,5 @@
+"""Samplers of the posterior, and the one runner that serves them all."""
+
+from graphuq.samplers.pcn import PCN
+
+__all__ = ["PCN"]

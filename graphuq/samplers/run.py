@@ -1,0 +1,125 @@
+"""One runner for all samplers: chains in threads, warm-up, progress, interruption."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
+
+from graphuq.samplers.family import Chunk, Sampler, Target
+
+# A chunk is the work between two looks at progress and Ctrl-C. Its size depends on the problem
+# alone, never on the clock, so that a seed gives the same draws on every machine.
+CHUNK_SECONDS = 0.1
+CHUNK_DRAWS = 256
+
+
+class Recorder(Protocol):
+    """What becomes of one chain's kept draws."""
+
+    def record(self, chunk: Chunk) -> None:
+        """Take in some draws; called in the chain's thread."""
+
+
+class Outcome(NamedTuple):
+    """How a run ended."""
+
+    complete: bool
+    seconds: float
+    """Wall time from the first step to the last, warm-up included."""
+
+
+class _Chain:
+    def __init__(
+        self,
+        sampler: Sampler,
+        target: Target,
+        recorder: Recorder,
+        seed: np.random.SeedSequence,
+        draws: int,
+        warmup: int,
+        thin: int,
+    ) -> None:
+        self._sampler, self._target, self._recorder = sampler, target, recorder
+        self._rng = np.random.default_rng(seed)
+        self._thin = thin
+        size = _chunk_draws(target, thin)
+        self.plan = [(n, True) for n in _split(warmup, size)]
+        self.plan += [(n, False) for n in _split(draws, size)]
+        self._state: Any = None
+
+    def advance(self) -> tuple[_Chain, int, float]:
+        """Do the next chunk of the plan; return its draws and their acceptance."""
+        if self._state is None:
+            self._state = self._sampler.start(self._target, self._rng)
+        draws, tune = self.plan.pop(0)
+        self._state, chunk = self._sampler.advance(
+            self._target, self._state, self._rng, draws, self._thin, tune
+        )
+        if not tune:
+            self._recorder.record(chunk)
+        return self, draws, float(chunk.stats["acceptance_rate"].mean())
+
+
+def run(
+    sampler: Sampler,
+    target: Target,
+    recorders: Sequence[Recorder],
+    seeds: Sequence[np.random.SeedSequence],
+    *,
+    draws: int,
+    warmup: int,
+    thin: int,
+    threads: int | None,
+    progress: bool,
+) -> Outcome:
+    """Run one chain for each recorder; on Ctrl-C stop after the chunks under way."""
+    chains = [
+        _Chain(sampler, target, recorder, seed, draws, warmup, thin)
+        for recorder, seed in zip(recorders, seeds, strict=True)
+    ]
+    workers = min(len(chains), threads or _cores())
+    started = time.perf_counter()
+    complete = True
+    bar = tqdm(total=(warmup + draws) * len(chains), disable=not progress, unit="draw", leave=False)
+    # BLAS threads would fight with the chains', and change the order of summation.
+    with bar, threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
+        pending: set[Future[tuple[_Chain, int, float]]] = {
+            pool.submit(chain.advance) for chain in chains if chain.plan
+        }
+        try:
+            while pending:
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    chain, n, acceptance = future.result()
+                    bar.update(n)
+                    bar.set_postfix(acceptance=f"{acceptance:.2f}", refresh=False)
+                    if chain.plan:
+                        pending.add(pool.submit(chain.advance))
+        except KeyboardInterrupt:
+            complete = False
+            for future in pending:
+                future.cancel()
+    return Outcome(complete, time.perf_counter() - started)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _chunk_draws(target: Target, thin: int) -> int:
+    m, p = target.law.basis.shape
+    seconds_a_step = 1e-6 + 4e-10 * m * p + 5e-8 * m
+    return int(np.clip(CHUNK_SECONDS / (seconds_a_step * thin), 1, CHUNK_DRAWS))
+
+
+def _split(total: int, size: int) -> list[int]:
+    return [min(size, total - start) for start in range(0, total, size)]

@@ -1,0 +1,230 @@
+"""The main job: from prior, likelihood and labels to a sampled posterior."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from graphuq import diagnostics, validation
+from graphuq.extension import Extension, FromAll, FromLabelled
+from graphuq.labels import Labels
+from graphuq.likelihoods.contract import Likelihood, bind, parameters_of
+from graphuq.moments import NodeMoments
+from graphuq.posterior import Posterior, summarise
+from graphuq.prior import Prior
+from graphuq.samplers.family import Chunk, Sampler, Target
+from graphuq.samplers.pcn import PCN
+from graphuq.samplers.run import run
+
+
+def sample(
+    prior: Prior,
+    likelihood: Likelihood,
+    labels: Labels,
+    sampler: Sampler | str = "auto",
+    *,
+    draws: int = 1000,
+    chains: int = 4,
+    warmup: int | None = None,
+    thin: int | None = None,
+    nodes: Any = (),
+    seed: validation.Seed = None,
+    threads: int | None = None,
+    progress: bool = True,
+) -> Posterior:
+    """Sample the posterior over the labels of all nodes.
+
+    Ctrl-C returns what was sampled so far, marked incomplete.
+
+    Parameters
+    ----------
+    prior : Prior
+        On the field at all nodes.
+    likelihood : likelihood
+        `Probit`, `LevelSet`, `GinzburgLandau`, or one of your own
+        (`graphuq.likelihoods.contract`).
+    labels : Labels
+        The few that are known.
+    sampler : sampler or "auto"
+        `PCN` by default.
+    draws : int
+        Draws kept from each chain.
+    chains : int
+        Independent chains, started from draws of the prior.
+    warmup : int, optional
+        Draws discarded at the start of each chain, during which the sampler adapts; half of
+        ``draws`` and at least 100 by default.
+    thin : int, optional
+        Steps from one draw to the next, in warm-up too; the sampler's own default otherwise.
+    nodes : array_like of int
+        Nodes whose latent field is traced.
+    seed : int, SeedSequence or Generator, optional
+        The same seed gives the same draws, bit for bit, whatever the number of threads.
+    threads : int, optional
+        At most this many chains run at a time; by default one on each core.
+    progress : bool
+        Show a progress bar with the acceptance and the time left.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    TypeError, ValueError
+        Arguments that do not fit together, before any work.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the chains plainly disagree; `Posterior.diagnostics` looks closer.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.approximated(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+    >>> post
+    Posterior(100 nodes, 4 chains x 1000 draws)
+    >>> post.accuracy(y) > 0.9
+    True
+    """
+    if not isinstance(prior, Prior):
+        raise TypeError(
+            "prior must be a Prior, such as gq.Prior.approximated(graph, rank), got "
+            f"{type(prior).__name__}"
+        )
+    if not isinstance(labels, Labels):
+        raise TypeError(
+            "labels must be gq.Labels(nodes, values) or gq.reveal(...), got "
+            f"{type(labels).__name__}"
+        )
+    if isinstance(sampler, str):
+        if sampler != "auto":
+            raise ValueError(
+                f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}"
+            )
+        sampler = PCN()
+    if not hasattr(sampler, "advance") or isinstance(sampler, type):
+        raise TypeError(f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}")
+    validation.integer("draws", draws, 1)
+    validation.integer("chains", chains, 1)
+    if warmup is None:
+        warmup = max(100, draws // 2)
+    validation.integer("warmup", warmup, 0)
+    thin = validation.integer("thin", sampler.thin if thin is None else thin, 1)
+    if threads is not None:
+        validation.integer("threads", threads, 1)
+    traced = validation.node_ids("nodes", nodes, prior.n_nodes)
+    bound = bind(likelihood, labels, prior.n_nodes)
+    sequence = validation.seed_sequence(seed)
+    rank_and_nodes = prior.rank + traced.size
+    validation.memory(
+        8.0 * chains * draws * rank_and_nodes,
+        f"traces of {chains} x {draws} draws of {rank_and_nodes} modes and nodes",
+        "ask for fewer draws, and thin more",
+    )
+
+    extension: Extension
+    if bound.nodes is None:
+        extension = FromAll(prior, traced)
+    else:
+        extension = FromLabelled(prior, bound.nodes, traced)
+    streams = [chain.spawn(2) for chain in sequence.spawn(chains)]
+    records = [
+        _ChainRecord(extension, bound.label, draws, rank_and_nodes, np.random.default_rng(tracing))
+        for _, tracing in streams
+    ]
+    outcome = run(
+        sampler,
+        Target(extension.law, bound.potential, bound.observed),
+        records,
+        [walking for walking, _ in streams],
+        draws=draws,
+        warmup=warmup,
+        thin=thin,
+        threads=threads,
+        progress=progress,
+    )
+    begun = [record for record in records if record.draws]
+    if not begun:
+        raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
+    settings = {
+        "prior": {"kind": prior.kind, "nodes": prior.n_nodes, "rank": prior.rank},
+        "likelihood": {"name": type(likelihood).__name__, **parameters_of(likelihood)},
+        "sampler": {"name": type(sampler).__name__, **dataclasses.asdict(sampler)},
+        "draws": draws,
+        "chains": chains,
+        "warmup": warmup,
+        "thin": thin,
+        "seed_entropy": sequence.entropy,
+        "sampling_time": outcome.seconds,
+        "tuning_steps": warmup * thin,
+        "running_mean_every": records[0].moments.batch_length * thin,
+    }
+    posterior = _assemble(begun, labels, bound.label, traced, settings, outcome.complete)
+    diagnostics.warn(diagnostics.quick_messages(posterior), stacklevel=2)
+    return posterior
+
+
+class _ChainRecord:
+    """One chain's draws: node moments, traces, statistics."""
+
+    def __init__(
+        self,
+        extension: Extension,
+        label: str,
+        draws: int,
+        columns: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self.moments = NodeMoments(extension, label, draws)
+        self.traces = np.empty((draws, columns))
+        self.stats: list[dict[str, Any]] = []
+        self.draws = 0
+        self._extension, self._rng = extension, rng
+
+    def record(self, chunk: Chunk) -> None:
+        self.moments.add(chunk.fields)
+        kept = slice(self.draws, self.draws + chunk.fields.shape[0])
+        self.traces[kept] = np.hstack(self._extension.trace(chunk.fields, self._rng))
+        lp = -chunk.stats["potential"] - self._extension.law.energy(chunk.fields)
+        self.stats.append({"lp": lp, **chunk.stats})
+        self.draws = kept.stop
+
+
+def _assemble(
+    records: list[_ChainRecord],
+    labels: Labels,
+    label: str,
+    traced: Any,
+    settings: dict[str, Any],
+    complete: bool,
+) -> Posterior:
+    """Put chains side by side; after an interruption, as far as all of them came."""
+    draws = min(record.draws for record in records)
+    changes = [record.moments.running_mean_change for record in records]
+    batches = min(len(change) for change in changes)
+    traces = np.stack([record.traces[:draws] for record in records])
+    rank = traces.shape[2] - traced.size
+    stats = {
+        name: np.stack(
+            [np.concatenate([s[name] for s in record.stats])[:draws] for record in records]
+        )
+        for name in records[0].stats[0]
+    }
+    return Posterior(
+        labels=labels,
+        **summarise([record.moments for record in records], label),
+        modes=traces[:, :, :rank],
+        traced=traced,
+        field=traces[:, :, rank:],
+        stats=stats,
+        running_mean_change=np.array([change[:batches] for change in changes]),
+        settings=settings,
+        complete=complete,
+    )
