@@ -50,6 +50,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--per-class", type=int, metavar="N", help="images of each digit (default: all)")
     add("--neighbors", type=int, default=10, metavar="K", help="of the graph (default: 10)")
+    add(
+        "--prior",
+        choices=("approximated", "projected"),
+        default="approximated",
+        help="modes beyond the rank share one variance (default), or are left out",
+    )
     add("--rank", type=int, default=50, help="modes of the prior (default: 50)")
     add("--fraction", type=float, default=0.04, help="share of labels revealed (default: 0.04)")
     add("--gamma", type=float, default=0.1, help="label noise (default: 0.1)")
@@ -103,7 +109,7 @@ def _problem(
     features = gq.pca(X, 50) if options.dataset == "mnist" else X
     graph = gq.knn_graph(features, n_neighbors=options.neighbors, connect=True)
     labels = gq.reveal(y, options.fraction, seed=options.seed)
-    return X, y, gq.Prior.approximated(graph, options.rank), labels
+    return X, y, getattr(gq.Prior, options.prior)(graph, options.rank), labels
 
 
 def _models(options: argparse.Namespace) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def to_arviz(posterior: Posterior) -> Any:
     """
     arviz = _arviz()
     groups = _groups(posterior)
-    if hasattr(arviz, "InferenceData"):
+    if arviz.__version__.startswith("0."):
         return arviz.InferenceData(**groups)
     return xr.DataTree.from_dict(groups)
 

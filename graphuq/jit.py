@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +29,7 @@ class Kernel:
     def __init__(self, signature: Any, function: Callable[..., Any]) -> None:
         self._signature, self._function = signature, function
         self._compiled: Any = None
+        self._lock = threading.Lock()  # chains meet here at their first step
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the compiled loop."""
@@ -35,12 +38,14 @@ class Kernel:
     @property
     def compiled(self) -> Any:
         """The numba dispatcher."""
-        if self._compiled is None:
-            try:
-                self._compiled = numba.njit(self._signature, nogil=True, cache=True)(self._function)
-            except RuntimeError:  # as above
-                self._compiled = numba.njit(self._signature, nogil=True)(self._function)
-        return self._compiled
+        with self._lock:
+            if self._compiled is None:
+                compile_ = functools.partial(numba.njit, self._signature, nogil=True)
+                try:
+                    self._compiled = compile_(cache=True)(self._function)
+                except RuntimeError:  # as above
+                    self._compiled = compile_()(self._function)
+            return self._compiled
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:

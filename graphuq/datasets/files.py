@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 from pathlib import Path
@@ -41,7 +42,8 @@ def load_file(name: str) -> dict[str, NDArray[Any]]:
         if not path.is_file():
             continue
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            content = io.BytesIO(path.read_bytes())
+            with np.load(content, allow_pickle=False) as archive:
                 return {key: archive[key] for key in archive.files}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path} is damaged, or no plain npz file: {error}") from error

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
 from graphuq.samplers.family import Chunk, Sampler, Target
 
@@ -87,13 +87,13 @@ def run(
     workers = min(len(chains), threads or _cores())
     started = time.perf_counter()
     complete = True
-    bar = tqdm(total=(warmup + draws) * len(chains), disable=not progress, unit="draw", leave=False)
-    # BLAS threads would fight with the chains', and change the order of summation.
-    with bar, threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
-        pending: set[Future[tuple[_Chain, int, float]]] = {
-            pool.submit(chain.advance) for chain in chains if chain.plan
-        }
-        try:
+    bar = _progress_bar((warmup + draws) * len(chains), progress)
+    try:
+        # BLAS threads would fight with the chains', and change the order of summation.
+        with bar, threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
+            pending: set[Future[tuple[_Chain, int, float]]] = {
+                pool.submit(chain.advance) for chain in chains
+            }
             while pending:
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -102,11 +102,16 @@ def run(
                     bar.set_postfix(acceptance=f"{acceptance:.2f}", refresh=False)
                     if chain.plan:
                         pending.add(pool.submit(chain.advance))
-        except KeyboardInterrupt:
-            complete = False
-            for future in pending:
-                future.cancel()
+    except KeyboardInterrupt:  # the pool has finished the chunks under way
+        complete = False
     return Outcome(complete, time.perf_counter() - started)
+
+
+def _progress_bar(total: int, progress: bool) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a notebook without widgets: plain text will do
+        from tqdm.auto import tqdm
+    return tqdm(total=total, disable=not progress, unit="draw", leave=False)
 
 
 def _cores() -> int:
