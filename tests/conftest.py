@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+
+
+@pytest.fixture(scope="session")
+def small():
+    """A connected graph of 40 points in two clumps, its spectrum, and five labels."""
+    rng = np.random.default_rng(5)
+    y = np.repeat([0, 1], 20)
+    X = rng.standard_normal((40, 2)) + 2.5 * y[:, None]
+    graph = gq.knn_graph(X, n_neighbors=6, connect=True)
+    labels = gq.Labels([0, 7, 13, 25, 38], [0, 0, 1, 1, 1])
+    return gq.Spectrum.of(graph), labels, y
+
+
+@pytest.fixture(scope="session")
+def vote():
+    """The voting records as in the paper's 5.1.2: spectrum of the full graph, and parties."""
+    try:
+        data = gq.datasets.load_file("vote")
+    except FileNotFoundError as error:
+        pytest.skip(f"needs vote.npz: {error}")
+    graph = gq.full_graph(data["X"], weights="gaussian", tau=1.25, self_loops=True)
+    return gq.Spectrum.of(graph), data["y"]
+
+
+def priors(spectrum, rank):
+    return {
+        "full": gq.Prior.full(spectrum),
+        "projected": gq.Prior.projected(spectrum, rank),
+        "approximated": gq.Prior.approximated(spectrum, rank),
+    }
+
+
+def quietly(*arguments, **options):
+    """gq.sample where convergence is not the point."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gq.ConvergenceWarning)
+        return gq.sample(*arguments, **options)

@@ -1,0 +1,78 @@
+"""Exact posterior means of the sign models, by orthant probabilities; small J only."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from scipy.stats import multivariate_normal
+
+
+def orthant(covariance):
+    """P(x > 0) for x ~ N(0, covariance), deterministic to about 1e-6."""
+    d = np.sqrt(np.diag(covariance))
+    R = covariance / np.outer(d, d)
+    twins = np.triu(abs(R) > 1 - 1e-9, 1)
+    if twins.any():  # one variable is a multiple of another
+        i, j = np.argwhere(twins)[0]
+        return 0.0 if R[i, j] < 0 else orthant(np.delete(np.delete(R, j, 0), j, 1))
+    if len(R) == 1:
+        return 0.5
+    if len(R) == 2:
+        return 0.25 + np.arcsin(R[0, 1]) / (2 * np.pi)
+    if len(R) == 3:
+        return 0.125 + np.arcsin(R[np.triu_indices(3, 1)]).sum() / (4 * np.pi)
+    return multivariate_normal.cdf(
+        np.zeros(len(R)), np.zeros(len(R)), R, maxpts=200_000, abseps=2e-6, releps=1e-6, rng=0
+    )
+
+
+def probit_mean(C_JJ, C_iJ, C_ii, y, gamma):
+    """E[S(u_i)] for each i: a ratio of orthant probabilities (signs folded in)."""
+    J = len(y)
+    noisy = y[:, None] * (C_JJ + gamma**2 * np.eye(J)) * y
+    denominator = orthant(noisy)
+    means = []
+    for c, v in zip(C_iJ, C_ii, strict=True):
+        joint = np.block([[np.array([[v]]), (c * y)[None]], [(c * y)[:, None], noisy]])
+        means.append(2 * orthant(joint) / denominator - 1)
+    return np.array(means)
+
+
+def level_set_mean(C_JJ, C_iJ, C_ii, y, gamma, labelled):
+    """E[S(u_i)]: a weighted sum over the 2^J orthants of u_J.
+
+    ``labelled[i]`` is the position of node i among the labelled ones, or -1.
+    """
+    J = len(y)
+    weights, joint = [], []
+    for signs in itertools.product([-1.0, 1.0], repeat=J):
+        s = np.array(signs)
+        weight = np.exp(-2 * (s != y).sum() / gamma**2)
+        if weight < 1e-12:
+            continue
+        folded = s[:, None] * C_JJ * s
+        mass = orthant(folded)
+        weights.append(weight * mass)
+        row = []
+        for c, v, at in zip(C_iJ, C_ii, labelled, strict=True):
+            if at >= 0:
+                row.append(s[at] * mass)
+                continue
+            block = np.block([[np.array([[v]]), (c * s)[None]], [(c * s)[:, None], folded]])
+            row.append(2 * orthant(block) - mass)
+        joint.append(weight * np.array(row))
+    return np.sum(joint, axis=0) / np.sum(weights)
+
+
+def exact_mean(prior, name, labels, gamma, nodes):
+    """Posterior means at ``nodes`` under Probit or LevelSet."""
+    C = prior.law.covariance
+    C_JJ = C(labels.nodes, labels.nodes)
+    C_iJ = C(nodes, labels.nodes)
+    C_ii = prior.variance()[nodes]
+    if name == "Probit":
+        return probit_mean(C_JJ, C_iJ, C_ii, labels.codes, gamma)
+    where = {node: at for at, node in enumerate(labels.nodes)}
+    labelled = [where.get(node, -1) for node in nodes]
+    return level_set_mean(C_JJ, C_iJ, C_ii, labels.codes, gamma, labelled)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import os
+
+import arviz as az
+import numpy as np
+import pytest
+import xarray as xr
+from conftest import quietly
+
+import graphuq as gq
+
+STATISTICS = {"mean", "variance", "probability", "mcse", "prediction", "rank"}
+
+
+@pytest.fixture(scope="module")
+def post(small):
+    spectrum, labels, _ = small
+    named = gq.Labels(labels.nodes, np.where(labels.values == 0, "cat", "dog"))
+    prior = gq.Prior.approximated(spectrum, 4)
+    return quietly(
+        prior, gq.Probit(0.2), named, draws=300, nodes=[3, 0, 30], seed=0, progress=False
+    )
+
+
+def group_names(tree):
+    return {name.strip("/") for name in (tree.groups() if callable(tree.groups) else tree.groups)}
+
+
+def assert_same(a, b):
+    for name in ("mean", "variance", "probability", "mcse", "latent_mean", "latent_variance",
+                 "modes", "field", "traced", "running_mean_change", "prediction"):  # fmt: skip
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    assert a.stats.keys() == b.stats.keys()
+    assert all(np.array_equal(a.stats[name], b.stats[name]) for name in a.stats)
+    assert a.settings == b.settings
+    assert a.complete is b.complete
+    assert a.labels.classes.tolist() == b.labels.classes.tolist()
+    assert a.labels.codes.tolist() == b.labels.codes.tolist()
+
+
+def test_groups_and_conventions(post):
+    tree = post.to_arviz()
+    kind = "InferenceData" if az.__version__.startswith("0.") else "DataTree"
+    assert type(tree).__name__ == kind
+    wanted = {"posterior", "sample_stats", "observed_data", "constant_data", "node_summary"}
+    assert wanted <= group_names(tree)
+    assert tree["posterior"]["z"].dims == ("chain", "draw", "mode")
+    assert tree["posterior"]["u"].sizes == {"chain": 4, "draw": 300, "node": 3}
+    assert tree["posterior"]["node"].values.tolist() == [3, 0, 30]
+    assert {"acceptance_rate", "lp"} <= set(tree["sample_stats"].data_vars)
+    assert set(tree["node_summary"].data_vars) >= STATISTICS
+    attrs = tree["posterior"].attrs
+    assert attrs["inference_library"] == "graphuq"
+    assert attrs["tuning_steps"] == 150 * 100
+    assert attrs["sampling_time"] > 0
+    nodes = tree["node_summary"]
+    assert nodes["prediction"].values.tolist() == post.prediction.tolist()
+    assert nodes["rank"].values[post.ranking()].tolist() == list(range(40))
+
+
+def test_chain_and_draw_order_are_kept(post):
+    z = post.to_arviz()["posterior"]["z"].values
+    np.testing.assert_array_equal(z[2, 17], post.modes[2, 17])
+
+
+# arviz 0.23 calls what matplotlib 3.11 deprecates
+@pytest.mark.filterwarnings("ignore::matplotlib.MatplotlibDeprecationWarning")
+def test_arviz_just_works(post):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    tree = post.to_arviz()
+    summary = az.summary(tree, var_names=["u"])
+    assert len(summary) == 3
+    data = xr.Dataset({"z": tree["posterior"]["z"]})
+    assert np.isfinite(az.rhat(data)["z"]).all()
+    assert (az.ess(data)["z"] > 0).all()
+    az.plot_trace(tree, var_names=["u"])
+
+
+def test_diagnostics_are_arviz_own(post):
+    health = post.diagnostics()
+    z = xr.Dataset({"z": (("chain", "draw", "k"), post.modes)})
+    assert health.r_hat >= az.rhat(z)["z"].max() - 1e-12
+    assert health.ess <= az.ess(z)["z"].min() + 1e-9
+
+
+def test_round_trips_in_memory_through_our_file_and_through_arviz(post, tmp_path):
+    assert_same(gq.from_arviz(post.to_arviz()), post)
+    post.save(tmp_path / "ours.nc")
+    assert_same(gq.load(tmp_path / "ours.nc"), post)
+    assert_same(gq.from_arviz(az.from_netcdf(str(tmp_path / "ours.nc"), engine="h5netcdf")), post)
+    post.to_arviz().to_netcdf(str(tmp_path / "arviz.nc"), engine="h5netcdf")
+    assert_same(gq.load(tmp_path / "arviz.nc"), post)
+
+
+def test_saving_replaces_whole_files_and_leaves_nothing_half_written(post, tmp_path, monkeypatch):
+    path = tmp_path / "result.nc"
+    post.save(path)
+    before = path.read_bytes()
+
+    def fails(self, target, **_):
+        with open(target, "wb") as file:
+            file.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(xr.DataTree, "to_netcdf", fails)
+    with pytest.raises(OSError, match="disk full"):
+        post.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["result.nc"]
+
+
+def test_what_is_not_a_result_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file"):
+        gq.load(tmp_path / "absent.nc")
+    (tmp_path / "text.nc").write_text("not netcdf")
+    with pytest.raises(ValueError, match=r"text\.nc"):
+        gq.load(tmp_path / "text.nc")
+    xr.Dataset({"a": 1}).to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
+    with pytest.raises(ValueError, match="not a result of graphuq"):
+        gq.load(tmp_path / "other.nc")
+
+
+def test_saving_into_a_folder_that_is_not_there(post, tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        post.save(tmp_path / "absent" / "result.nc")

@@ -1,0 +1,198 @@
+"""pCN against exact answers, and wrong versions of it that must fail the same check."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from conftest import priors, quietly
+from exact import exact_mean
+from numba import njit
+
+import graphuq as gq
+from graphuq.jit import Kernel
+from graphuq.samplers import pcn
+
+MODELS = {"probit": gq.Probit(0.3), "level-set": gq.LevelSet(0.7)}
+
+
+def errors_in_mcse(post, exact, nodes=slice(None)):
+    """|mean - exact| / mcse; a node whose every draw agrees has nothing to be scaled by."""
+    gap, mcse = abs(post.mean[nodes] - exact), post.mcse[nodes]
+    return gap / np.where(mcse > 0, mcse, 1e-4)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kind", ["full", "projected", "approximated"])
+def test_node_means_are_exact(small, kind, model):
+    spectrum, labels, _ = small
+    prior, likelihood = priors(spectrum, 8)[kind], MODELS[model]
+    nodes = np.arange(40)
+    exact = exact_mean(prior, type(likelihood).__name__, labels, likelihood.gamma, nodes)
+    post = gq.sample(prior, likelihood, labels, draws=2000, seed=1, progress=False)
+    assert post.mcse.max() < 0.02
+    assert errors_in_mcse(post, exact).max() < 5
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("min(0.0, phi - phi_w)", "min(0.0, 0.5 * (phi - phi_w))"),
+        ("min(0.0, phi - phi_w)", "0.0"),
+        ("keep = math.sqrt(1.0 - beta * beta)", "keep = 1.0 - beta"),
+        ("phi = phi_w", "pass"),
+    ],
+    ids=["tempered acceptance", "accept all", "wrong contraction", "stale potential"],
+)
+def test_negative_controls_fail(small, monkeypatch, right, wrong):
+    spectrum, labels, _ = small
+    source = inspect.getsource(pcn._walk._function)
+    source = source[source.index("def _walk") :]
+    assert right in source
+    namespace = {"math": math, "np": np}
+    exec(source.replace(right, wrong), namespace)
+    monkeypatch.setattr(pcn, "_walk", Kernel(pcn._walk._signature, namespace["_walk"]))
+    prior = gq.Prior.approximated(spectrum, 8)
+    nodes = np.arange(40)
+    exact = exact_mean(prior, "Probit", labels, 0.3, nodes)
+    post = quietly(
+        prior, MODELS["probit"], labels, gq.PCN(beta=0.5), draws=2000, seed=1, progress=False
+    )
+    assert errors_in_mcse(post, exact).max() > 5
+
+
+@njit
+def _gaussian(u, seen):
+    misfit = 0.0
+    for j in range(seen.y.size):
+        misfit += (seen.y[j] - u[seen.rows[j], 0]) ** 2
+    return misfit / (2 * seen.parameters[0] ** 2)
+
+
+@dataclass(frozen=True)
+class GaussianLabels:
+    """A user's plugin with a closed-form posterior."""
+
+    gamma: float
+    reads = "labelled"
+    potential = staticmethod(_gaussian)
+
+
+@dataclass(frozen=True)
+class GaussianEverywhere(GaussianLabels):
+    reads = "all"
+
+
+@pytest.mark.parametrize("plugin", [GaussianLabels, GaussianEverywhere])
+@pytest.mark.parametrize("kind", ["projected", "approximated"])
+def test_gaussian_plugin_has_its_closed_form_posterior(small, kind, plugin):
+    spectrum, labels, _ = small
+    prior = priors(spectrum, 8)[kind]
+    C = prior.law.covariance()
+    J = labels.nodes
+    gain = C[:, J] @ np.linalg.inv(C[np.ix_(J, J)] + 0.5**2 * np.eye(J.size))
+    mean, covariance = gain @ labels.codes, C - gain @ C[J]
+    traced = [3, 0, 30]
+    post = gq.sample(prior, plugin(0.5), labels, draws=4000, seed=2, nodes=traced, progress=False)
+    ess = post.diagnostics().ess
+    sd = np.sqrt(np.diag(covariance))
+    np.testing.assert_array_less(abs(post.latent_mean - mean), 5 * sd / np.sqrt(ess))
+    np.testing.assert_allclose(post.latent_variance, sd**2, rtol=5 * np.sqrt(2 / ess))
+    # traces of modes and nodes: their own moments, and z = Q' u / sigma on the modes' span
+    sigma_q = prior.sigma[:, None] * spectrum.vectors[:, :8].T
+    to_modes = (sigma_q / prior.sigma[:, None] ** 2) if kind == "projected" else None
+    expected = (spectrum.vectors[:, :8].T @ mean) / prior.sigma
+    modes = post.modes.reshape(-1, 8)
+    np.testing.assert_array_less(abs(modes.mean(0) - expected), 5 / np.sqrt(ess))
+    field = post.field.reshape(-1, 3)
+    np.testing.assert_array_less(abs(field.mean(0) - mean[traced]), 5 * sd[traced] / np.sqrt(ess))
+    np.testing.assert_allclose(
+        np.cov(field.T), covariance[np.ix_(traced, traced)], atol=5 * np.sqrt(2 / ess)
+    )
+    if to_modes is not None:
+        np.testing.assert_allclose(modes @ sigma_q[:, traced], field, atol=1e-8)
+
+
+def test_ginzburg_landau_agrees_with_quadrature():
+    graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0.5], [1, 1, 0, 1], [0, 0.5, 1, 0]])
+    prior, labels = gq.Prior.full(graph), gq.Labels([0, 3], ["a", "b"])
+    epsilon, gamma = 2.0, 0.6
+    points, weights = np.polynomial.hermite_e.hermegauss(60)
+    z = np.stack(np.meshgrid(points, points, points, indexing="ij"), -1).reshape(-1, 3)
+    mass = np.prod(np.stack(np.meshgrid(weights, weights, weights), -1).reshape(-1, 3), axis=1)
+    v = (z * prior.sigma) @ prior.spectrum.vectors.T
+    phi = ((v**2 - 1) ** 2).sum(1) / (4 * epsilon)
+    phi += ((labels.codes - v[:, labels.nodes]) ** 2).sum(1) / (2 * gamma**2)
+    mass = mass * np.exp(-phi)
+    mass /= mass.sum()
+    mean = mass @ v
+    likelihood = gq.GinzburgLandau(epsilon, gamma)
+    post = gq.sample(prior, likelihood, labels, draws=4000, seed=3, progress=False)
+    assert post.mcse.max() < 0.02
+    assert errors_in_mcse(post, mean).max() < 5
+    np.testing.assert_allclose(post.variance, mass @ v**2 - mean**2, rtol=0.1)
+    np.testing.assert_allclose(post.probability, mass @ (v > 0), atol=0.02)
+
+
+def test_prior_moments_come_back_when_the_labels_say_nothing(small):
+    spectrum, labels, _ = small
+    post = gq.sample(
+        gq.Prior.approximated(spectrum, 8),
+        gq.LevelSet(gamma=1e6),
+        labels,
+        gq.PCN(beta=1.0, thin=1),
+        draws=4000,
+        seed=4,
+        progress=False,
+    )
+    assert abs(post.mean).max() < 5 / np.sqrt(16000)
+    np.testing.assert_allclose(post.latent_variance.mean(), 1, rtol=0.05)
+    np.testing.assert_allclose(post.modes.var(), 1, rtol=0.05)
+
+
+def test_standard_errors_are_honest(small):
+    """Over independent runs, (mean - exact) / mcse has mean square about one."""
+    spectrum, labels, _ = small
+    prior, nodes = gq.Prior.approximated(spectrum, 8), np.array([2, 11, 21, 33])
+    exact = exact_mean(prior, "Probit", labels, 0.3, nodes)
+    scores = []
+    for seed in range(60):
+        post = gq.sample(
+            prior, gq.Probit(0.3), labels, draws=250, thin=20, seed=seed, progress=False
+        )
+        scores.append((post.mean[nodes] - exact) / post.mcse[nodes])
+    assert 0.6 < np.mean(np.square(scores)) < 1.5
+
+
+def test_beta_is_adapted_in_warm_up_only(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    run = {"draws": 500, "seed": 0, "progress": False}
+    adapted = gq.sample(prior, gq.Probit(0.05), labels, gq.PCN(target_acceptance=0.4), **run)
+    assert (np.ptp(adapted.stats["beta"], axis=1) == 0).all()
+    assert abs(adapted.stats["acceptance_rate"].mean() - 0.4) < 0.05
+    fixed = gq.sample(prior, gq.Probit(0.05), labels, gq.PCN(beta=0.3), **run)
+    assert (fixed.stats["beta"] == 0.3).all()
+
+
+@pytest.mark.parametrize("beta", [0, -0.1, 1.1, float("nan")])
+def test_beta_outside_its_range_is_refused(beta):
+    with pytest.raises(ValueError, match="beta must"):
+        gq.PCN(beta=beta)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kind", ["full", "projected", "approximated"])
+def test_voting_records_are_exact_at_every_node(vote, kind, model):
+    """Section 5.3 of the paper, with gamma = 0.1 and 3 + 2 labels."""
+    spectrum, party = vote
+    prior = priors(spectrum, 150)[kind]
+    likelihood = {"probit": gq.Probit(0.1), "level-set": gq.LevelSet(0.1)}[model]
+    labels = gq.reveal(party, counts={0: 3, 1: 2}, seed=0)
+    exact = exact_mean(prior, type(likelihood).__name__, labels, 0.1, np.arange(435))
+    post = gq.sample(prior, likelihood, labels, draws=1000, seed=1, progress=False)
+    assert post.mcse.max() <= 0.02
+    assert errors_in_mcse(post, exact).max() < 5

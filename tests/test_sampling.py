@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import _thread
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from conftest import quietly
+
+import graphuq as gq
+from graphuq.diagnostics import split_rhat
+from graphuq.extension import FromLabelled
+from graphuq.moments import BATCHES, NodeMoments
+
+RUN = {"draws": 200, "thin": 5, "progress": False}
+
+
+def same(a, b):
+    return all(
+        np.array_equal(getattr(a, name), getattr(b, name))
+        for name in ("mean", "variance", "mcse", "modes", "field", "running_mean_change")
+    )
+
+
+def test_one_seed_gives_the_same_draws_whatever_the_threads(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    runs = [
+        quietly(prior, gq.Probit(0.1), labels, seed=7, threads=t, nodes=[1], **RUN)
+        for t in (1, 2, 4)
+    ]
+    assert same(runs[0], runs[1])
+    assert same(runs[0], runs[2])
+    other = quietly(prior, gq.Probit(0.1), labels, seed=8, nodes=[1], **RUN)
+    assert not np.array_equal(runs[0].modes, other.modes)
+
+
+def test_chains_differ_and_more_chains_leave_the_first_alone(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    two = quietly(prior, gq.Probit(0.1), labels, seed=7, chains=2, **RUN)
+    three = quietly(prior, gq.Probit(0.1), labels, seed=7, chains=3, **RUN)
+    assert not np.array_equal(two.modes[0], two.modes[1])
+    assert np.array_equal(two.modes, three.modes[:2])
+
+
+def test_a_seed_sequence_gives_equal_runs_and_a_generator_moves_on(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    sequence = np.random.SeedSequence(3)
+    runs = [quietly(prior, gq.Probit(0.1), labels, seed=sequence, **RUN) for _ in range(2)]
+    assert same(*runs)
+    generator = np.random.default_rng(3)
+    runs = [quietly(prior, gq.Probit(0.1), labels, seed=generator, **RUN) for _ in range(2)]
+    assert not same(*runs)
+
+
+def test_streamed_moments_are_those_of_the_whole_array(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    extension = FromLabelled(prior, labels.nodes, np.empty(0, dtype=np.int64))
+    fields = prior.at(labels.nodes).draw(203, np.random.default_rng(0))
+    moments = NodeMoments(extension, "sign", draws=203)
+    for piece in np.split(fields, [1, 40, 41, 150]):
+        moments.add(piece)
+    totals = moments.totals()
+    from scipy.special import erf
+
+    (rows,) = extension.rows(fields)
+    sd = rows.deviation[:, None]
+    sign = np.where(
+        sd > 0, erf(rows.mean / np.where(sd > 0, sd, 1) / np.sqrt(2)), np.sign(rows.mean)
+    )
+    np.testing.assert_allclose(totals.sign, sign.sum(1))
+    np.testing.assert_allclose(totals.latent, rows.mean.sum(1))
+    np.testing.assert_allclose(totals.latent_square, (rows.mean**2 + sd**2).sum(1))
+    assert totals.draws == 203
+    length = moments.batch_length
+    assert totals.batches == 203 // length >= BATCHES
+    batches = sign[:, : totals.batches * length].reshape(40, -1, length).mean(2)
+    np.testing.assert_allclose(totals.label_batch, batches.sum(1))
+    np.testing.assert_allclose(totals.label_batch_square, (batches**2).sum(1))
+    ends = rows.mean.cumsum(1)[:, length - 1 :: length] / (
+        length * np.arange(1, totals.batches + 1)
+    )
+    np.testing.assert_allclose(
+        moments.running_mean_change, np.linalg.norm(np.diff(ends, axis=1), axis=0)
+    )
+
+
+def test_posterior_quantities_fit_together(small):
+    spectrum, labels, y = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    post = gq.sample(prior, gq.Probit(0.1), labels, seed=0, progress=False)
+    np.testing.assert_allclose(post.variance, 1 - post.mean**2)
+    np.testing.assert_allclose(post.probability, (1 + post.mean) / 2)
+    assert post.mean_variance == pytest.approx(post.variance.mean())
+    assert (np.diff(post.variance[post.ranking()]) <= 1e-12).all()
+    assert sorted(post.ranking()) == list(range(40))
+    assert set(post.prediction) <= {0, 1}
+    hidden = np.setdiff1d(np.arange(40), labels.nodes)
+    assert post.accuracy(y) == (post.prediction[hidden] == y[hidden]).mean()
+    with pytest.raises(ValueError, match="shape"):
+        post.accuracy(y[:-1])
+
+
+def test_swapping_the_classes_mirrors_the_answer(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    swapped = gq.Labels(labels.nodes, np.where(labels.values == 0, "z", "a"))
+    a = gq.sample(prior, gq.Probit(0.3), labels, seed=0, progress=False)
+    b = gq.sample(prior, gq.Probit(0.3), swapped, seed=0, progress=False)
+    error = 5 * np.hypot(a.mcse, b.mcse)
+    np.testing.assert_array_less(abs(a.mean + b.mean), error)
+
+
+@dataclass(frozen=True)
+class Interrupting(gq.PCN):
+    """Presses Ctrl-C in the main thread once, after some chunks."""
+
+    after: int = 6
+    calls = []  # noqa: RUF012
+
+    def advance(self, *arguments):
+        self.calls.append(None)
+        if len(self.calls) == self.after:
+            _thread.interrupt_main()
+        return super().advance(*arguments)
+
+
+def test_ctrl_c_returns_what_there_is(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    Interrupting.calls.clear()
+    with pytest.warns(gq.ConvergenceWarning, match="interrupted"):
+        post = gq.sample(
+            prior, gq.Probit(0.1), labels, Interrupting(), draws=100_000, warmup=100, chains=2,
+            seed=0, progress=False,
+        )  # fmt: skip
+    assert not post.complete
+    chains, draws = post.modes.shape[:2]
+    assert 1 <= chains <= 2
+    assert 1 <= draws < 100_000
+    assert np.isfinite(post.mean).all()
+    assert "incomplete" in repr(post)
+
+
+def test_ctrl_c_in_warm_up_has_nothing_to_return(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    Interrupting.calls.clear()
+    with pytest.raises(KeyboardInterrupt, match="no draws"):
+        gq.sample(
+            prior, gq.Probit(0.1), labels, Interrupting(after=1), warmup=100_000, seed=0,
+            progress=False,
+        )  # fmt: skip
+
+
+def test_chains_that_disagree_are_reported(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    with pytest.warns(gq.ConvergenceWarning, match=r"R-hat .* raise draws"):
+        post = gq.sample(
+            prior, gq.Probit(0.1), labels, gq.PCN(beta=0.02), draws=50, warmup=0, thin=1, seed=0,
+            progress=False,
+        )  # fmt: skip
+    with pytest.warns(gq.ConvergenceWarning, match="worth only"):
+        health = post.diagnostics()
+    assert health.r_hat > 1.05
+    assert health.ess < 100
+
+
+def test_a_frozen_chain_is_reported(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    with pytest.warns(gq.ConvergenceWarning, match="never moved"):
+        gq.sample(
+            prior, gq.LevelSet(0.01), labels, gq.PCN(beta=1.0), draws=4, warmup=500, thin=1,
+            chains=8, seed=2, progress=False,
+        )  # fmt: skip
+
+
+def test_split_rhat_sees_what_it_should():
+    rng = np.random.default_rng(0)
+    good = rng.standard_normal((4, 500, 1))
+    assert split_rhat(good)[0] < 1.01
+    assert split_rhat(good + np.arange(4)[:, None, None])[0] > 1.5
+    assert split_rhat(good + np.linspace(0, 3, 500)[:, None])[0] > 1.2
+    stuck = np.broadcast_to(np.arange(4.0)[:, None, None], (4, 500, 1))
+    assert split_rhat(stuck)[0] == np.inf
+    assert split_rhat(np.ones((4, 500, 1)))[0] == 1
+
+
+def test_bad_arguments_are_refused_before_any_work(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    model = gq.Probit(0.1)
+    for arguments, error, message in (
+        ((spectrum, model, labels), TypeError, "prior must be"),
+        ((prior, model, [0, 1]), TypeError, "labels must be"),
+        ((prior, "probit", labels), TypeError, "a likelihood is"),
+        ((prior, model, labels, "nuts"), ValueError, "sampler must be"),
+        ((prior, model, labels, gq.PCN), TypeError, "sampler must be"),
+        ((prior, model, gq.Labels([0, 40], [0, 1])), ValueError, "names node 40"),
+    ):
+        with pytest.raises(error, match=message):
+            gq.sample(*arguments)
+    for option, value, error in (
+        ("draws", 0, ValueError),
+        ("draws", 10.5, TypeError),
+        ("chains", 0, ValueError),
+        ("warmup", -1, ValueError),
+        ("thin", 0, ValueError),
+        ("threads", 0, ValueError),
+        ("nodes", [40], ValueError),
+        ("nodes", [1, 1], ValueError),
+        ("seed", "a", TypeError),
+    ):
+        with pytest.raises(error, match=option):
+            gq.sample(prior, model, labels, progress=False, **{option: value})
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from math import exp, log1p
+from numba import njit
+
+@njit
+def logistic(u, seen):
+    phi = 0.0
+    for j in range(seen.y.size):
+        phi += log1p(exp(-seen.y[j] * u[seen.rows[j], 0] / seen.parameters[0]))
+    return phi
+
+@dataclass(frozen=True)
+class Logistic:
+    scale: float
+    reads = "labelled"
+    potential = staticmethod(logistic)
+"""
+
+SCRIPT = """
+import numpy as np, graphuq as gq
+from outside import Logistic
+from graphuq.samplers.pcn import _walk
+ring = np.roll(np.eye(12), 1, axis=1)
+prior = gq.Prior.approximated(gq.Graph(ring + ring.T), 4)
+for model in (gq.Probit(0.1), Logistic(0.2)):
+    gq.sample(prior, model, gq.Labels([0, 6], [0, 1]), draws=100, seed=0, progress=False)
+print(len(_walk.compiled.signatures), sum(_walk.compiled.stats.cache_hits.values()))
+"""
+
+
+def test_fresh_processes_find_the_compiled_kernel_whatever_the_plugin(tmp_path):
+    (tmp_path / "outside.py").write_text(textwrap.dedent(PLUGIN))
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    seen = [
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    # one signature serves both models; only the second process loads it from the cache
+    assert seen == [["1", "0"], ["1", "1"]]
