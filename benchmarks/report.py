@@ -1,0 +1,44 @@
+"""What every benchmark shares: its command line, and its JSON file and table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from pathlib import Path
+
+import graphuq as gq
+
+
+def options(description: str, **extra: tuple) -> argparse.Namespace:
+    """Parse ``--quick``, ``--out`` and what the benchmark adds: name -> (type, default)."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="small settings, for a look")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    for name, (kind, default) in extra.items():
+        parser.add_argument(f"--{name}", type=kind, default=default)
+    return parser.parse_args()
+
+
+def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) -> None:
+    """Print ``rows`` as a Markdown table, and write them to ``out/NAME.json`` and ``.md``."""
+    columns = list(rows[0])
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(_cell(row[c]) for c in columns) + " |" for row in rows]
+    for claim, figure in (claims or {}).items():
+        lines += ["", f"{claim}: **{_cell(figure)}**"]
+    print("\n".join(lines))
+    out.mkdir(parents=True, exist_ok=True)
+    machine = {
+        "graphuq": gq.__version__,
+        "python": platform.python_version(),
+        "cores": len(os.sched_getaffinity(0)),
+    }
+    record = {"machine": machine, "rows": rows, "claims": claims or {}}
+    (out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    (out / f"{name}.md").write_text("\n".join(lines) + "\n")
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
