@@ -1,0 +1,38 @@
+# make demo, make test: each makes its own environment first.
+# PYTHON chooses the interpreter, 3.11 or newer.
+PYTHON ?= $(firstword $(foreach p,python3.11 python3 python3.12 python3.13,$(if $(shell $(p) -c 'import sys; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(p))))
+VENV ?= .venv
+# Tests that need real data are skipped where this folder is absent.
+export GRAPHUQ_DATA ?= $(wildcard $(CURDIR)/../shared/data)
+
+.PHONY: demo test lint study clean
+
+demo: $(VENV)/installed
+	$(VENV)/bin/graphuq demo
+
+test: $(VENV)/installed-dev
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
+	$(VENV)/bin/python -m pytest --nbmake --override-ini addopts= notebooks
+
+lint: $(VENV)/installed-dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+study: $(VENV)/installed-dev
+	$(VENV)/bin/python -m pytest -m study tests
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml
+	$(VENV)/bin/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/bin/python pyproject.toml
+	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
+	touch $(VENV)/installed $@
+
+clean:
+	rm -rf $(VENV) graphuq-demo
