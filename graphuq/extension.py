@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from graphuq.prior import Gaussian, Prior
+from graphuq.prior import Gaussian, Prior, cosines
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,10 @@ class Extension(Protocol):
     n_nodes: int
 
     def rows(self, fields: Array) -> Iterator[Rows]:
-        """Yield the moments of all nodes, some rows at a time, given fields (draws, m)."""
+        """Yield the moments of all nodes, some rows at a time, given fields (draws, m).
+
+        The arrays are overwritten by the next rows.
+        """
 
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return modes z (draws, r) and the field at the traced nodes (draws, traced)."""
@@ -50,7 +53,8 @@ class FromLabelled:
 
     E[u_i | u_J] = C_iJ C_JJ^+ u_J and Var[u_i | u_J] = C_ii - C_iJ C_JJ^+ C_Ji. With C_JJ's basis
     U and variances kappa, both come from one N x min(J, r + 1) matrix, C_.J U kappa^(-1/2), and
-    the whitened field kappa^(-1/2) U' u_J: [q_0, Q]_J lies in the span of U.
+    the whitened field kappa^(-1/2) U' u_J: [q_0, Q]_J lies in the span of U. ``nodes`` must be
+    sorted, as those of `Labels` are.
     """
 
     def __init__(self, prior: Prior, nodes: NDArray[np.int64], traced: NDArray[np.int64]) -> None:
@@ -101,9 +105,9 @@ class _Matheron:
         self._modes_to_field = prior.sigma[:, None] * prior.spectrum.vectors[both].T
         if self._tail:
             # N(0, I - B B') with B = [q_0, Q] at these nodes: white noise times I - U (1 - c) U',
-            # where B = U S V' and c = sqrt(1 - S^2).
+            # where B = U S V' and c = (1 - S^2)^(1/2).
             self._basis, S, _ = linalg.svd(prior.law.basis[both], full_matrices=False)
-            self._shrink = 1 - np.sqrt(np.clip(1 - S**2, 0, None))
+            self._shrink = 1 - cosines(S)
         cross = np.vstack(
             [self._modes_to_field[:, : nodes.size], prior.law.covariance(both, nodes)]
         )

@@ -203,12 +203,12 @@ def knn_graph(
     n = X.shape[0]
     validation.one_of("symmetrise", symmetrise, SYMMETRISE)
     validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
-    lengths, j = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
-    i = np.repeat(np.arange(n), n_neighbors)
-    j, lengths = j.ravel(), lengths.ravel()
-    scale = _scales(lengths.reshape(n, -1)[:, -1], weights, tau)
+    _, j = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
+    i, j = np.repeat(np.arange(n), n_neighbors), j.ravel()
+    squared = _squared_lengths(X, i, j)
+    scale = _scales(np.sqrt(squared.reshape(n, -1).max(axis=1)), weights, tau)
     adjacency = _symmetric(
-        _sparse(i, j, _weigh(lengths**2, scale[i] * scale[j], weights), n), symmetrise
+        _sparse(i, j, _weigh(squared, scale[i] * scale[j], weights), n), symmetrise
     )
     if connect:
         adjacency = _bridged(adjacency, X, scale, weights)
@@ -263,10 +263,11 @@ def epsilon_graph(
     scale = np.ones(n) if tau is None else np.full(n, tau)
     if weights == "self-tuning":
         validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
-        scale = _scales(search.kneighbors(n_neighbors=n_neighbors)[0][:, -1], weights, tau)
-    links = search.radius_neighbors_graph(mode="distance").tocoo()
+        kth = search.kneighbors(n_neighbors=n_neighbors, return_distance=False)[:, -1]
+        scale = _scales(np.sqrt(_squared_lengths(X, np.arange(n), kth)), weights, tau)
+    links = search.radius_neighbors_graph(mode="connectivity").tocoo()
     i, j = links.row, links.col
-    adjacency = _sparse(i, j, _weigh(links.data**2, scale[i] * scale[j], weights), n)
+    adjacency = _sparse(i, j, _weigh(_squared_lengths(X, i, j), scale[i] * scale[j], weights), n)
     return Graph(_symmetric(adjacency, "union"))
 
 
@@ -441,8 +442,21 @@ def _prepared(X: Any, weights: str, tau: float | None) -> NDArray[np.float64]:
                 f"row {int(norms.argmin())} of X is zero and has no direction: drop it, or use "
                 "other weights than cosine"
             )
-        X = X / norms[:, None]
-    return X
+        return X / norms[:, None]
+    return X - X.mean(axis=0)  # the search for neighbours loses digits far from the origin
+
+
+def _squared_lengths(
+    X: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """|x_i - x_j|^2, exactly 0 for duplicates, which the search does not promise."""
+    squared = np.empty(i.size)
+    block = max(1, 10**7 // X.shape[1])
+    for start in range(0, i.size, block):
+        part = slice(start, start + block)
+        difference = X[i[part]] - X[j[part]]
+        squared[part] = np.einsum("ij,ij->i", difference, difference)
+    return squared
 
 
 def _scales(
@@ -451,9 +465,9 @@ def _scales(
     """tau_i of eq. (15): the distance to the K-th neighbour, or the fixed tau."""
     if weights != "self-tuning":
         return np.full(kth_distance.size, 1.0 if tau is None else tau)
-    # An item with K duplicates has distance 0, or rounding error from the search: it takes the
-    # smallest scale of the others, so that it still has edges to more than its duplicates.
-    duplicate = kth_distance <= 1e-7 * kth_distance.max()
+    # An item with K duplicates takes the smallest scale of the others, not 0, so that it still has
+    # edges to more than its duplicates.
+    duplicate = kth_distance == 0
     if duplicate.all():
         return np.ones_like(kth_distance)
     return np.where(duplicate, kth_distance[~duplicate].min(), kth_distance)
@@ -466,7 +480,8 @@ def _weigh(
     if weights == "binary":
         return np.ones_like(squared)
     if weights == "cosine":  # of unit vectors
-        return 1 - squared / 2
+        cosine = 1 - squared / 2
+        return np.where(abs(cosine) < 1e-14, 0.0, cosine)  # right angles, to rounding
     w: NDArray[np.float64] = np.exp(-squared / (2 * scale))
     return w
 
@@ -494,6 +509,10 @@ def _bridged(
     The shortest edge out of any component belongs to a minimum spanning tree, so this adds the
     least total length.
     """
+    if not A.nnz:
+        raise ValueError(
+            "no edge has a weight above zero: take larger weights (tau), or other than cosine"
+        )
     lightest = A.data.min()
     while True:
         count, component = csgraph.connected_components(A, directed=False)

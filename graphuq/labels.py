@@ -47,7 +47,7 @@ class Labels:
     """
 
     def __init__(self, nodes: Any, values: Any) -> None:
-        nodes, values = np.asarray(nodes), np.asarray(values)
+        nodes, values = np.asarray(nodes), _as_given(values)
         if nodes.ndim != 1 or nodes.shape != values.shape:
             raise ValueError(
                 "nodes and values must be two lists of equal length, got shapes "
@@ -65,8 +65,7 @@ class Labels:
                 f"the label of node {nodes[missing[0]]} is missing ({values[missing[0]]!r}): "
                 "leave unlabelled nodes out"
             )
-        if values.dtype == object:
-            values = _one_type(values)
+        values = _one_type(values)
         order = np.argsort(nodes, kind="stable")
         nodes, values = nodes[order].astype(np.int64), values[order]
         repeated = nodes[1:] == nodes[:-1]
@@ -102,15 +101,25 @@ class Labels:
         validation.node_ids("labels", self.nodes, n_nodes)
 
 
+def _as_given(values: Any) -> NDArray[Any]:
+    """Return an array that keeps the types of a list's items, which numpy would make alike."""
+    if isinstance(values, list | tuple):
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+    return np.asarray(values)
+
+
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype == object:
-        return np.array([value is None or value != value for value in values], dtype=bool)
-    return np.zeros(values.shape, dtype=bool)
+    if values.dtype.kind not in "fmMO":
+        return np.zeros(values.shape, dtype=bool)
+    # NaN and NaT differ from themselves; of pandas' NA even that is NA
+    return np.array([value is None or (value == value) is not True for value in values.tolist()])
 
 
 def _one_type(values: NDArray[Any]) -> NDArray[Any]:
+    if values.dtype != object:
+        return values
     kinds = sorted({type(value).__name__ for value in values})
     if len(kinds) > 1:
         raise TypeError(f"label values must be of one type, got {', '.join(kinds)}")
@@ -151,9 +160,14 @@ def reveal(
     >>> reveal([4, 4, 4, 9, 9, 9], counts={4: 2, 9: 1}, seed=0)
     Labels(3 nodes: 2 x 4, 1 x 9)
     """
-    y = np.asarray(y)
+    y = _one_type(_as_given(y))
     if y.ndim != 1:
         raise ValueError(f"y must be one-dimensional, got shape {y.shape}")
+    missing = np.flatnonzero(_is_missing(y))
+    if missing.size:
+        raise ValueError(
+            f"y must give every node's class, but that of node {missing[0]} is missing"
+        )
     if (fraction is None) == (counts is None):
         raise ValueError("give either fraction or counts")
     classes, sizes = np.unique(y, return_counts=True)
@@ -173,5 +187,5 @@ def reveal(
         members = np.flatnonzero(y == value)
         validation.integer(f"the count of class {value!r}", count, 0, members.size)
         chosen.append(rng.choice(members, size=count, replace=False))
-    nodes = np.sort(np.concatenate(chosen))
+    nodes = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *chosen]))
     return Labels(nodes, y[nodes])

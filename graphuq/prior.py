@@ -22,6 +22,12 @@ def spectral_weight(values: Array) -> Array:
     return 1 / values
 
 
+def cosines(S: Array) -> Array:
+    """Return (1 - S^2)^(1/2) for singular values of rows of an orthonormal basis, 0 to rounding."""
+    left = 1 - S**2
+    return np.sqrt(np.where(left < 1e-13, 0.0, left))
+
+
 @dataclass(frozen=True, eq=False)
 class Gaussian:
     """The centred Gaussian N(0, U diag(kappa) U' + rho^2 (I - U U')) on m nodes.
@@ -56,7 +62,7 @@ class Gaussian:
     @property
     def inverse_variances(self) -> Array:
         """1/kappa, and 0 where kappa is 0 to rounding: the pseudo-inverse."""
-        floor = self.size * np.finfo(float).eps * max(self.variances.max(), self.tail**2)
+        floor = 1e-22 * self.variances.max()  # a standard deviation of 1e-11
         kept = self.variances > floor
         return np.where(kept, 1 / np.where(kept, self.variances, 1.0), 0.0)
 
@@ -259,11 +265,12 @@ class Prior:
         """
         nodes = validation.node_ids("nodes", nodes, self.n_nodes)
         U, S, Vt = linalg.svd(self.law.basis[nodes], full_matrices=False)
-        inner = (S[:, None] * Vt) * np.sqrt(self.law.variances)
-        # S V' (kappa - rho^2) V S + rho^2 I, with I - S^2 kept apart: it vanishes on whole graphs
-        inner = inner @ inner.T + np.diag(self.tail**2 * np.clip(1 - S**2, 0, None))
-        kappa, E = linalg.eigh(inner)
-        return Gaussian(np.ascontiguousarray(U @ E), np.clip(kappa, 0, None), self.tail)
+        # Inside it is M M', M = [S V' kappa^(1/2), rho (I - S^2)^(1/2)]. Singular values of M, not
+        # eigenvalues of M M', tell a variance of zero from rounding.
+        modes = (S[:, None] * Vt) * np.sqrt(self.law.variances)
+        rest = np.diag(self.tail * cosines(S))
+        E, deviations, _ = linalg.svd(np.hstack([modes, rest]), full_matrices=False)
+        return Gaussian(np.ascontiguousarray(U @ E), deviations**2, self.tail)
 
     def variance(self) -> Array:
         """Return the prior variance of every node, shape (N,)."""
