@@ -38,7 +38,7 @@ def labels_on(n: int, J: int) -> gq.Labels:
 def walker(prior: gq.Prior, labels: gq.Labels, kind):
     """Return a function that makes steps of one chain on one thread."""
     bound = bind(kind(GAMMA), labels, prior.n_nodes)
-    target = Target(prior.at(bound.nodes), bound.potential, bound.observed)
+    target = Target(prior.at(bound.nodes), bound)
     sampler, rng = gq.PCN(beta=BETA), np.random.default_rng(0)
     state = sampler.start(target, rng)
 

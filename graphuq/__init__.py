@@ -21,6 +21,8 @@ _HOME = {
     "Graph": "graphuq.graphs",
     "Labels": "graphuq.labels",
     "LevelSet": "graphuq.likelihoods",
+    "Harmonic": "graphuq.samplers",
+    "NoisyProbit": "graphuq.likelihoods",
     "PCN": "graphuq.samplers",
     "Posterior": "graphuq.posterior",
     "Prior": "graphuq.prior",
@@ -58,11 +60,13 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.labels import reveal as reveal
     from graphuq.likelihoods import GinzburgLandau as GinzburgLandau
     from graphuq.likelihoods import LevelSet as LevelSet
+    from graphuq.likelihoods import NoisyProbit as NoisyProbit
     from graphuq.likelihoods import Probit as Probit
     from graphuq.likelihoods import check_likelihood as check_likelihood
     from graphuq.posterior import Posterior as Posterior
     from graphuq.prior import Prior as Prior
     from graphuq.samplers import PCN as PCN
+    from graphuq.samplers import Harmonic as Harmonic
     from graphuq.sampling import sample as sample
     from graphuq.spectrum import Spectrum as Spectrum
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from graphuq.noise import white_noise
 from graphuq.prior import Gaussian, Prior, cosines
 
 Array = NDArray[np.float64]
@@ -49,17 +50,23 @@ class Extension(Protocol):
 
 
 class FromLabelled:
-    """All nodes given the field u_J at the labelled nodes.
+    """All nodes given x = u_J + noise at the labelled nodes, with noise ~ N(0, noise^2) or none.
 
-    E[u_i | u_J] = C_iJ C_JJ^+ u_J and Var[u_i | u_J] = C_ii - C_iJ C_JJ^+ C_Ji. With C_JJ's basis
-    U and variances kappa, both come from one N x min(J, r + 1) matrix, C_.J U kappa^(-1/2), and
-    the whitened field kappa^(-1/2) U' u_J: [q_0, Q]_J lies in the span of U. ``nodes`` must be
-    sorted, as those of `Labels` are.
+    With G = C_JJ + noise^2 I, E[u_i | x] = C_iJ G^+ x and Var[u_i | x] = C_ii - C_iJ G^+ C_Ji.
+    With G's basis U and variances kappa, both come from one N x min(J, r + 1) matrix,
+    C_.J U kappa^(-1/2), and the whitened kappa^(-1/2) U' x: [q_0, Q]_J lies in the span of U.
+    ``nodes`` must be sorted, as those of `Labels` are.
     """
 
-    def __init__(self, prior: Prior, nodes: NDArray[np.int64], traced: NDArray[np.int64]) -> None:
-        self.law, self.n_nodes = prior.at(nodes), prior.n_nodes
-        self._nodes = nodes
+    def __init__(
+        self,
+        prior: Prior,
+        nodes: NDArray[np.int64],
+        traced: NDArray[np.int64],
+        noise: float = 0.0,
+    ) -> None:
+        self.law, self.n_nodes = prior.at(nodes).with_noise(noise), prior.n_nodes
+        self._nodes, self._noise = nodes, noise
         whole = prior.law
         excess = whole.variances - whole.tail**2
         self._whiten = np.sqrt(self.law.inverse_variances)[:, None] * self.law.basis.T
@@ -67,21 +74,25 @@ class FromLabelled:
         self._loadings = whole.basis @ loads
         total = whole.variance()
         left = total - np.einsum("ij,ij->i", self._loadings, self._loadings)
+        # at the labelled nodes C_JJ = G - noise^2 I, so C_JJ - C_JJ G^+ C_JJ is what follows
+        left[nodes] = noise**2 - noise**4 * self.law.precision_diagonal()
         left[left < 1e-12 * total] = 0.0  # rounding
-        left[nodes] = 0.0
         self._deviation = np.sqrt(left)
-        self._matheron = _Matheron(prior, nodes, traced, self.law)
+        self._matheron = _Matheron(prior, nodes, traced, self.law, noise)
 
     def rows(self, fields: Array) -> Iterator[Rows]:
-        """Yield the conditional moments of all nodes; labelled nodes are known exactly."""
+        """Yield the conditional moments of all nodes."""
         whitened = self._whiten @ fields.T
+        at_labelled = fields.T
+        if self._noise:
+            at_labelled = at_labelled - self._noise**2 * self.law.solve(fields).T
         n = self.n_nodes
         buffer = np.empty((min(ROWS, n), fields.shape[0]))
         for start in range(0, n, ROWS):
             nodes = slice(start, min(start + ROWS, n))
             mean = np.matmul(self._loadings[nodes], whitened, out=buffer[: nodes.stop - start])
             low, high = np.searchsorted(self._nodes, [nodes.start, nodes.stop])
-            mean[self._nodes[low:high] - start] = fields.T[low:high]
+            mean[self._nodes[low:high] - start] = at_labelled[low:high]
             yield Rows(nodes, mean, self._deviation[nodes])
 
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -90,15 +101,21 @@ class FromLabelled:
 
 
 class _Matheron:
-    """Joint draws of modes z and traced nodes given u_J, by Matheron's rule.
+    """Joint draws of modes z and traced nodes given x, by Matheron's rule.
 
-    Draw (z, u) from the prior, then add Cov((z, u), u_J) C_JJ^+ (given u_J - drawn u_J).
+    Draw (z, u, x) from the prior, then add Cov((z, u), x) G^+ (given x - drawn x).
     """
 
     def __init__(
-        self, prior: Prior, nodes: NDArray[np.int64], traced: NDArray[np.int64], law: Gaussian
+        self,
+        prior: Prior,
+        nodes: NDArray[np.int64],
+        traced: NDArray[np.int64],
+        law: Gaussian,
+        noise: float,
     ) -> None:
-        self._n_labelled, self._rank, self._tail = nodes.size, prior.rank, prior.tail
+        self._n_labelled, self._rank = nodes.size, prior.rank
+        self._tail, self._noise = prior.tail, noise
         hidden = np.setdiff1d(traced, nodes)
         both = np.concatenate([nodes, hidden])
         self._position = np.argsort(both)[np.searchsorted(np.sort(both), traced)]
@@ -114,12 +131,15 @@ class _Matheron:
         self._gain = law.solve(cross)
 
     def draw(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-        z = rng.standard_normal((fields.shape[0], self._rank))
+        z = white_noise(rng, fields.shape[0], self._rank)
         u = z @ self._modes_to_field
         if self._tail:
-            white = rng.standard_normal(u.shape)
+            white = white_noise(rng, *u.shape)
             u += self._tail * (white - ((white @ self._basis) * self._shrink) @ self._basis.T)
-        shift = (fields - u[:, : self._n_labelled]) @ self._gain.T
+        x = u[:, : self._n_labelled]
+        if self._noise:
+            x = x + self._noise * white_noise(rng, *x.shape)
+        shift = (fields - x) @ self._gain.T
         u += shift[:, self._rank :]
         return z + shift[:, : self._rank], u[:, self._position]
 

@@ -40,7 +40,9 @@ class Kernel:
         """The numba dispatcher."""
         with self._lock:
             if self._compiled is None:
-                compile_ = functools.partial(numba.njit, self._signature, nogil=True)
+                compile_ = functools.partial(
+                    numba.njit, self._signature, nogil=True, error_model="numpy"
+                )
                 try:
                     self._compiled = compile_(cache=True)(self._function)
                 except RuntimeError:  # as above

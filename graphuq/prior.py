@@ -12,6 +12,7 @@ from scipy import linalg
 
 from graphuq import validation
 from graphuq.graphs import Graph
+from graphuq.noise import white_noise
 from graphuq.spectrum import Spectrum
 
 Array = NDArray[np.float64]
@@ -59,12 +60,23 @@ class Gaussian:
         """Whether anything is left outside the basis."""
         return self.tail > 0 and self.size > self.basis.shape[1]
 
+    @cached_property
+    def deviations(self) -> Array:
+        """Return kappa^(1/2)."""
+        return np.sqrt(self.variances)
+
     @property
     def inverse_variances(self) -> Array:
         """1/kappa, and 0 where kappa is 0 to rounding: the pseudo-inverse."""
         floor = 1e-22 * self.variances.max()  # a standard deviation of 1e-11
         kept = self.variances > floor
         return np.where(kept, 1 / np.where(kept, self.variances, 1.0), 0.0)
+
+    def with_noise(self, deviation: float) -> Gaussian:
+        """Return the law of the field plus independent noise on every node."""
+        return Gaussian(
+            self.basis, self.variances + deviation**2, float(np.hypot(self.tail, deviation))
+        )
 
     def covariance(self, rows: Any = slice(None), columns: Any = slice(None)) -> Array:
         """Return the block C[rows, columns] for index arrays or slices."""
@@ -83,11 +95,15 @@ class Gaussian:
     def draw(self, size: int, rng: np.random.Generator) -> Array:
         """Return ``size`` draws, one a row: C^(1/2) applied to white noise."""
         if not self.has_tail:
-            white = rng.standard_normal((size, self.variances.size))
-            return (white * np.sqrt(self.variances)) @ self.basis.T
-        white = rng.standard_normal((size, self.size))
-        inside = (white @ self.basis) * (np.sqrt(self.variances) - self.tail)
-        return self.tail * white + inside @ self.basis.T
+            inside = white_noise(rng, size, self.variances.size)
+            inside *= self.deviations
+            return inside @ self.basis.T
+        white = white_noise(rng, size, self.size)
+        inside = white @ self.basis
+        inside *= self.deviations - self.tail
+        white *= self.tail
+        white += inside @ self.basis.T
+        return white
 
     def solve(self, fields: Array) -> Array:
         """Return C^+ applied to each row of ``fields``."""
@@ -97,6 +113,11 @@ class Gaussian:
         return (inside * (self.inverse_variances - self.tail**-2)) @ self.basis.T + (
             fields * self.tail**-2
         )
+
+    def precision_diagonal(self) -> Array:
+        """Return the diagonal of C^+."""
+        outside = self.tail**-2 if self.has_tail else 0.0
+        return np.asarray(outside + self.basis**2 @ (self.inverse_variances - outside))
 
     def energy(self, fields: Array) -> Array:
         """Return <u, C^+ u> / 2 for each row u of ``fields``."""

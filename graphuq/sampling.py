@@ -54,8 +54,8 @@ def sample(
     chains : int
         Independent chains, started from draws of the prior.
     warmup : int, optional
-        Draws discarded at the start of each chain, during which the sampler adapts; half of
-        ``draws`` and at least 100 by default.
+        Draws discarded at the start of each chain, during which the sampler adapts; by default
+        what the sampler asks for.
     thin : int, optional
         Steps from one draw to the next, in warm-up too; the sampler's own default otherwise.
     nodes : array_like of int
@@ -113,9 +113,7 @@ def sample(
         raise TypeError(f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}")
     validation.integer("draws", draws, 1)
     validation.integer("chains", chains, 1)
-    if warmup is None:
-        warmup = max(100, draws // 2)
-    validation.integer("warmup", warmup, 0)
+    warmup = validation.integer("warmup", sampler.warmup(draws) if warmup is None else warmup, 0)
     thin = validation.integer("thin", sampler.thin if thin is None else thin, 1)
     if threads is not None:
         validation.integer("threads", threads, 1)
@@ -129,11 +127,12 @@ def sample(
         "ask for fewer draws, and thin more",
     )
 
+    noise = sampler.noise(bound)
     extension: Extension
     if bound.nodes is None:
         extension = FromAll(prior, traced)
     else:
-        extension = FromLabelled(prior, bound.nodes, traced)
+        extension = FromLabelled(prior, bound.nodes, traced, noise)
     streams = [chain.spawn(2) for chain in sequence.spawn(chains)]
     records = [
         _ChainRecord(extension, bound.label, draws, rank_and_nodes, np.random.default_rng(tracing))
@@ -141,7 +140,7 @@ def sample(
     ]
     outcome = run(
         sampler,
-        Target(extension.law, bound.potential, bound.observed),
+        Target(extension.law, bound),
         records,
         [walking for walking, _ in streams],
         draws=draws,

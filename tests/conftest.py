@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import inspect
+import math
 import warnings
 
 import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.jit import Kernel
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +46,13 @@ def quietly(*arguments, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gq.ConvergenceWarning)
         return gq.sample(*arguments, **options)
+
+
+def with_mutation(kernel, right, wrong):
+    """Return a compiled kernel like ``kernel``, but with a mistake in its source."""
+    source = inspect.getsource(kernel._function)
+    source = source[source.index("def ") :]
+    assert right in source
+    namespace = {"math": math, "np": np}
+    exec(source.replace(right, wrong), namespace)
+    return Kernel(kernel._signature, namespace[kernel._function.__name__])

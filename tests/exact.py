@@ -27,16 +27,29 @@ def orthant(covariance):
     )
 
 
-def probit_mean(C_JJ, C_iJ, C_ii, y, gamma):
-    """E[S(u_i)] for each i: a ratio of orthant probabilities (signs folded in)."""
+def probit_masses(C_JJ, C_iJ, C_ii, y, gamma):
+    """E[S(u_i) 1(y)] for each i, and P(y): orthant probabilities, signs folded in."""
     J = len(y)
     noisy = y[:, None] * (C_JJ + gamma**2 * np.eye(J)) * y
-    denominator = orthant(noisy)
-    means = []
+    mass = orthant(noisy)
+    signed = []
     for c, v in zip(C_iJ, C_ii, strict=True):
         joint = np.block([[np.array([[v]]), (c * y)[None]], [(c * y)[:, None], noisy]])
-        means.append(2 * orthant(joint) / denominator - 1)
-    return np.array(means)
+        signed.append(2 * orthant(joint) - mass)
+    return np.array(signed), mass
+
+
+def noisy_probit_mean(C_JJ, C_iJ, C_ii, y, gamma, flip_rate):
+    """E[S(u_i)]: probit's, summed over which labels were flipped."""
+    total, norm = np.zeros(len(C_ii)), 0.0
+    for flips in itertools.product([1.0, -1.0], repeat=len(y)):
+        flips = np.array(flips)
+        weight = np.prod(np.where(flips < 0, flip_rate, 1 - flip_rate))
+        if weight < 1e-12:
+            continue
+        signed, mass = probit_masses(C_JJ, C_iJ, C_ii, y * flips, gamma)
+        total, norm = total + weight * signed, norm + weight * mass
+    return total / norm
 
 
 def level_set_mean(C_JJ, C_iJ, C_ii, y, gamma, labelled):
@@ -65,14 +78,22 @@ def level_set_mean(C_JJ, C_iJ, C_ii, y, gamma, labelled):
     return np.sum(joint, axis=0) / np.sum(weights)
 
 
-def exact_mean(prior, name, labels, gamma, nodes):
-    """Posterior means at ``nodes`` under Probit or LevelSet."""
+def exact_mean(prior, likelihood, labels, nodes):
+    """Posterior means at ``nodes`` under Probit, NoisyProbit or LevelSet."""
     C = prior.law.covariance
     C_JJ = C(labels.nodes, labels.nodes)
     C_iJ = C(nodes, labels.nodes)
     C_ii = prior.variance()[nodes]
-    if name == "Probit":
-        return probit_mean(C_JJ, C_iJ, C_ii, labels.codes, gamma)
+    name, gamma = type(likelihood).__name__, likelihood.gamma
+    if name != "LevelSet":
+        flip_rate = getattr(likelihood, "flip_rate", 0.0)
+        return noisy_probit_mean(C_JJ, C_iJ, C_ii, labels.codes, gamma, flip_rate)
     where = {node: at for at, node in enumerate(labels.nodes)}
     labelled = [where.get(node, -1) for node in nodes]
     return level_set_mean(C_JJ, C_iJ, C_ii, labels.codes, gamma, labelled)
+
+
+def errors_in_mcse(post, exact, nodes=slice(None)):
+    """|mean - exact| / mcse; a node whose every draw agrees has nothing to be scaled by."""
+    gap, mcse = abs(post.mean[nodes] - exact), post.mcse[nodes]
+    return gap / np.where(mcse > 0, mcse, 1e-4)

@@ -11,7 +11,7 @@ import graphuq as gq
 from graphuq.likelihoods.contract import Observed, bind
 from graphuq.likelihoods.probit import log_cdf, log_cdf_slope
 
-BUILT_IN = [gq.Probit(0.1), gq.LevelSet(0.3), gq.GinzburgLandau(2.0, 0.5)]
+BUILT_IN = [gq.Probit(0.1), gq.NoisyProbit(0.3, 0.1), gq.LevelSet(0.3), gq.GinzburgLandau(2.0, 0.5)]
 
 
 @pytest.mark.parametrize("x", np.concatenate([np.linspace(-45, 9, 109), [-20.0, -1e-9, -1e4]]))

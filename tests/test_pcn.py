@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import priors, quietly
-from exact import exact_mean
+from conftest import priors, quietly, with_mutation
+from exact import errors_in_mcse, exact_mean
 from numba import njit
 
 import graphuq as gq
-from graphuq.jit import Kernel
 from graphuq.samplers import pcn
 
 MODELS = {"probit": gq.Probit(0.3), "level-set": gq.LevelSet(0.7)}
-
-
-def errors_in_mcse(post, exact, nodes=slice(None)):
-    """|mean - exact| / mcse; a node whose every draw agrees has nothing to be scaled by."""
-    gap, mcse = abs(post.mean[nodes] - exact), post.mcse[nodes]
-    return gap / np.where(mcse > 0, mcse, 1e-4)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -31,8 +22,8 @@ def test_node_means_are_exact(small, kind, model):
     spectrum, labels, _ = small
     prior, likelihood = priors(spectrum, 8)[kind], MODELS[model]
     nodes = np.arange(40)
-    exact = exact_mean(prior, type(likelihood).__name__, labels, likelihood.gamma, nodes)
-    post = gq.sample(prior, likelihood, labels, draws=2000, seed=1, progress=False)
+    exact = exact_mean(prior, likelihood, labels, nodes)
+    post = gq.sample(prior, likelihood, labels, gq.PCN(), draws=2000, seed=1, progress=False)
     assert post.mcse.max() < 0.02
     assert errors_in_mcse(post, exact).max() < 5
 
@@ -49,15 +40,10 @@ def test_node_means_are_exact(small, kind, model):
 )
 def test_negative_controls_fail(small, monkeypatch, right, wrong):
     spectrum, labels, _ = small
-    source = inspect.getsource(pcn._walk._function)
-    source = source[source.index("def _walk") :]
-    assert right in source
-    namespace = {"math": math, "np": np}
-    exec(source.replace(right, wrong), namespace)
-    monkeypatch.setattr(pcn, "_walk", Kernel(pcn._walk._signature, namespace["_walk"]))
+    monkeypatch.setattr(pcn, "_walk", with_mutation(pcn._walk, right, wrong))
     prior = gq.Prior.approximated(spectrum, 8)
     nodes = np.arange(40)
-    exact = exact_mean(prior, "Probit", labels, 0.3, nodes)
+    exact = exact_mean(prior, gq.Probit(0.3), labels, nodes)
     post = quietly(
         prior, MODELS["probit"], labels, gq.PCN(beta=0.5), draws=2000, seed=1, progress=False
     )
@@ -130,7 +116,7 @@ def test_ginzburg_landau_agrees_with_quadrature():
     mass /= mass.sum()
     mean = mass @ v
     likelihood = gq.GinzburgLandau(epsilon, gamma)
-    post = gq.sample(prior, likelihood, labels, draws=4000, seed=3, progress=False)
+    post = gq.sample(prior, likelihood, labels, gq.PCN(), draws=4000, seed=3, progress=False)
     assert post.mcse.max() < 0.02
     assert errors_in_mcse(post, mean).max() < 5
     np.testing.assert_allclose(post.variance, mass @ v**2 - mean**2, rtol=0.1)
@@ -157,7 +143,7 @@ def test_standard_errors_are_honest(small):
     """Over independent runs, (mean - exact) / mcse has mean square about one."""
     spectrum, labels, _ = small
     prior, nodes = gq.Prior.approximated(spectrum, 8), np.array([2, 11, 21, 33])
-    exact = exact_mean(prior, "Probit", labels, 0.3, nodes)
+    exact = exact_mean(prior, gq.Probit(0.3), labels, nodes)
     scores = []
     for seed in range(60):
         post = gq.sample(
@@ -192,7 +178,7 @@ def test_voting_records_are_exact_at_every_node(vote, kind, model):
     prior = priors(spectrum, 150)[kind]
     likelihood = {"probit": gq.Probit(0.1), "level-set": gq.LevelSet(0.1)}[model]
     labels = gq.reveal(party, counts={0: 3, 1: 2}, seed=0)
-    exact = exact_mean(prior, type(likelihood).__name__, labels, 0.1, np.arange(435))
-    post = gq.sample(prior, likelihood, labels, draws=1000, seed=1, progress=False)
+    exact = exact_mean(prior, likelihood, labels, np.arange(435))
+    post = gq.sample(prior, likelihood, labels, gq.PCN(), draws=1000, seed=1, progress=False)
     assert post.mcse.max() <= 0.02
     assert errors_in_mcse(post, exact).max() < 5

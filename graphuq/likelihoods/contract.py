@@ -8,6 +8,9 @@ A likelihood is a frozen dataclass whose fields are numbers, its parameters, and
     ``"labelled"`` if Phi looks at the field at labelled nodes only, else ``"all"``;
 ``gradient`` (optional)
     an ``@njit`` function ``(u, seen, out)`` that writes dPhi/du into ``out``;
+``sign_model`` (optional)
+    ``(noise, cost)`` if y(j) = S(u(j) + noise eta(j)), except that a wrong sign costs ``cost`` in
+    Phi, or is impossible where that is infinity: then exact samplers serve it;
 ``label`` (optional)
     what the label l of a node is: ``"sign"`` of the field (default), or the ``"field"`` itself.
 
@@ -69,6 +72,7 @@ class Bound(NamedTuple):
     nodes: NDArray[np.int64] | None
     """The nodes read; None for all."""
     label: str
+    sign_model: tuple[float, float] | None
 
 
 def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
@@ -113,7 +117,8 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
     )
     nodes = labels.nodes if reads == "labelled" else None
     gradient = getattr(likelihood, "gradient", None)
-    bound = Bound(likelihood.potential, gradient, observed, nodes, label)
+    sign_model = getattr(likelihood, "sign_model", None)
+    bound = Bound(likelihood.potential, gradient, observed, nodes, label, sign_model)
     size = len(labels) if nodes is not None else n_nodes
     evaluate(bound, np.zeros((size, 1)), name)
     return bound

@@ -49,3 +49,8 @@ class LevelSet:
 
     def __post_init__(self) -> None:
         validation.positive("gamma", self.gamma)
+
+    @property
+    def sign_model(self) -> tuple[float, float]:
+        """No noise before the threshold; a wrong sign after it costs 2 / gamma^2."""
+        return 0.0, 2 / self.gamma**2

@@ -95,3 +95,8 @@ class Probit:
 
     def __post_init__(self) -> None:
         validation.positive("gamma", self.gamma)
+
+    @property
+    def sign_model(self) -> tuple[float, float]:
+        """Noise before the threshold, and no wrong signs after it."""
+        return self.gamma, math.inf

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.likelihoods.contract import Observed
+from graphuq.likelihoods.contract import Bound
 from graphuq.prior import Gaussian
 
 Array = NDArray[np.float64]
@@ -17,17 +18,29 @@ class Target(NamedTuple):
     """The posterior exp(-Phi(u)) N(u; 0, C) of the field at the nodes that Phi reads."""
 
     law: Gaussian
-    potential: Any
-    observed: Observed
+    """Prior law of the sampled field: of u, plus the noise that the sampler asked for."""
+    likelihood: Bound
 
 
 class Chunk(NamedTuple):
     """Some kept draws of one chain."""
 
     fields: Array
-    """The field at the nodes read, shape (draws, m)."""
+    """The sampled field at the nodes read, shape (draws, m)."""
     stats: dict[str, Array]
     """Of each draw, shape (draws,); among them ``potential`` and ``acceptance_rate``."""
+
+
+def prior_blocks(
+    law: Gaussian, steps: int, rng: np.random.Generator
+) -> Iterator[tuple[int, Array]]:
+    """Yield ``steps`` draws of the prior, a block at a time, each with its first step's number.
+
+    No sampler's fresh noise depends on its state, so it is made by matrix products.
+    """
+    block = int(np.clip(2**21 // law.size, 1, 256))
+    for first in range(0, steps, block):
+        yield first, law.draw(min(block, steps - first), rng)
 
 
 class Sampler(Protocol):
@@ -39,8 +52,20 @@ class Sampler(Protocol):
     def thin(self) -> int:
         """Steps from one kept draw to the next, where the user does not say."""
 
+    def warmup(self, draws: int) -> int:
+        """Return how many draws to discard, where the user does not say."""
+
+    def noise(self, likelihood: Bound) -> float:
+        """Return the deviation of the noise that is sampled along with the field, mostly 0.
+
+        Raises
+        ------
+        ValueError
+            The sampler cannot serve this likelihood; the message says which it can.
+        """
+
     def start(self, target: Target, rng: np.random.Generator) -> Any:
-        """Return the first state, overdispersed: a draw from the prior."""
+        """Return the first state, overdispersed."""
 
     def advance(
         self,

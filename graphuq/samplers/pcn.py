@@ -12,13 +12,8 @@ from numba.core.types import NumPyRandomGeneratorType
 
 from graphuq import validation
 from graphuq.jit import kernel
-from graphuq.likelihoods.contract import FIELD, OBSERVED, POTENTIAL
-from graphuq.samplers.family import Array, Chunk, Target
-
-# Proposals do not depend on the state, so this many are made at once, by a matrix product.
-BLOCK = 32
-
-_VECTOR = types.float64[::1]
+from graphuq.likelihoods.contract import FIELD, OBSERVED, POTENTIAL, Bound
+from graphuq.samplers.family import Array, Chunk, Target, prior_blocks
 
 
 class PCNState(NamedTuple):
@@ -69,6 +64,15 @@ class PCN:
             raise ValueError(f"target_acceptance must lie in (0, 1), got {self.target_acceptance}")
         validation.integer("thin", self.thin, 1)
 
+    def warmup(self, draws: int) -> int:
+        """Return half of ``draws``, and at least 100."""
+        return max(100, draws // 2)
+
+    def noise(self, likelihood: Bound) -> float:
+        """Return 0: it serves every likelihood as it stands."""
+        del likelihood
+        return 0.0
+
     def start(self, target: Target, rng: np.random.Generator) -> PCNState:
         """Return a draw from the prior."""
         field = np.ascontiguousarray(target.law.draw(1, rng).T)
@@ -84,27 +88,27 @@ class PCN:
         tune: bool,
     ) -> tuple[PCNState, Chunk]:
         """Make ``draws * thin`` steps and keep every ``thin``-th."""
-        law = target.law
         field = state.field.copy()
-        fields = np.empty((draws, law.size))
-        potential, acceptance = np.empty(draws), np.empty(draws)
-        beta, tuned = _walk(
-            field,
-            law.basis,
-            np.sqrt(law.variances) - (law.tail if law.has_tail else 0.0),
-            law.tail if law.has_tail else 0.0,
-            state.beta,
-            state.tuned,
-            self.target_acceptance if tune and self.beta is None else 0.0,
-            target.potential,
-            target.observed,
-            rng,
-            thin,
-            BLOCK,
-            fields,
-            potential,
-            acceptance,
-        )
+        fields = np.empty((draws, target.law.size))
+        potential, acceptance = np.empty(draws), np.zeros(draws)
+        beta, tuned = state.beta, state.tuned
+        aim = self.target_acceptance if tune and self.beta is None else 0.0
+        for first, xi in prior_blocks(target.law, draws * thin, rng):
+            beta, tuned = _walk(
+                field,
+                xi,
+                beta,
+                tuned,
+                aim,
+                target.likelihood.potential,
+                target.likelihood.observed,
+                rng,
+                first,
+                thin,
+                fields,
+                potential,
+                acceptance,
+            )
         stats = {
             "potential": potential,
             "acceptance_rate": acceptance,
@@ -117,8 +121,6 @@ class PCN:
     types.Tuple([types.float64, types.int64])(
         FIELD,
         types.float64[:, ::1],
-        _VECTOR,
-        types.float64,
         types.float64,
         types.int64,
         types.float64,
@@ -128,69 +130,48 @@ class PCN:
         types.int64,
         types.int64,
         types.float64[:, ::1],
-        _VECTOR,
-        _VECTOR,
+        types.float64[::1],
+        types.float64[::1],
     )
 )
 def _walk(  # type: ignore[no-untyped-def]
     u,
-    basis,
-    factor,
-    tail,
+    xi,
     beta,
     tuned,
     target_acceptance,
     potential,
     observed,
     rng,
+    first,
     thin,
-    block,
     fields,
     potentials,
     acceptance,
 ):
-    """Walk from ``u``, in place; adapt beta if ``target_acceptance`` is positive."""
-    m, p = basis.shape
-    white = np.empty((block, m if tail > 0.0 else p))
-    inside = np.empty((block, p))
-    xi = np.empty((block, m))
+    """Make a step of ``u``, in place, for each draw xi ~ N(0, C) of eqs. (11), (12) or (14).
+
+    Adapt beta if ``target_acceptance`` is positive. Steps count from ``first``; every ``thin``-th
+    state is kept.
+    """
     w = np.empty_like(u)
     phi = potential(u, observed)
     keep = math.sqrt(1.0 - beta * beta)
-    total = fields.shape[0] * thin
-    accepted = 0.0
-    for step in range(total):
-        b = step % block
-        if b == 0:
-            # xi ~ N(0, C) = C^(1/2) white, eqs. (11), (12), (14)
-            for i in range(min(block, total - step)):
-                for k in range(white.shape[1]):
-                    white[i, k] = rng.standard_normal()
-            if tail > 0.0:
-                np.dot(white, basis, inside)
-                inside *= factor
-                np.dot(inside, basis.T, xi)
-                xi += tail * white
-            else:
-                inside[:] = white * factor
-                np.dot(inside, basis.T, xi)
-        for j in range(m):
-            w[j, 0] = keep * u[j, 0] + beta * xi[b, j]
+    for i in range(xi.shape[0]):
+        draw, rest = divmod(first + i + 1, thin)
+        for j in range(u.shape[0]):
+            w[j, 0] = keep * u[j, 0] + beta * xi[i, j]
         phi_w = potential(w, observed)
         alpha = math.exp(min(0.0, phi - phi_w))
         if rng.random() < alpha:
             phi = phi_w
             u[:] = w
-        accepted += alpha
+        acceptance[draw - (rest == 0)] += alpha / thin
         if target_acceptance > 0.0:
             tuned += 1
             beta = min(1.0, beta * math.exp((alpha - target_acceptance) * tuned**-0.6))
             keep = math.sqrt(1.0 - beta * beta)
-        if (step + 1) % thin == 0:
-            draw = step // thin
-            for j in range(m):
-                fields[draw, j] = u[j, 0]
-            potentials[draw] = phi
-            acceptance[draw] = accepted / thin
-            accepted = 0.0
+        if rest == 0:
+            fields[draw - 1] = u[:, 0]
+            potentials[draw - 1] = phi
     return beta, tuned

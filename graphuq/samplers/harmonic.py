@@ -1,0 +1,194 @@
+"""The harmonic sampler: Gaussian Hamiltonian flow between walls, exact for sign models.
+
+Pakman and Paninski 2014, with the finite walls of Afshar and Domke 2015. Under N(0, G) with mass
+G^(-1), Hamilton's equations turn the state about the origin, x(t) = x cos t + w sin t, with
+velocity w(0) ~ N(0, G): no integrator, no accept step, nothing to tune. A sign model's potential
+is flat but for a step where a labelled x_j changes sign.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from graphuq import validation
+from graphuq.jit import kernel
+from graphuq.likelihoods.contract import Bound
+from graphuq.prior import Gaussian
+from graphuq.samplers.family import Array, Chunk, Target, prior_blocks
+
+# Flows after which a start that is still on forbidden sides is put on the allowed ones by force.
+START_FLOWS = 100
+
+
+class HarmonicState(NamedTuple):
+    """Where a chain stands."""
+
+    x: Array
+
+
+@dataclass(frozen=True)
+class Harmonic:
+    """Exact Hamiltonian flow between the walls x_j = 0; draws are nearly independent.
+
+    Serves the sign models: level-set (walls of height V = 2 / gamma^2), probit (x = u_J + gamma
+    eta, walls that cannot be crossed) and noisy probit (both). Each draw refreshes the velocity
+    and flows for a quarter turn. Its cost is a few products with the factor of C_JJ, and J
+    operations for each wall that is hit.
+
+    Parameters
+    ----------
+    thin : int
+        Flows from one kept draw to the next, unless `sample` is told otherwise.
+
+    Raises
+    ------
+    ValueError
+        A likelihood that is no sign model, ``thin`` below 1.
+
+    Examples
+    --------
+    >>> Harmonic()
+    Harmonic(thin=1)
+    """
+
+    thin: int = 1
+
+    def __post_init__(self) -> None:
+        validation.integer("thin", self.thin, 1)
+
+    def warmup(self, draws: int) -> int:
+        """Return 100: it forgets its start within a few flows."""
+        del draws
+        return 100
+
+    def noise(self, likelihood: Bound) -> float:
+        """Return the noise before the threshold, which is sampled along."""
+        if likelihood.sign_model is None:
+            raise ValueError(
+                "gq.Harmonic serves the sign models Probit, LevelSet and NoisyProbit; for other "
+                "likelihoods take gq.HilbertHMC (with a gradient), gq.EllipticalSlice or gq.PCN"
+            )
+        return likelihood.sign_model[0]
+
+    def start(self, target: Target, rng: np.random.Generator) -> HarmonicState:
+        """Return a draw from the prior, flown until it is on the allowed side of rigid walls."""
+        state = HarmonicState(target.law.draw(1, rng)[0])
+        y, cost = target.likelihood.observed.y, _cost(target)
+        if math.isinf(cost):
+            for _ in range(START_FLOWS):
+                if (state.x * y > 0).all():
+                    return state
+                state, _ = self.advance(target, state, rng, 1, 1, False)
+            state = HarmonicState(np.where(state.x * y > 0, state.x, y * np.abs(state.x)))
+        return state
+
+    def advance(
+        self,
+        target: Target,
+        state: HarmonicState,
+        rng: np.random.Generator,
+        draws: int,
+        thin: int,
+        tune: bool,
+    ) -> tuple[HarmonicState, Chunk]:
+        """Make ``draws * thin`` flows and keep every ``thin``-th state."""
+        del tune  # there is nothing to tune
+        law = target.law
+        x = state.x.copy()
+        fields, hits = np.empty((draws, law.size)), np.zeros(draws)
+        y, cost = target.likelihood.observed.y, _cost(target)
+        for first, velocities in prior_blocks(law, draws * thin, rng):
+            _flow(x, velocities, _covariance(law), y, cost, first, thin, fields, hits)
+        wrong = (fields * y < 0).sum(axis=1)
+        stats = {
+            "potential": np.where(wrong > 0, wrong * cost, 0.0) if cost < np.inf else 0.0 * hits,
+            "acceptance_rate": np.ones(draws),
+            "n_walls": hits,
+        }
+        return HarmonicState(x), Chunk(fields, stats)
+
+
+def _cost(target: Target) -> float:
+    assert target.likelihood.sign_model is not None
+    return target.likelihood.sign_model[1]
+
+
+@lru_cache(maxsize=4)
+def _covariance(law: Gaussian) -> Array:
+    """G as one array, whose rows are the kicks; chains share it."""
+    validation.memory(
+        8.0 * law.size**2,
+        f"the covariance of {law.size} labelled nodes",
+        "take gq.PCN, or fewer labels",
+    )
+    return np.ascontiguousarray(law.covariance())
+
+
+@kernel(
+    types.void(
+        types.float64[::1],
+        types.float64[:, ::1],
+        types.float64[:, ::1],
+        types.float64[::1],
+        types.float64,
+        types.int64,
+        types.int64,
+        types.float64[:, ::1],
+        types.float64[::1],
+    )
+)
+def _flow(x, velocities, G, y, cost, first, thin, fields, hits):  # type: ignore[no-untyped-def]
+    """Flow ``x``, in place, a quarter turn for each velocity w ~ N(0, G), which is used up.
+
+    Flows count from ``first``; every ``thin``-th state is kept, and the walls hit on the way.
+    """
+    m = x.size
+    for flow in range(velocities.shape[0]):
+        draw, rest = divmod(first + flow + 1, thin)
+        w = velocities[flow]
+        left = 0.5 * math.pi
+        hit = -1
+        while True:
+            # x_j(s) = 0 first where cot(s) = -w_j / x_j is largest on (0, pi)
+            lowest, j = math.inf, -1
+            for i in range(m):
+                ratio = w[i] / x[i]
+                if ratio < lowest and i != hit:
+                    lowest, j = ratio, i
+            s = math.atan2(1.0, -lowest)
+            if j < 0 or s >= left:
+                break
+            cos, sin = math.cos(s), math.sin(s)
+            for i in range(m):
+                xi = x[i]
+                x[i] = xi * cos + w[i] * sin
+                w[i] = w[i] * cos - xi * sin
+            left -= s
+            x[j] = 0.0
+            hit = j
+            hits[draw - (rest == 0)] += 1
+            # the unit normal velocity, against a step of height cost
+            speed = w[j] / math.sqrt(G[j, j])
+            if w[j] * y[j] > 0.0:
+                # down, out of a wrong sign; a rigid wall is only crossed so before the chain has
+                # come to where it is allowed to be
+                after = math.sqrt(speed * speed + 2.0 * cost) if cost < math.inf else abs(speed)
+                after = math.copysign(after, speed)
+            elif speed * speed > 2.0 * cost:
+                after = math.copysign(math.sqrt(speed * speed - 2.0 * cost), speed)
+            else:
+                after = -speed
+            kick = (after - speed) / math.sqrt(G[j, j])
+            for i in range(m):
+                w[i] += kick * G[j, i]
+        cos, sin = math.cos(left), math.sin(left)
+        for i in range(m):
+            x[i] = x[i] * cos + w[i] * sin
+        if rest == 0:
+            fields[draw - 1] = x

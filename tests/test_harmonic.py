@@ -1,0 +1,124 @@
+"""The harmonic sampler against exact answers, and wrong versions of it that must fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import priors, quietly, with_mutation
+from exact import errors_in_mcse, exact_mean
+
+import graphuq as gq
+from graphuq.samplers import harmonic
+
+MODELS = [
+    *(gq.Probit(gamma) for gamma in (0.01, 0.1, 1.0)),
+    *(gq.LevelSet(gamma) for gamma in (0.01, 0.7, 1.5)),
+    *(gq.NoisyProbit(gamma, 0.1) for gamma in (0.01, 0.1, 1.0)),
+]
+NODES = np.array([0, 3, 11, 16, 21, 29, 34])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+@pytest.mark.parametrize("kind", ["full", "projected", "approximated"])
+def test_node_means_are_exact(small, kind, model):
+    spectrum, labels, _ = small
+    prior = priors(spectrum, 8)[kind]
+    exact = exact_mean(prior, model, labels, NODES)
+    post = gq.sample(prior, model, labels, gq.Harmonic(), draws=4000, seed=1, progress=False)
+    assert post.mcse.max() < 0.02
+    assert errors_in_mcse(post, exact, NODES).max() < 5
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "model"),
+    [
+        ("math.sqrt(speed * speed - 2.0 * cost)", "abs(speed)", gq.LevelSet(1.2)),
+        ("speed * speed + 2.0 * cost", "speed * speed + cost", gq.LevelSet(1.2)),
+        ("after = -speed", "after = speed", gq.Probit(0.3)),
+        ("w[i] += kick * G[j, i]", "w[i] += kick * G[j, i] * (i == j)", gq.Probit(0.3)),
+        ("w[i] = w[i] * cos - xi * sin", "w[i] = w[i]", gq.Probit(0.3)),
+    ],
+    ids=[
+        "no slowing down",
+        "little lift",
+        "no reflection",
+        "kick without covariance",
+        "no turning",
+    ],
+)
+def test_negative_controls_fail(small, monkeypatch, right, wrong, model):
+    spectrum, labels, _ = small
+    monkeypatch.setattr(harmonic, "_flow", with_mutation(harmonic._flow, right, wrong))
+    prior = gq.Prior.approximated(spectrum, 8)
+    exact = exact_mean(prior, model, labels, NODES)
+    post = quietly(prior, model, labels, gq.Harmonic(), draws=20_000, seed=1, progress=False)
+    assert errors_in_mcse(post, exact, NODES).max() > 5
+
+
+@pytest.mark.parametrize("kind", ["full", "projected", "approximated"])
+@pytest.mark.parametrize("gamma", [0.05, 0.5])
+def test_it_agrees_with_pcn_where_there_are_more_labels_than_modes(small, kind, gamma):
+    spectrum, _, y = small
+    labels = gq.reveal(y, counts=8, seed=1)
+    prior = priors(spectrum, 5)[kind]
+    model = gq.NoisyProbit(gamma, 0.05)
+    run = {"seed": 3, "nodes": [2, 30], "progress": False}
+    a = gq.sample(prior, model, labels, gq.Harmonic(), draws=4000, **run)
+    b = gq.sample(prior, model, labels, gq.PCN(), draws=4000, thin=200, **run)
+    np.testing.assert_array_less(abs(a.mean - b.mean), 5 * np.hypot(a.mcse, b.mcse) + 1e-3)
+    ess = min(a.diagnostics().ess, b.diagnostics().ess)
+    spread = np.sqrt(a.latent_variance)
+    np.testing.assert_array_less(
+        abs(a.latent_mean - b.latent_mean), 6 * spread * np.sqrt(2 / ess) + 1e-3
+    )
+    np.testing.assert_allclose(a.latent_variance, b.latent_variance, rtol=10 / np.sqrt(ess))
+    # the traces have the same moments as the streamed statistics
+    field = a.field.reshape(-1, 2)
+    np.testing.assert_allclose(field.mean(0), a.latent_mean[[2, 30]], atol=6 / np.sqrt(ess))
+    np.testing.assert_allclose(field.var(0), a.latent_variance[[2, 30]], rtol=10 / np.sqrt(ess))
+
+
+def test_draws_are_nearly_independent(small):
+    spectrum, labels, _ = small
+    for model in (gq.Probit(0.001), gq.Probit(0.1), gq.Probit(10.0), gq.LevelSet(0.1)):
+        prior = gq.Prior.approximated(spectrum, 8)
+        post = gq.sample(prior, model, labels, gq.Harmonic(), seed=0, progress=False)
+        assert post.diagnostics().ess > 0.7 * 4000
+
+
+def test_rigid_walls_are_never_left(small):
+    spectrum, labels, _ = small
+    target_prior = gq.Prior.approximated(spectrum, 8)
+    from graphuq.likelihoods.contract import bind
+    from graphuq.samplers.family import Target
+
+    bound = bind(gq.Probit(0.1), labels, 40)
+    target = Target(target_prior.at(labels.nodes).with_noise(0.1), bound)
+    sampler, rng = gq.Harmonic(), np.random.default_rng(0)
+    state = sampler.start(target, rng)
+    _, chunk = sampler.advance(target, state, rng, 2000, 1, False)
+    assert (chunk.fields * labels.codes > 0).all()
+
+
+def test_conflicting_labels_on_twins_are_sampled():
+    """Two nodes that the graph cannot tell apart, with different labels: the field is near 0."""
+    twins = np.ones((6, 6)) - np.eye(6)
+    twins[:3, 3:] = twins[3:, :3] = 0.01
+    prior = gq.Prior.projected(gq.Graph(twins), 1)
+    labels = gq.Labels([0, 1, 3], [1, 0, 1])
+    post = gq.sample(prior, gq.Probit(0.01), labels, gq.Harmonic(), seed=0, progress=False)
+    assert post.latent_variance.max() < 0.01
+    assert np.isfinite(post.mean).all()
+
+
+def test_other_likelihoods_are_refused_with_what_serves_them(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    with pytest.raises(ValueError, match=r"serves the sign models.*HilbertHMC"):
+        gq.sample(prior, gq.GinzburgLandau(1.0, 1.0), labels, gq.Harmonic())
+
+
+@pytest.mark.parametrize("flip_rate", [0, 0.5, -0.1, float("nan")])
+def test_flip_rates_outside_their_range_are_refused(flip_rate):
+    with pytest.raises(ValueError, match="flip_rate"):
+        gq.NoisyProbit(0.1, flip_rate)
