@@ -21,7 +21,9 @@ _HOME = {
     "Graph": "graphuq.graphs",
     "Labels": "graphuq.labels",
     "LevelSet": "graphuq.likelihoods",
+    "EllipticalSlice": "graphuq.samplers",
     "Harmonic": "graphuq.samplers",
+    "HilbertHMC": "graphuq.samplers",
     "NoisyProbit": "graphuq.likelihoods",
     "PCN": "graphuq.samplers",
     "Posterior": "graphuq.posterior",
@@ -66,7 +68,9 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.posterior import Posterior as Posterior
     from graphuq.prior import Prior as Prior
     from graphuq.samplers import PCN as PCN
+    from graphuq.samplers import EllipticalSlice as EllipticalSlice
     from graphuq.samplers import Harmonic as Harmonic
+    from graphuq.samplers import HilbertHMC as HilbertHMC
     from graphuq.sampling import sample as sample
     from graphuq.spectrum import Spectrum as Spectrum
 

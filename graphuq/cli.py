@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # what a warning would say stands in the tables and below them
             warnings.simplefilter("ignore", gq.ConvergenceWarning)
             return int(options.run(options))
-    except (ValueError, TypeError, OSError, MemoryError) as error:
+    except (ValueError, TypeError, OSError, MemoryError, RuntimeError) as error:
         print(f"graphuq {options.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"graphuq {options.command}: interrupted before the first draw", file=sys.stderr)
+        print(f"graphuq {options.command}: interrupted", file=sys.stderr)
         return 130
 
 
@@ -52,9 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--neighbors", type=int, default=10, metavar="K", help="of the graph (default: 10)")
     add(
         "--prior",
-        choices=("approximated", "projected"),
-        default="approximated",
-        help="modes beyond the rank share one variance (default), or are left out",
+        choices=("projected", "approximated"),
+        default="projected",
+        help="modes beyond the rank are left out (default), or share one variance",
     )
     add("--rank", type=int, default=50, help="modes of the prior (default: 50)")
     add("--fraction", type=float, default=0.04, help="share of labels revealed (default: 0.04)")
@@ -129,7 +129,6 @@ def _sample(options: argparse.Namespace, prior: gq.Prior, model: Any, labels: gq
 
 
 def _demo(options: argparse.Namespace) -> int:
-    options.out.mkdir(parents=True, exist_ok=True)
     begun = time.perf_counter()
     X, y, prior, labels = _problem(options, options.pair)
     built = time.perf_counter() - begun
@@ -149,7 +148,6 @@ def _demo(options: argparse.Namespace) -> int:
             f"{health.ess:.0f}", f"{health.acceptance:.2f}", f"{seconds:.2f}",
         ])  # fmt: skip
         notes += [f"{name}: {message}" for message in health.messages]
-        post.save(options.out / f"{name}.nc")
         if not post.complete:
             break
     _table(["model", "accuracy", "mean variance", "R-hat", "ESS", "acceptance", "seconds"], rows)
@@ -174,27 +172,45 @@ def _demo(options: argparse.Namespace) -> int:
             ],
         )  # fmt: skip
         print()
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"cannot make the folder {options.out} ({error}): choose another --out"
+        ) from error
+    for name, post in posteriors.items():
+        post.save(options.out / f"{name}.nc")
     gq.plots.hard_and_easy(first, X, y).savefig(options.out / "digits.png", dpi=120)
     written = [f"{name}.nc" for name in posteriors]
     print(f"Written to {options.out}/: {', '.join(written)} (arviz), digits.png")
-    return 0 if first.complete else 130
+    return _exit_code(posteriors.values())
+
+
+def _exit_code(posteriors: Iterable[gq.Posterior]) -> int:
+    return 0 if all(post.complete for post in posteriors) else 130
 
 
 def _compare(options: argparse.Namespace) -> int:
-    rows = []
+    rows, notes, posteriors = [], [], []
     for pair in options.pairs:
         _, y, prior, labels = _problem(options, pair)
         row = [f"{pair[0]},{pair[1]}", str(prior.n_nodes), str(len(labels))]
         for model in _models(options).values():
             post = _sample(options, prior, model, labels)
+            posteriors.append(post)
             health = post.diagnostics()
+            notes += [f"{row[0]} {type(model).__name__}: {text}" for text in health.messages]
             row += [
                 f"{post.mean_variance:.3f}",
                 f"{(post.variance > 0.5).mean():.1%}",
                 f"{post.accuracy(y):.3f}",
                 f"{health.r_hat:.2f}",
             ]
-        rows.append(row)
+            if not post.complete:
+                break
+        rows.append(row + ["-"] * (11 - len(row)))
+        if _exit_code(posteriors):
+            break
     _table(
         ["pair", "images", "labels"]
         + [
@@ -208,7 +224,8 @@ def _compare(options: argparse.Namespace) -> int:
         "variance: mean posterior variance, eq. (10); unsure: share of images with variance above "
         f"1/2;\naccuracy: of unlabelled images; R-hat: below {R_HAT} the chains agree."
     )
-    return 0
+    print("\n".join(["", *notes]) if notes else "")
+    return _exit_code(posteriors)
 
 
 def _table(header: list[str], rows: list[list[str]]) -> None:

@@ -32,8 +32,8 @@ class Diagnostics:
     ----------
     r_hat : float
         Largest rank-normalised split R-hat over the log posterior, the potential, the modes and
-        the traced nodes; above 1.05 the chains tell different stories. NaN with fewer than four
-        draws.
+        the traced nodes; above 1.05 the chains tell different stories. Of a single chain the
+        plain split R-hat. NaN with fewer than four draws.
     ess : float
         Smallest bulk effective sample size over the same: what the draws are worth.
     acceptance : float
@@ -60,11 +60,12 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     from graphuq.export import rhat_and_ess
 
     monitored = _monitored(posterior)
+    r_hat, ess = float("nan"), float("nan")
     if monitored.shape[1] >= 4:
         r_hats, sizes = rhat_and_ess(monitored)
+        if monitored.shape[0] == 1:  # arviz has none for a single chain: hold its halves together
+            r_hats = split_rhat(monitored)
         r_hat, ess = float(np.max(r_hats)), float(np.min(sizes))
-    else:
-        r_hat, ess = float("nan"), float("nan")
     acceptance = float(posterior.stats["acceptance_rate"].mean())
     change = posterior.running_mean_change
     return Diagnostics(
@@ -113,9 +114,11 @@ def _monitored(posterior: Posterior) -> Array:
 
 
 def _messages(posterior: Posterior, r_hat: float, ess: float, acceptance: float) -> tuple[str, ...]:
-    messages = []
+    messages: list[str] = []
     chains, draws = posterior.modes.shape[:2]
-    if not posterior.complete:
+    stopped = posterior.settings["stopped"]
+    messages += stopped
+    if not posterior.complete and not stopped:
         messages.append(f"The run was interrupted after {draws} draws in each of {chains} chains.")
     frozen = np.ptp(posterior.stats["lp"], axis=1) == 0
     if draws > 1 and frozen.any():
@@ -127,6 +130,12 @@ def _messages(posterior: Posterior, r_hat: float, ess: float, acceptance: float)
         messages.append(
             f"Only {acceptance:.2%} of proposals were accepted: take a smaller step (beta), or "
             "leave it to be adapted with warmup > 0."
+        )
+    diverged = posterior.stats.get("diverging", np.zeros(1)).mean()
+    if diverged > 0:
+        messages.append(
+            f"{diverged:.2%} of trajectories diverged: raise target_acceptance, or take a smaller "
+            "step_size."
         )
     if not r_hat <= R_HAT:
         messages.append(

@@ -72,14 +72,18 @@ def from_arviz(tree: Any) -> Posterior:
             tree[name] for name in ("sample_stats", "observed_data", "constant_data")
         )
         settings = json.loads(posterior.attrs["settings"])
-    except (KeyError, AttributeError) as error:
+    except (KeyError, AttributeError, TypeError) as error:
         raise ValueError(f"this is not a result of graphuq: {error} is missing") from error
+    if "u" in posterior:
+        traced, field = posterior["node"].values.astype(np.int64), posterior["u"].values
+    else:
+        traced, field = np.empty(0, dtype=np.int64), np.empty((*posterior["z"].shape[:2], 0))
     return Posterior(
         labels=Labels(observed["label_node"].values, observed["label"].values),
         **{name: nodes[name].values for name in NODE_STATISTICS},
         modes=posterior["z"].values,
-        traced=posterior["node"].values.astype(np.int64),
-        field=posterior["u"].values,
+        traced=traced,
+        field=field,
         stats={str(name): stats[name].values for name in stats.data_vars},
         running_mean_change=constant["running_mean_change"].values,
         settings=settings,
@@ -99,11 +103,14 @@ def save(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist: make it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     os.close(handle)
     try:
         tree = xr.DataTree.from_dict(_groups(posterior))
         tree.to_netcdf(temporary, engine="h5netcdf")
+        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
@@ -139,10 +146,17 @@ def rhat_and_ess(traces: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     data = xr.Dataset({"x": (("chain", "draw", "quantity"), traces)})
     moving = np.ptp(traces, axis=(0, 1)) > 0
     r_hat, ess = np.ones(moving.size), np.full(moving.size, np.nan)
-    r_hat[moving] = arviz.rhat(data.isel(quantity=moving))["x"].values
+    if traces.shape[0] > 1:
+        r_hat[moving] = arviz.rhat(data.isel(quantity=moving))["x"].values
     ess[moving] = arviz.ess(data.isel(quantity=moving))["x"].values
     # a quantity that never moves is no evidence either way
     return np.where(np.isnan(r_hat), np.inf, r_hat), np.where(np.isnan(ess), np.inf, ess)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _arviz() -> ModuleType:
@@ -157,6 +171,7 @@ def _arviz() -> ModuleType:
 
 def _groups(posterior: Posterior) -> dict[str, xr.Dataset]:
     chains, draws, rank = posterior.modes.shape
+    traced = posterior.traced.size > 0
     attrs = {
         "created_at": datetime.now(UTC).isoformat(),
         "inference_library": "graphuq",
@@ -173,9 +188,14 @@ def _groups(posterior: Posterior) -> dict[str, xr.Dataset]:
         "posterior": xr.Dataset(
             {
                 "z": (("chain", "draw", "mode"), posterior.modes),
-                "u": (("chain", "draw", "node"), posterior.field),
+                # arviz cannot plot a variable without entries
+                **({"u": (("chain", "draw", "node"), posterior.field)} if traced else {}),
             },
-            {**sampled, "mode": np.arange(1, rank + 1), "node": posterior.traced},
+            {
+                **sampled,
+                "mode": np.arange(1, rank + 1),
+                **({"node": posterior.traced} if traced else {}),
+            },
             {
                 **attrs,
                 "settings": json.dumps(posterior.settings),

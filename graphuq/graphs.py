@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +31,8 @@ class Graph:
         attribute ``weight`` is read, 1 where it is absent.
     nodes : array_like, shape (n,), optional
         What the nodes are called outside; positions 0..n-1 by default, the node names for
-        networkx.
+        networkx. All else in this package, labels and results, counts nodes by position:
+        ``graph.nodes[i]`` is the name of node i.
 
     Attributes
     ----------
@@ -141,8 +143,8 @@ class Graph:
         isolated = f"; {alone.size} nodes are isolated, first node {alone[0]}" if alone.size else ""
         raise ValueError(
             f"the graph is disconnected: {sizes.size} components of {listed} nodes{isolated}. "
-            "Take graph.largest_component(), or bridge the gaps with "
-            "knn_graph(..., connect=True)"
+            "Take graph.largest_component(), bridge the gaps with knn_graph(..., connect=True), or "
+            "take larger weights (tau, radius, n_neighbors)"
         )
 
     def __repr__(self) -> str:
@@ -206,7 +208,7 @@ def knn_graph(
     _, j = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
     i, j = np.repeat(np.arange(n), n_neighbors), j.ravel()
     squared = _squared_lengths(X, i, j)
-    scale = _scales(np.sqrt(squared.reshape(n, -1).max(axis=1)), weights, tau)
+    scale = _scales(weights, tau, lambda: squared.reshape(n, -1).max(axis=1), n)
     adjacency = _symmetric(
         _sparse(i, j, _weigh(squared, scale[i] * scale[j], weights), n), symmetrise
     )
@@ -260,11 +262,13 @@ def epsilon_graph(
     X = _prepared(X, weights, tau)
     n = X.shape[0]
     search = NearestNeighbors(radius=radius).fit(X)
-    scale = np.ones(n) if tau is None else np.full(n, tau)
-    if weights == "self-tuning":
+
+    def squared_to_kth() -> NDArray[np.float64]:
         validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
         kth = search.kneighbors(n_neighbors=n_neighbors, return_distance=False)[:, -1]
-        scale = _scales(np.sqrt(_squared_lengths(X, np.arange(n), kth)), weights, tau)
+        return _squared_lengths(X, np.arange(n), kth)
+
+    scale = _scales(weights, tau, squared_to_kth, n)
     links = search.radius_neighbors_graph(mode="connectivity").tocoo()
     i, j = links.row, links.col
     adjacency = _sparse(i, j, _weigh(_squared_lengths(X, i, j), scale[i] * scale[j], weights), n)
@@ -318,12 +322,13 @@ def full_graph(
         3 * 8.0 * n * n, f"a full graph of {n} nodes", "use knn_graph, or fewer nodes"
     )
     squared = distance.squareform(distance.pdist(X, "sqeuclidean"))
-    scale = np.ones(n) if tau is None else np.full(n, tau)
-    if weights == "self-tuning":
+
+    def squared_to_kth() -> NDArray[np.float64]:
         validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
         # position 0 of each sorted row is the item itself
-        kth = np.sqrt(np.partition(squared, n_neighbors, axis=1)[:, n_neighbors])
-        scale = _scales(kth, weights, tau)
+        return np.partition(squared, n_neighbors, axis=1)[:, n_neighbors]
+
+    scale = _scales(weights, tau, squared_to_kth, n)
     adjacency = _weigh(squared, np.multiply.outer(scale, scale), weights)
     np.fill_diagonal(adjacency, 1.0 if self_loops else 0.0)
     if weights == "cosine" and adjacency.min() < 0:
@@ -375,7 +380,10 @@ def _from_networkx(network: Any, nodes: Any) -> tuple[Matrix, Any]:
     if network.is_directed():
         raise ValueError("the networkx graph is directed: pass network.to_undirected()")
     names = list(network.nodes)
-    A = networkx.to_scipy_sparse_array(network, nodelist=names, dtype=np.float64, format="csr")
+    try:
+        A = networkx.to_scipy_sparse_array(network, nodelist=names, dtype=np.float64, format="csr")
+    except (networkx.NetworkXError, TypeError, ValueError) as error:
+        raise TypeError(f"the networkx graph has no numeric weights: {error}") from error
     if nodes is None:
         nodes = np.empty(len(names), dtype=object)
         nodes[:] = names
@@ -391,6 +399,8 @@ def _checked_adjacency(adjacency: Any) -> Matrix:
             A.sum_duplicates()
             A.eliminate_zeros()
         else:
+            if np.iscomplexobj(adjacency):
+                raise TypeError("complex weights")
             A = np.array(adjacency, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise TypeError(
@@ -460,11 +470,12 @@ def _squared_lengths(
 
 
 def _scales(
-    kth_distance: NDArray[np.float64], weights: str, tau: float | None
+    weights: str, tau: float | None, squared_to_kth: Callable[[], NDArray[np.float64]], n: int
 ) -> NDArray[np.float64]:
     """tau_i of eq. (15): the distance to the K-th neighbour, or the fixed tau."""
     if weights != "self-tuning":
-        return np.full(kth_distance.size, 1.0 if tau is None else tau)
+        return np.full(n, 1.0 if tau is None else tau)
+    kth_distance = np.sqrt(squared_to_kth())
     # An item with K duplicates takes the smallest scale of the others, not 0, so that it still has
     # edges to more than its duplicates.
     duplicate = kth_distance == 0

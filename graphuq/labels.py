@@ -84,7 +84,11 @@ class Labels:
             raise ValueError(
                 f"labels must show two classes, got {self.classes.size}: "
                 f"{self.classes.tolist()[:5]}"
-                + ("; label a node of another class too" if self.classes.size == 1 else "")
+                + (
+                    "; label a node of another class too"
+                    if self.classes.size == 1
+                    else "; keep the labels of two of them"
+                )
             )
         self.codes: NDArray[np.float64] = np.where(self.values == self.classes[1], 1.0, -1.0)
 
@@ -103,11 +107,13 @@ class Labels:
 
 def _as_given(values: Any) -> NDArray[Any]:
     """Return an array that keeps the types of a list's items, which numpy would make alike."""
-    if isinstance(values, list | tuple):
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        return array
-    return np.asarray(values)
+    if not isinstance(values, list | tuple):
+        values = np.asarray(values)
+        if values.dtype != object or values.ndim != 1:
+            return values
+    array = np.empty(len(values), dtype=object)
+    array[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
+    return array
 
 
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -185,6 +191,8 @@ def reveal(
     chosen = []
     for value, count in wanted.items():
         members = np.flatnonzero(y == value)
+        if members.size == 0:
+            raise ValueError(f"y has no class {value!r}; it has {classes.tolist()[:10]}")
         validation.integer(f"the count of class {value!r}", count, 0, members.size)
         chosen.append(rng.choice(members, size=count, replace=False))
     nodes = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *chosen]))

@@ -58,6 +58,7 @@ def hard_and_easy(
     from matplotlib.figure import Figure
 
     images = validation.features(images)
+    validation.integer("count", count, 1)
     n = posterior.n_nodes
     if images.shape[0] != n:
         raise ValueError(f"images must have one row for each of {n} nodes, got {images.shape[0]}")

@@ -14,6 +14,10 @@ from graphuq.moments import NodeMoments
 
 Array = NDArray[np.float64]
 
+# Chains that agree differ by so much more than their batches tell in one of a thousand nodes (four
+# chains: chi-squared with 3 degrees of freedom), so that sound runs keep the steadier estimate.
+DISAGREE = 2.3
+
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -33,7 +37,8 @@ class Posterior:
     probability : ndarray, shape (N,)
         Posterior probability of ``labels.classes[1]``.
     mcse : ndarray, shape (N,)
-        Monte Carlo standard error of ``mean``, from batch means of all chains.
+        Monte Carlo standard error of ``mean``, from batch means of all chains, or from the
+        chains' own means where these disagree.
     latent_mean, latent_variance : ndarray, shape (N,)
         Of the latent field u.
     modes : ndarray, shape (chains, draws, r)
@@ -106,6 +111,11 @@ class Posterior:
         truth = np.asarray(truth)
         if truth.shape != (self.n_nodes,):
             raise ValueError(f"truth must have shape ({self.n_nodes},), got {truth.shape}")
+        if not np.isin(truth, self.labels.classes).any():
+            raise ValueError(
+                f"truth names none of the classes {self.labels.classes.tolist()}, but such as "
+                f"{np.unique(truth).tolist()[:5]}: give it in the labels' own values"
+            )
         hidden = np.setdiff1d(np.arange(self.n_nodes), self.labels.nodes)
         if hidden.size == 0:
             raise ValueError("every node is labelled: there is nothing to score")
@@ -166,6 +176,11 @@ def summarise(moments: list[NodeMoments], label: str) -> dict[str, Array]:
         squares = np.sum([chain.label_batch_square for chain in chains], axis=0)
         spread = np.clip(squares - total**2 / batches, 0, None) / (batches - 1)
         mcse = np.sqrt(spread / batches)
+        if len(chains) > 1:
+            # batches of chains that disagree are not independent: the chains' means tell more
+            means = np.array([chain.label_batch / max(chain.batches, 1) for chain in chains])
+            between = means.std(axis=0, ddof=1) / np.sqrt(len(chains))
+            mcse = np.where(between > DISAGREE * mcse, between, mcse)
     else:
         mcse = np.full(sign.shape, np.inf)
     return {

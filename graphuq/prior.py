@@ -152,7 +152,7 @@ class Prior:
     >>> graph = Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
     >>> prior = Prior.approximated(graph, rank=1)
     >>> prior
-    Prior.approximated(4 nodes, rank 1)
+    Prior.approximated(4 nodes, rank 1, 67% of the variance beyond)
     >>> float(prior.variance().mean().round(12))
     1.0
     >>> prior.draw(2, seed=0).shape
@@ -239,6 +239,8 @@ class Prior:
     @classmethod
     def _of_kind(cls, kind: str, graph: Any, rank: int | None, lambda_bar: float | None) -> Prior:
         """``lambda_bar``: 0 for no tail, None for the largest kept eigenvalue."""
+        if kind != "full" and rank is None:
+            raise TypeError("rank must be an integer, got None; Prior.full keeps all modes")
         if isinstance(graph, Spectrum):
             spectrum = graph if rank is None else graph.truncated(rank)
         else:
@@ -310,4 +312,6 @@ class Prior:
         return self.law.draw(size, np.random.default_rng(validation.seed_sequence(seed)))
 
     def __repr__(self) -> str:
-        return f"Prior.{self.kind}({self.n_nodes} nodes, rank {self.rank})"
+        share = (self.n_nodes - 1 - self.rank) * self.tail**2 / self.n_nodes
+        tail = f", {share:.0%} of the variance beyond" if self.tail else ""
+        return f"Prior.{self.kind}({self.n_nodes} nodes, rank {self.rank}{tail})"

@@ -6,16 +6,17 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from graphuq import diagnostics, validation
 from graphuq.extension import Extension, FromAll, FromLabelled
 from graphuq.labels import Labels
-from graphuq.likelihoods.contract import Likelihood, bind, parameters_of
+from graphuq.likelihoods.contract import Bound, Likelihood, bind, parameters_of
 from graphuq.moments import NodeMoments
 from graphuq.posterior import Posterior, summarise
 from graphuq.prior import Prior
+from graphuq.samplers import EllipticalSlice, Harmonic, HilbertHMC
 from graphuq.samplers.family import Chunk, Sampler, Target
-from graphuq.samplers.pcn import PCN
 from graphuq.samplers.run import run
 
 
@@ -48,7 +49,9 @@ def sample(
     labels : Labels
         The few that are known.
     sampler : sampler or "auto"
-        `PCN` by default.
+        By default `Harmonic` for sign models (probit, level-set), `HilbertHMC` for other
+        likelihoods with a gradient, `EllipticalSlice` for the rest; the choice is recorded in
+        ``settings``. `PCN` is the paper's.
     draws : int
         Draws kept from each chain.
     chains : int
@@ -108,17 +111,21 @@ def sample(
             raise ValueError(
                 f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}"
             )
-        sampler = PCN()
-    if not hasattr(sampler, "advance") or isinstance(sampler, type):
+    elif not (dataclasses.is_dataclass(sampler) and hasattr(sampler, "advance")) or isinstance(
+        sampler, type
+    ):
         raise TypeError(f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}")
-    validation.integer("draws", draws, 1)
-    validation.integer("chains", chains, 1)
+    bound = bind(likelihood, labels, prior.n_nodes)
+    if isinstance(sampler, str):
+        sampler = automatic(bound)
+    noise = sampler.noise(bound)
+    draws = validation.integer("draws", draws, 1)
+    chains = validation.integer("chains", chains, 1)
     warmup = validation.integer("warmup", sampler.warmup(draws) if warmup is None else warmup, 0)
     thin = validation.integer("thin", sampler.thin if thin is None else thin, 1)
     if threads is not None:
         validation.integer("threads", threads, 1)
     traced = validation.node_ids("nodes", nodes, prior.n_nodes)
-    bound = bind(likelihood, labels, prior.n_nodes)
     sequence = validation.seed_sequence(seed)
     rank_and_nodes = prior.rank + traced.size
     validation.memory(
@@ -127,12 +134,12 @@ def sample(
         "ask for fewer draws, and thin more",
     )
 
-    noise = sampler.noise(bound)
     extension: Extension
-    if bound.nodes is None:
-        extension = FromAll(prior, traced)
-    else:
-        extension = FromLabelled(prior, bound.nodes, traced, noise)
+    with threadpool_limits(1, "blas"):  # the number of BLAS threads changes last digits
+        if bound.nodes is None:
+            extension = FromAll(prior, traced)
+        else:
+            extension = FromLabelled(prior, bound.nodes, traced, noise)
     streams = [chain.spawn(2) for chain in sequence.spawn(chains)]
     records = [
         _ChainRecord(extension, bound.label, draws, rank_and_nodes, np.random.default_rng(tracing))
@@ -150,24 +157,41 @@ def sample(
         progress=progress,
     )
     begun = [record for record in records if record.draws]
+    if not begun and outcome.stopped:
+        raise ValueError(f"{type(likelihood).__name__}: {' '.join(outcome.stopped)}")
     if not begun:
         raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
     settings = {
         "prior": {"kind": prior.kind, "nodes": prior.n_nodes, "rank": prior.rank},
         "likelihood": {"name": type(likelihood).__name__, **parameters_of(likelihood)},
-        "sampler": {"name": type(sampler).__name__, **dataclasses.asdict(sampler)},
+        "sampler": {"name": type(sampler).__name__, **_plain(sampler)},
         "draws": draws,
         "chains": chains,
         "warmup": warmup,
         "thin": thin,
-        "seed_entropy": sequence.entropy,
+        "seed_entropy": np.asarray(sequence.entropy).tolist(),
+        "seed_spawn_key": np.asarray(sequence.spawn_key, dtype=int).tolist(),
         "sampling_time": outcome.seconds,
         "tuning_steps": warmup * thin,
+        "stopped": outcome.stopped,
         "running_mean_every": records[0].moments.batch_length * thin,
     }
     posterior = _assemble(begun, labels, bound.label, traced, settings, outcome.complete)
     diagnostics.warn(diagnostics.quick_messages(posterior), stacklevel=2)
     return posterior
+
+
+def automatic(likelihood: Bound) -> Sampler:
+    """Return the best sampler for a likelihood."""
+    if likelihood.sign_model is not None:
+        return Harmonic()
+    return EllipticalSlice() if likelihood.gradient is None else HilbertHMC()
+
+
+def _plain(sampler: Sampler) -> dict[str, Any]:
+    """Return a sampler's settings as plain Python values, which files can hold."""
+    fields = dataclasses.asdict(sampler)
+    return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
 
 
 class _ChainRecord:

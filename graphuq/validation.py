@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+TINY = 1e-100
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 
 def positive(name: str, value: object) -> float:
-    """Return ``value`` as a finite float above zero."""
+    """Return ``value`` as a float above zero whose square and its inverse are finite."""
     number = real(name, value)
-    if number <= 0:
-        raise ValueError(f"{name} must be positive, got {number:g}")
+    if not TINY <= number <= 1 / TINY:
+        raise ValueError(f"{name} must be positive, from {TINY:g} to {1 / TINY:g}, got {number:g}")
     return number
 
 
@@ -45,13 +48,15 @@ def integer(name: str, value: object, low: int, high: int | None = None, remedy:
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     """Return ``value`` if it is among ``allowed``."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
     return value
 
 
 def features(X: Any) -> NDArray[np.float64]:
     """Return ``X`` as a finite, C-contiguous float64 matrix with one row an item."""
+    if sparse.issparse(X):
+        raise TypeError("X is sparse, and a dense matrix is needed: pass X.toarray()")
     try:
         matrix = np.ascontiguousarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -65,6 +70,8 @@ def features(X: Any) -> NDArray[np.float64]:
             f"got shape {matrix.shape}"
         )
     finite_rows("X", matrix)
+    if np.abs(matrix).max() > 1 / TINY:
+        raise ValueError(f"X holds values beyond {1 / TINY:g}, whose squares overflow: rescale it")
     return matrix
 
 

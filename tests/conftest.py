@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import warnings
 
 import numpy as np
@@ -53,6 +52,6 @@ def with_mutation(kernel, right, wrong):
     source = inspect.getsource(kernel._function)
     source = source[source.index("def ") :]
     assert right in source
-    namespace = {"math": math, "np": np}
+    namespace = {**kernel._function.__globals__}
     exec(source.replace(right, wrong), namespace)
     return Kernel(kernel._signature, namespace[kernel._function.__name__])

@@ -52,7 +52,7 @@ def test_groups_and_conventions(post):
     assert set(tree["node_summary"].data_vars) >= STATISTICS
     attrs = tree["posterior"].attrs
     assert attrs["inference_library"] == "graphuq"
-    assert attrs["tuning_steps"] == 150 * 100
+    assert attrs["tuning_steps"] == 100
     assert attrs["sampling_time"] > 0
     nodes = tree["node_summary"]
     assert nodes["prediction"].values.tolist() == post.prediction.tolist()
@@ -77,6 +77,38 @@ def test_arviz_just_works(post):
     assert np.isfinite(az.rhat(data)["z"]).all()
     assert (az.ess(data)["z"] > 0).all()
     az.plot_trace(tree, var_names=["u"])
+
+
+@pytest.mark.filterwarnings("ignore::matplotlib.MatplotlibDeprecationWarning")
+def test_arviz_plots_a_run_without_traced_nodes(small):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 4)
+    post = quietly(prior, gq.Probit(0.2), labels, draws=50, seed=0, progress=False)
+    az.plot_trace(post.to_arviz())
+    assert_same(gq.from_arviz(post.to_arviz()), post)
+
+
+def test_settings_of_numpy_types_can_be_written(small, tmp_path):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 4)
+    seed = np.random.SeedSequence([np.int64(1), np.int64(2)]).spawn(2)[1]
+    post = quietly(
+        prior, gq.Probit(np.float32(0.5)), labels, gq.PCN(beta=np.float32(0.5), thin=np.int64(3)),
+        draws=np.int64(20), chains=np.int32(2), warmup=np.int64(5), seed=seed, progress=False,
+    )  # fmt: skip
+    post.save(tmp_path / "result.nc")
+    settings = gq.load(tmp_path / "result.nc").settings
+    assert (settings["draws"], settings["seed_spawn_key"]) == (20, [1])
+    assert os.stat(tmp_path / "result.nc").st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def test_diagnostics_are_arviz_own(post):

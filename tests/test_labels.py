@@ -169,7 +169,7 @@ def test_a_generator_advances():
         ({"fraction": 1.5}, ValueError, r"fraction must lie in"),
         ({"fraction": np.nan}, ValueError, r"fraction must be finite"),
         ({"counts": 21}, ValueError, r"count of class 'spam' must be between 0 and 20, got 21"),
-        ({"counts": {"egg": 1}}, ValueError, r"count of class 'egg' must be between 0 and 0"),
+        ({"counts": {"egg": 1}}, ValueError, r"y has no class 'egg'; it has"),
         ({"counts": {"ham": 2}}, ValueError, r"two classes, got 1"),
         ({"counts": 0}, ValueError, r"counts must be at least 1"),
         ({"counts": 2.5}, TypeError, r"counts must be an integer"),
@@ -185,3 +185,14 @@ def test_bad_requests_are_refused_with_a_reason(arguments, error, message):
 def test_truth_must_be_a_list():
     with pytest.raises(ValueError, match=r"one-dimensional, got shape \(40, 2\)"):
         reveal(Y.reshape(40, 2), 0.1)
+
+
+@pytest.mark.parametrize("scalar", [np.int64, np.float64, np.bool_, np.str_])
+def test_lists_of_numpy_scalars_are_values(scalar):
+    labels = Labels([0, 1], [scalar(0), scalar(1)])
+    assert labels.classes.size == 2
+    Labels([0, 1], np.array([scalar(0), scalar(1)], dtype=object))
+
+
+def test_numpy_and_python_integers_go_together():
+    assert Labels([0, 1], [np.int64(0), 1]).classes.tolist() == [0, 1]

@@ -130,7 +130,7 @@ class WrongArguments:
         (PlainPython(), "numba.njit"),
         (BadReads(), "'labelled' or 'all'"),
         (TextParameter("x"), "must be a finite number"),
-        (WrongArguments(), r"potential\(u, seen\) must compile"),
+        (WrongArguments(), r"potential\(u, seen\).* must compile"),
     ],
     ids=str,
 )

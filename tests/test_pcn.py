@@ -102,27 +102,6 @@ def test_gaussian_plugin_has_its_closed_form_posterior(small, kind, plugin):
         np.testing.assert_allclose(modes @ sigma_q[:, traced], field, atol=1e-8)
 
 
-def test_ginzburg_landau_agrees_with_quadrature():
-    graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0.5], [1, 1, 0, 1], [0, 0.5, 1, 0]])
-    prior, labels = gq.Prior.full(graph), gq.Labels([0, 3], ["a", "b"])
-    epsilon, gamma = 2.0, 0.6
-    points, weights = np.polynomial.hermite_e.hermegauss(60)
-    z = np.stack(np.meshgrid(points, points, points, indexing="ij"), -1).reshape(-1, 3)
-    mass = np.prod(np.stack(np.meshgrid(weights, weights, weights), -1).reshape(-1, 3), axis=1)
-    v = (z * prior.sigma) @ prior.spectrum.vectors.T
-    phi = ((v**2 - 1) ** 2).sum(1) / (4 * epsilon)
-    phi += ((labels.codes - v[:, labels.nodes]) ** 2).sum(1) / (2 * gamma**2)
-    mass = mass * np.exp(-phi)
-    mass /= mass.sum()
-    mean = mass @ v
-    likelihood = gq.GinzburgLandau(epsilon, gamma)
-    post = gq.sample(prior, likelihood, labels, gq.PCN(), draws=4000, seed=3, progress=False)
-    assert post.mcse.max() < 0.02
-    assert errors_in_mcse(post, mean).max() < 5
-    np.testing.assert_allclose(post.variance, mass @ v**2 - mean**2, rtol=0.1)
-    np.testing.assert_allclose(post.probability, mass @ (v > 0), atol=0.02)
-
-
 def test_prior_moments_come_back_when_the_labels_say_nothing(small):
     spectrum, labels, _ = small
     post = gq.sample(

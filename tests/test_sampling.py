@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from conftest import quietly
+from numba import njit
 
 import graphuq as gq
 from graphuq.diagnostics import split_rhat
@@ -222,6 +223,99 @@ def test_bad_arguments_are_refused_before_any_work(small):
     ):
         with pytest.raises(error, match=option):
             gq.sample(prior, model, labels, progress=False, **{option: value})
+
+
+@njit
+def _nan_beyond(u, seen):
+    return np.nan if u[0, 0] > seen.parameters[0] else 0.0
+
+
+@njit
+def _infinite_beyond(u, seen):
+    return np.inf if u[0, 0] > seen.parameters[0] else 0.0
+
+
+@njit
+def _zero_slope(u, seen, out):
+    out[:] = 0.0
+
+
+@dataclass(frozen=True)
+class NaNBeyond:
+    edge: float
+    reads = "labelled"
+    potential = staticmethod(_nan_beyond)
+    gradient = staticmethod(_zero_slope)
+
+
+@dataclass(frozen=True)
+class InfiniteBeyond(NaNBeyond):
+    potential = staticmethod(_infinite_beyond)
+
+
+SAMPLERS = [gq.PCN(), gq.EllipticalSlice(), gq.HilbertHMC()]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+def test_a_potential_that_is_nan_stops_its_chain_and_is_reported_with_the_state(small, sampler):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    with pytest.warns(gq.ConvergenceWarning, match=r"potential is nan at a field .* \["):
+        post = gq.sample(
+            prior, NaNBeyond(3.5), labels, sampler, draws=5000, warmup=10, thin=1, chains=2,
+            seed=1, progress=False,
+        )  # fmt: skip
+    assert not post.complete
+    assert 0 < post.modes.shape[1] < 5000
+    assert np.isfinite(post.latent_mean).all()
+    with pytest.raises(ValueError, match="NaNBeyond: Chain 0 stopped"):
+        gq.sample(prior, NaNBeyond(-9.0), labels, sampler, progress=False)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+def test_an_infinite_potential_is_a_place_never_visited(small, sampler):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    post = quietly(
+        prior, InfiniteBeyond(0.3), labels, sampler, draws=2000, nodes=[0], seed=1, progress=False
+    )
+    assert post.complete
+    assert post.field.max() <= 0.3
+
+
+def test_one_chain_is_judged_by_its_halves(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    post = gq.sample(prior, gq.Probit(0.1), labels, chains=1, seed=0, progress=False)
+    assert post.diagnostics().r_hat < 1.05
+
+
+def test_standard_errors_grow_when_chains_disagree(small):
+    spectrum, labels, _ = small
+    prior, model = gq.Prior.approximated(spectrum, 8), gq.GinzburgLandau(0.02, 5.0)
+    posts = [
+        quietly(prior, model, labels, gq.PCN(beta=0.05), draws=200, seed=s, progress=False)
+        for s in range(8)
+    ]
+    spread = np.std([post.mean for post in posts], axis=0, ddof=1)
+    told = np.sqrt(np.mean([post.mcse**2 for post in posts], axis=0))
+    assert np.median(spread / told) < 2
+
+
+def test_the_number_of_blas_threads_changes_nothing():
+    script = """
+import hashlib, graphuq as gq
+X, y = gq.datasets.two_moons(700, 10, seed=0)
+spectrum = gq.Spectrum.of(gq.knn_graph(X, 10, connect=True), 60)
+post = gq.sample(gq.Prior.approximated(spectrum, 60), gq.Probit(0.1), gq.reveal(y, 0.2, seed=0),
+                 draws=50, seed=0, progress=False)
+print(hashlib.sha256(post.mean.tobytes() + post.modes.tobytes()).hexdigest())
+"""
+    run = {"capture_output": True, "text": True, "check": True}
+    python = [sys.executable, "-W", "ignore", "-c", script]
+    one = subprocess.run(python, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, **run)
+    other = subprocess.run(python, env={**os.environ, "OPENBLAS_NUM_THREADS": "2"}, **run)
+    assert one.stdout == other.stdout
 
 
 PLUGIN = """

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numba import types
+from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
@@ -120,7 +121,7 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
     sign_model = getattr(likelihood, "sign_model", None)
     bound = Bound(likelihood.potential, gradient, observed, nodes, label, sign_model)
     size = len(labels) if nodes is not None else n_nodes
-    evaluate(bound, np.zeros((size, 1)), name)
+    _compile(bound, np.zeros((size, 1)), name)
     return bound
 
 
@@ -146,15 +147,28 @@ def _differentiate(gradient, field, observed, out):  # type: ignore[no-untyped-d
     gradient(field, observed, out)
 
 
-def evaluate(bound: Bound, field: NDArray[np.float64], name: str) -> float:
-    """Return Phi(field), refusing potentials that numba cannot compile for the contract."""
+def evaluate(bound: Bound, field: NDArray[np.float64]) -> float:
+    """Return Phi(field)."""
+    return float(_evaluate(bound.potential, field, bound.observed))
+
+
+def _compile(bound: Bound, field: NDArray[np.float64], name: str) -> None:
+    """Refuse potentials and gradients that numba cannot compile for the contract, or that fail."""
+    before = field.copy()
     try:
-        return float(_evaluate(bound.potential, field, bound.observed))
-    except Exception as error:
+        evaluate(bound, field)
+        if bound.gradient is not None:
+            _differentiate(bound.gradient, field, bound.observed, np.empty_like(field))
+    except (NumbaError, TypeError) as error:
         raise TypeError(
-            f"{name}.potential(u, seen) must compile for u: float64[m, 1] and seen with y, rows "
-            f"and parameters, and return a float; numba says: {error}"
+            f"{name}.potential(u, seen), and gradient(u, seen, out) if there is one, must compile "
+            "for u, out: float64[m, 1] and seen with y, rows and parameters; the potential must "
+            f"return a float. numba says: {error}"
         ) from error
+    except Exception as error:
+        raise ValueError(f"{name} fails at the field 0: {error!r}") from error
+    if not np.array_equal(field, before):
+        raise TypeError(f"{name}.potential or gradient writes to u: it must leave the field alone")
 
 
 def check_likelihood(likelihood: Likelihood, seed: int = 0) -> None:
@@ -187,7 +201,7 @@ def check_likelihood(likelihood: Likelihood, seed: int = 0) -> None:
     bound = bind(likelihood, Labels(np.array([0, 3, 4, 7, 11]), [1, 0, 1, 1, 0]), 12)
     size = 12 if bound.nodes is None else bound.nodes.size
     field = np.random.default_rng(seed).standard_normal((size, 1))
-    value = evaluate(bound, field, name)
+    value = evaluate(bound, field)
     if not np.isfinite(value):
         raise ValueError(f"{name}.potential is {value} at the field {field.ravel().round(3)}")
     if bound.gradient is None:
@@ -200,7 +214,7 @@ def check_likelihood(likelihood: Likelihood, seed: int = 0) -> None:
         for sign in (-1, 1):
             moved = field.copy()
             moved[node, 0] += sign * step
-            ends.append(evaluate(bound, moved, name))
+            ends.append(evaluate(bound, moved))
         slope = (ends[1] - ends[0]) / (2 * step)
         # differences lose about eps * |Phi| / step
         tolerance = 1e-5 * (1 + abs(slope)) + 1e-10 * abs(value)

@@ -1,6 +1,8 @@
 """Samplers of the posterior, and the one runner that serves them all."""
 
+from graphuq.samplers.elliptical_slice import EllipticalSlice
 from graphuq.samplers.harmonic import Harmonic
+from graphuq.samplers.hilbert_hmc import HilbertHMC
 from graphuq.samplers.pcn import PCN
 
-__all__ = ["PCN", "Harmonic"]
+__all__ = ["PCN", "EllipticalSlice", "Harmonic", "HilbertHMC"]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.likelihoods.contract import Bound
+from graphuq.likelihoods.contract import Bound, evaluate
 from graphuq.prior import Gaussian
 
 Array = NDArray[np.float64]
@@ -29,6 +29,34 @@ class Chunk(NamedTuple):
     """The sampled field at the nodes read, shape (draws, m)."""
     stats: dict[str, Array]
     """Of each draw, shape (draws,); among them ``potential`` and ``acceptance_rate``."""
+
+
+class NonFinitePotentialError(ArithmeticError):
+    """A potential gave NaN or -infinity: the chain stops, and its draws so far are kept.
+
+    Attributes
+    ----------
+    chunk : Chunk
+        What was drawn before, in this call of ``advance``.
+    """
+
+    def __init__(self, value: float, field: Array, chunk: Chunk) -> None:
+        shown = np.array2string(field.ravel()[:6], precision=4)
+        super().__init__(
+            f"the potential is {value} at a field of {field.size} nodes whose first values are "
+            f"{shown}"
+        )
+        self.chunk = chunk
+
+    @classmethod
+    def after(
+        cls, steps: int, thin: int, target: Target, field: Array, chunk: Chunk
+    ) -> NonFinitePotentialError:
+        """Return the exception after ``steps`` good steps, the next of which proposed ``field``."""
+        done = steps // thin
+        value = evaluate(target.likelihood, field)
+        kept = {name: values[:done] for name, values in chunk.stats.items()}
+        return cls(value, field, Chunk(chunk.fields[:done], kept))
 
 
 def prior_blocks(
@@ -79,4 +107,9 @@ class Sampler(Protocol):
         """Return the state after ``draws * thin`` steps, and every ``thin``-th of them.
 
         Settings may be adapted only where ``tune`` is true.
+
+        Raises
+        ------
+        NonFinitePotentialError
+            The potential is NaN or -infinity somewhere; infinity is a forbidden place.
         """

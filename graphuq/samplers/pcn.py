@@ -13,7 +13,7 @@ from numba.core.types import NumPyRandomGeneratorType
 from graphuq import validation
 from graphuq.jit import kernel
 from graphuq.likelihoods.contract import FIELD, OBSERVED, POTENTIAL, Bound
-from graphuq.samplers.family import Array, Chunk, Target, prior_blocks
+from graphuq.samplers.family import Array, Chunk, NonFinitePotentialError, Target, prior_blocks
 
 
 class PCNState(NamedTuple):
@@ -36,7 +36,8 @@ class PCN:
     Parameters
     ----------
     beta : float in (0, 1], optional
-        Size of a step. By default it is adapted during warm-up, and fixed from then on.
+        Size of a step. By default it starts at 0.3, is adapted during warm-up, and is fixed from
+        then on.
     target_acceptance : float in (0, 1)
         What adaptation aims at.
     thin : int
@@ -94,7 +95,7 @@ class PCN:
         beta, tuned = state.beta, state.tuned
         aim = self.target_acceptance if tune and self.beta is None else 0.0
         for first, xi in prior_blocks(target.law, draws * thin, rng):
-            beta, tuned = _walk(
+            beta, tuned, good = _walk(
                 field,
                 xi,
                 beta,
@@ -109,16 +110,21 @@ class PCN:
                 potential,
                 acceptance,
             )
+            if good < xi.shape[0]:
+                break
         stats = {
             "potential": potential,
             "acceptance_rate": acceptance,
             "beta": np.full(draws, beta),
         }
-        return PCNState(field, beta, tuned), Chunk(fields, stats)
+        chunk = Chunk(fields, stats)
+        if good < xi.shape[0]:
+            raise NonFinitePotentialError.after(first + good, thin, target, field, chunk)
+        return PCNState(field, beta, tuned), chunk
 
 
 @kernel(
-    types.Tuple([types.float64, types.int64])(
+    types.Tuple([types.float64, types.int64, types.int64])(
         FIELD,
         types.float64[:, ::1],
         types.float64,
@@ -152,7 +158,8 @@ def _walk(  # type: ignore[no-untyped-def]
     """Make a step of ``u``, in place, for each draw xi ~ N(0, C) of eqs. (11), (12) or (14).
 
     Adapt beta if ``target_acceptance`` is positive. Steps count from ``first``; every ``thin``-th
-    state is kept.
+    state is kept. Return beta, its adaptations, and how many steps were good: where Phi is NaN or
+    -infinity the walk stops, with that proposal in ``u``.
     """
     w = np.empty_like(u)
     phi = potential(u, observed)
@@ -162,7 +169,10 @@ def _walk(  # type: ignore[no-untyped-def]
         for j in range(u.shape[0]):
             w[j, 0] = keep * u[j, 0] + beta * xi[i, j]
         phi_w = potential(w, observed)
-        alpha = math.exp(min(0.0, phi - phi_w))
+        if not phi_w > -math.inf:
+            u[:] = w
+            return beta, tuned, i
+        alpha = 1.0 if phi == math.inf else math.exp(min(0.0, phi - phi_w))
         if rng.random() < alpha:
             phi = phi_w
             u[:] = w
@@ -174,4 +184,4 @@ def _walk(  # type: ignore[no-untyped-def]
         if rest == 0:
             fields[draw - 1] = u[:, 0]
             potentials[draw - 1] = phi
-    return beta, tuned
+    return beta, tuned, xi.shape[0]

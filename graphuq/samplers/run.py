@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphuq.samplers.family import Chunk, Sampler, Target
+from graphuq.samplers.family import Chunk, NonFinitePotentialError, Sampler, Target
 
 # A chunk is the work between two looks at progress and Ctrl-C. Its size depends on the problem
 # alone, never on the clock, so that a seed gives the same draws on every machine.
@@ -31,6 +31,8 @@ class Outcome(NamedTuple):
     """How a run ended."""
 
     complete: bool
+    stopped: list[str]
+    """Why chains stopped before their end."""
     seconds: float
     """Wall time from the first step to the last, warm-up included."""
 
@@ -53,18 +55,22 @@ class _Chain:
         self.plan = [(n, True) for n in _split(warmup, size)]
         self.plan += [(n, False) for n in _split(draws, size)]
         self._state: Any = None
+        self.stopped = ""
 
     def advance(self) -> tuple[_Chain, int, float]:
         """Do the next chunk of the plan; return its draws and their acceptance."""
         if self._state is None:
             self._state = self._sampler.start(self._target, self._rng)
         draws, tune = self.plan.pop(0)
-        self._state, chunk = self._sampler.advance(
-            self._target, self._state, self._rng, draws, self._thin, tune
-        )
-        if not tune:
+        try:
+            self._state, chunk = self._sampler.advance(
+                self._target, self._state, self._rng, draws, self._thin, tune
+            )
+        except NonFinitePotentialError as error:
+            self.stopped, self.plan, chunk = str(error), [], error.chunk
+        if not tune and chunk.fields.size:
             self._recorder.record(chunk)
-        return self, draws, float(chunk.stats["acceptance_rate"].mean())
+        return self, draws, float(np.append(chunk.stats["acceptance_rate"], 0.0)[0])
 
 
 def run(
@@ -88,23 +94,39 @@ def run(
     started = time.perf_counter()
     complete = True
     bar = _progress_bar((warmup + draws) * len(chains), progress)
-    try:
-        # BLAS threads would fight with the chains', and change the order of summation.
-        with bar, threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
-            pending: set[Future[tuple[_Chain, int, float]]] = {
-                pool.submit(chain.advance) for chain in chains
-            }
-            while pending:
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                for future in done:
-                    chain, n, acceptance = future.result()
-                    bar.update(n)
-                    bar.set_postfix(acceptance=f"{acceptance:.2f}", refresh=False)
-                    if chain.plan:
-                        pending.add(pool.submit(chain.advance))
-    except KeyboardInterrupt:  # the pool has finished the chunks under way
-        complete = False
-    return Outcome(complete, time.perf_counter() - started)
+    # BLAS threads would fight with the chains', and change the order of summation.
+    with bar, threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
+        try:
+            _advance_all(pool, chains, bar)
+        except KeyboardInterrupt:
+            complete = False
+            _finish(pool)
+    stopped = [f"Chain {i} stopped: {c.stopped}." for i, c in enumerate(chains) if c.stopped]
+    return Outcome(complete and not stopped, stopped, time.perf_counter() - started)
+
+
+def _advance_all(pool: ThreadPoolExecutor, chains: Sequence[_Chain], bar: Any) -> None:
+    pending: set[Future[tuple[_Chain, int, float]]] = {
+        pool.submit(chain.advance) for chain in chains
+    }
+    while pending:
+        done, pending = wait(pending, return_when=FIRST_COMPLETED)
+        for future in done:
+            chain, draws, acceptance = future.result()
+            bar.update(draws)
+            bar.set_postfix(acceptance=f"{acceptance:.2f}", refresh=False)
+            if chain.plan:
+                pending.add(pool.submit(chain.advance))
+
+
+def _finish(pool: ThreadPoolExecutor) -> None:
+    """Wait for the chunks under way, however often Ctrl-C is pressed, and start no more."""
+    while True:
+        try:
+            pool.shutdown(wait=True, cancel_futures=True)
+        except KeyboardInterrupt:
+            continue
+        return
 
 
 def _progress_bar(total: int, progress: bool) -> Any:

@@ -1,0 +1,148 @@
+"""Hilbert HMC and elliptical slice against exact answers, and wrong versions that must fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from conftest import priors, quietly, with_mutation
+from exact import errors_in_mcse, exact_mean, ginzburg_landau_moments
+from numba import njit
+
+import graphuq as gq
+from graphuq.samplers import elliptical_slice, hilbert_hmc
+
+NODES = np.array([0, 3, 16, 21, 34])
+HMC, SLICE = gq.HilbertHMC(), gq.EllipticalSlice()
+CASES = [
+    *((HMC, gq.Probit(gamma)) for gamma in (0.1, 1.0)),
+    (HMC, gq.NoisyProbit(0.1, 0.1)),
+    *((SLICE, gq.Probit(gamma)) for gamma in (0.01, 0.1, 1.0)),
+    (SLICE, gq.NoisyProbit(0.1, 0.1)),
+    *((SLICE, gq.LevelSet(gamma)) for gamma in (0.01, 0.7)),
+]
+
+
+@pytest.mark.parametrize(("sampler", "model"), CASES, ids=lambda case: repr(case)[:30])
+@pytest.mark.parametrize("kind", ["full", "projected", "approximated"])
+def test_node_means_are_exact(small, kind, sampler, model):
+    spectrum, labels, _ = small
+    prior = priors(spectrum, 8)[kind]
+    exact = exact_mean(prior, model, labels, NODES)
+    post = quietly(prior, model, labels, sampler, draws=3000, seed=1, progress=False)
+    assert post.mcse.max() < 0.02
+    assert errors_in_mcse(post, exact, NODES).max() < 5
+
+
+@pytest.mark.parametrize("sampler", [gq.PCN(), HMC, SLICE], ids=repr)
+def test_ginzburg_landau_agrees_with_quadrature(sampler):
+    graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0.5], [1, 1, 0, 1], [0, 0.5, 1, 0]])
+    prior, labels = gq.Prior.full(graph), gq.Labels([0, 3], ["a", "b"])
+    mean, variance, probability = ginzburg_landau_moments(prior, labels, 2.0, 0.6)
+    model = gq.GinzburgLandau(2.0, 0.6)
+    post = gq.sample(prior, model, labels, sampler, draws=4000, seed=3, progress=False)
+    assert post.mcse.max() < 0.02
+    assert errors_in_mcse(post, mean).max() < 5
+    np.testing.assert_allclose(post.variance, variance, rtol=0.1)
+    np.testing.assert_allclose(post.probability, probability, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("module", "kernel", "right", "wrong"),
+    [
+        (hilbert_hmc, "_trajectories", "0.125 * h * h * Cg[j] - ", "-"),
+        (hilbert_hmc, "_trajectories", "rng.random() < alpha", "rng.random() < alpha + 0.3"),
+        (hilbert_hmc, "_trajectories", "error = phi_w - phi + change", "error = change"),
+        (hilbert_hmc, "_trajectories", "Cg_start[:] = Cg\n        acc", "pass\n        acc"),
+        (elliptical_slice, "_slide", "phi - math.log(1.0 - rng.random())", "phi + 1.0"),
+        (elliptical_slice, "_slide", "phi_w <= level", "True"),
+        (elliptical_slice, "_slide", "w[j, 0] = u[j, 0] * cos", "w[j, 0] = u[j, 0]"),
+    ],
+)
+def test_negative_controls_fail(small, monkeypatch, module, kernel, right, wrong):
+    spectrum, labels, _ = small
+    mutant = with_mutation(getattr(module, kernel), right, wrong)
+    monkeypatch.setattr(module, kernel, mutant)
+    prior, model = gq.Prior.approximated(spectrum, 8), gq.Probit(0.3)
+    sampler = gq.HilbertHMC(step_size=0.6) if module is hilbert_hmc else SLICE
+    exact = exact_mean(prior, model, labels, NODES)
+    post = quietly(prior, model, labels, sampler, draws=10_000, seed=1, progress=False)
+    assert errors_in_mcse(post, exact, NODES).max() > 5
+
+
+@njit
+def _flat(u, seen):
+    return 0.0
+
+
+@njit
+def _no_slope(u, seen, out):
+    out[:] = 0.0
+
+
+@dataclass(frozen=True)
+class Flat:
+    reads = "all"
+    potential = staticmethod(_flat)
+    gradient = staticmethod(_no_slope)
+
+
+@pytest.mark.parametrize("sampler", [HMC, SLICE], ids=repr)
+def test_the_prior_comes_back_where_the_labels_say_nothing(small, sampler):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    post = gq.sample(prior, Flat(), labels, sampler, draws=4000, seed=4, progress=False)
+    assert (post.stats["acceptance_rate"] == 1).all()
+    ess = post.diagnostics().ess
+    np.testing.assert_array_less(abs(post.latent_mean), 5 / np.sqrt(ess) * 1.5)
+    np.testing.assert_allclose(post.latent_variance, prior.variance(), rtol=10 / np.sqrt(ess))
+
+
+def test_the_step_size_is_adapted_in_warm_up_only(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    post = quietly(
+        prior, gq.GinzburgLandau(2.0, 0.5), labels, gq.HilbertHMC(target_acceptance=0.7), seed=0,
+        progress=False,
+    )  # fmt: skip
+    assert (np.ptp(post.stats["step_size"], axis=1) == 0).all()
+    assert abs(post.stats["acceptance_rate"].mean() - 0.7) < 0.1
+
+
+def test_divergences_are_reported(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    post = quietly(
+        prior, gq.GinzburgLandau(1e-3, 0.1), labels, gq.HilbertHMC(step_size=1.0), draws=50, seed=0,
+        progress=False,
+    )  # fmt: skip
+    with pytest.warns(gq.ConvergenceWarning, match="diverged"):
+        assert post.diagnostics().divergences > 0
+
+
+def test_the_automatic_choice_is_recorded(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+
+    @dataclass(frozen=True)
+    class NoGradient:
+        reads = "all"
+        potential = staticmethod(_flat)
+
+    for model, name in (
+        (gq.Probit(0.1), "Harmonic"),
+        (gq.LevelSet(0.1), "Harmonic"),
+        (gq.NoisyProbit(0.1, 0.1), "Harmonic"),
+        (gq.GinzburgLandau(1.0, 1.0), "HilbertHMC"),
+        (NoGradient(), "EllipticalSlice"),
+    ):
+        post = quietly(prior, model, labels, draws=20, seed=0, progress=False)
+        assert post.settings["sampler"]["name"] == name
+
+
+def test_a_missing_gradient_is_refused_with_what_serves(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    with pytest.raises(ValueError, match=r"gradient.*EllipticalSlice"):
+        gq.sample(prior, gq.LevelSet(0.1), labels, HMC)
