@@ -1,7 +1,9 @@
 """MNIST pairs, Table 1: mean posterior variance and accuracy against the rank.
 
 Under spectral projection, which comes near the printed figures; the paper states neither the rank
-nor which of its priors it used.
+nor which of its priors it used. Where there are more labels than modes (rank 50), some draws of
+labels leave next to no field that satisfies all of them: level-set chains then disagree, as the
+R-hat column shows.
 
 GRAPHUQ_DATA=... python benchmarks/mnist_pairs.py [--quick]
 """
@@ -33,7 +35,7 @@ def main() -> None:
             for model in (gq.Probit(0.1), gq.LevelSet(0.1)):
                 posts = [
                     gq.sample(prior, model, gq.reveal(y, 0.04, seed=trial), draws=1000,
-                              thin=200, seed=trial, progress=False)
+                              seed=trial, progress=False)
                     for trial in range(trials)
                 ]  # fmt: skip
                 healths = [post.diagnostics() for post in posts]
@@ -54,8 +56,9 @@ def main() -> None:
                 if row["model"] == model and row["rank"] == rank
             ]
             falls = bool((np.diff(values) < 0).all())
-            claims[f"variance falls in the paper's order, {model}, rank {rank}"] = falls
-    claims["smallest accuracy at 4,9"] = min(r["accuracy"] for r in rows if r["pair"] == "4,9")
+            claims[f"variance falls in the paper's order, {model}, rank {rank}"] = (falls, falls)
+    worst = min(row["accuracy"] for row in rows if row["pair"] == "4,9")
+    claims["smallest accuracy at 4,9, at least 0.94"] = (worst, worst >= 0.94)
     report.write("mnist_pairs", options.out, rows, claims)
 
 

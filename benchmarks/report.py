@@ -22,12 +22,16 @@ def options(description: str, **extra: tuple) -> argparse.Namespace:
 
 
 def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) -> None:
-    """Print ``rows`` as a Markdown table, and write them to ``out/NAME.json`` and ``.md``."""
+    """Print ``rows`` as a Markdown table, and write them to ``out/NAME.json`` and ``.md``.
+
+    ``claims`` maps a sentence to (figure, whether it is as it should be); exit with 1 if one is
+    not.
+    """
     columns = list(rows[0])
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(_cell(row[c]) for c in columns) + " |" for row in rows]
-    for claim, figure in (claims or {}).items():
-        lines += ["", f"{claim}: **{_cell(figure)}**"]
+    for claim, (figure, holds) in (claims or {}).items():
+        lines += ["", f"{claim}: **{_cell(figure)}** ({'holds' if holds else 'FAILS'})"]
     print("\n".join(lines))
     out.mkdir(parents=True, exist_ok=True)
     machine = {
@@ -38,6 +42,8 @@ def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) ->
     record = {"machine": machine, "rows": rows, "claims": claims or {}}
     (out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
     (out / f"{name}.md").write_text("\n".join(lines) + "\n")
+    if not all(holds for _, holds in (claims or {}).values()):
+        raise SystemExit(1)
 
 
 def _cell(value: object) -> str:

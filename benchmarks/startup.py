@@ -55,7 +55,17 @@ def main() -> None:
             # the first run fills the caches
             rows.append({"fresh process": name, "first run, s": times[0],
                          "median of the rest, s": float(np.median(times[1:]))})  # fmt: skip
-    report.write("startup", options.out, rows)
+    warm = {row["fresh process"]: row["median of the rest, s"] for row in rows}
+    draw, demo = warm["import to first draw"], warm["graphuq demo"]
+    report.write(
+        "startup",
+        options.out,
+        rows,
+        {
+            "seconds from import to the first draw, about 1": (draw, draw < 1.5),
+            "seconds of the demo, below 10": (demo, demo < 10),
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -146,9 +146,10 @@ def rhat_and_ess(traces: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     data = xr.Dataset({"x": (("chain", "draw", "quantity"), traces)})
     moving = np.ptp(traces, axis=(0, 1)) > 0
     r_hat, ess = np.ones(moving.size), np.full(moving.size, np.nan)
-    if traces.shape[0] > 1:
-        r_hat[moving] = arviz.rhat(data.isel(quantity=moving))["x"].values
-    ess[moving] = arviz.ess(data.isel(quantity=moving))["x"].values
+    with np.errstate(all="ignore"):  # chains that never move, each elsewhere, divide by zero
+        if traces.shape[0] > 1:
+            r_hat[moving] = arviz.rhat(data.isel(quantity=moving))["x"].values
+        ess[moving] = arviz.ess(data.isel(quantity=moving))["x"].values
     # a quantity that never moves is no evidence either way
     return np.where(np.isnan(r_hat), np.inf, r_hat), np.where(np.isnan(ess), np.inf, ess)
 

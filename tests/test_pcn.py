@@ -21,11 +21,11 @@ MODELS = {"probit": gq.Probit(0.3), "level-set": gq.LevelSet(0.7)}
 def test_node_means_are_exact(small, kind, model):
     spectrum, labels, _ = small
     prior, likelihood = priors(spectrum, 8)[kind], MODELS[model]
-    nodes = np.arange(40)
+    nodes = np.array([0, 2, 7, 9, 13, 16, 21, 25, 27, 30, 34, 38])
     exact = exact_mean(prior, likelihood, labels, nodes)
     post = gq.sample(prior, likelihood, labels, gq.PCN(), draws=2000, seed=1, progress=False)
     assert post.mcse.max() < 0.02
-    assert errors_in_mcse(post, exact).max() < 5
+    assert errors_in_mcse(post, exact, nodes).max() < 5
 
 
 @pytest.mark.parametrize(

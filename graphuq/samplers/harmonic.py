@@ -22,8 +22,9 @@ from graphuq.likelihoods.contract import Bound
 from graphuq.prior import Gaussian
 from graphuq.samplers.family import Array, Chunk, Target, prior_blocks
 
-# Flows after which a start that is still on forbidden sides is put on the allowed ones by force.
-START_FLOWS = 100
+# Walls up to CROSSED are crossed often enough by themselves. To start below higher ones they are
+# raised to ANNEALED, in so many flows that all labels together are looked at START_WORK times.
+CROSSED, ANNEALED, START_WORK = 10.0, 40.0, 600_000
 
 
 class HarmonicState(NamedTuple):
@@ -77,16 +78,25 @@ class Harmonic:
         return likelihood.sign_model[0]
 
     def start(self, target: Target, rng: np.random.Generator) -> HarmonicState:
-        """Return a draw from the prior, flown until it is on the allowed side of rigid walls."""
-        state = HarmonicState(target.law.draw(1, rng)[0])
-        y, cost = target.likelihood.observed.y, _cost(target)
-        if math.isinf(cost):
-            for _ in range(START_FLOWS):
-                if (state.x * y > 0).all():
-                    return state
-                state, _ = self.advance(target, state, rng, 1, 1, False)
-            state = HarmonicState(np.where(state.x * y > 0, state.x, y * np.abs(state.x)))
-        return state
+        """Return a draw from the prior, flown to where the labels are right, or nearly.
+
+        Walls are raised while it flies; where labels are hard to satisfy together, walls of full
+        height from the start would leave it with whichever of them it first gave in to.
+        """
+        law, y, cost = target.law, target.likelihood.observed.y, _cost(target)
+        x = law.draw(1, rng)[0]
+        if cost <= CROSSED:
+            return HarmonicState(x)
+        count = int(np.clip(START_WORK // law.size, 200, 4000))
+        heights = np.minimum(cost, np.linspace(0, ANNEALED, count))
+        one, none = np.empty((1, law.size)), np.zeros(1)
+        for flow, velocity in prior_blocks(law, count, rng):
+            for i in range(velocity.shape[0]):
+                if (x * y > 0).all():
+                    return HarmonicState(x)
+                height = heights[flow + i : flow + i + 1]
+                _flow(x, velocity[i : i + 1], _covariance(law), y, height, 0, 1, one, none)
+        return HarmonicState(np.where(x * y > 0, x, y * np.abs(x)) if math.isinf(cost) else x)
 
     def advance(
         self,
@@ -104,7 +114,8 @@ class Harmonic:
         fields, hits = np.empty((draws, law.size)), np.zeros(draws)
         y, cost = target.likelihood.observed.y, _cost(target)
         for first, velocities in prior_blocks(law, draws * thin, rng):
-            _flow(x, velocities, _covariance(law), y, cost, first, thin, fields, hits)
+            costs = np.full(velocities.shape[0], cost)
+            _flow(x, velocities, _covariance(law), y, costs, first, thin, fields, hits)
         wrong = (fields * y < 0).sum(axis=1)
         stats = {
             "potential": np.where(wrong > 0, wrong * cost, 0.0) if cost < np.inf else 0.0 * hits,
@@ -136,14 +147,14 @@ def _covariance(law: Gaussian) -> Array:
         types.float64[:, ::1],
         types.float64[:, ::1],
         types.float64[::1],
-        types.float64,
+        types.float64[::1],
         types.int64,
         types.int64,
         types.float64[:, ::1],
         types.float64[::1],
     )
 )
-def _flow(x, velocities, G, y, cost, first, thin, fields, hits):  # type: ignore[no-untyped-def]
+def _flow(x, velocities, G, y, costs, first, thin, fields, hits):  # type: ignore[no-untyped-def]
     """Flow ``x``, in place, a quarter turn for each velocity w ~ N(0, G), which is used up.
 
     Flows count from ``first``; every ``thin``-th state is kept, and the walls hit on the way.
@@ -151,7 +162,7 @@ def _flow(x, velocities, G, y, cost, first, thin, fields, hits):  # type: ignore
     m = x.size
     for flow in range(velocities.shape[0]):
         draw, rest = divmod(first + flow + 1, thin)
-        w = velocities[flow]
+        w, cost = velocities[flow], costs[flow]
         left = 0.5 * math.pi
         hit = -1
         while True:
