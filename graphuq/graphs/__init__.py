@@ -1,0 +1,6 @@
+"""Similarity graphs."""
+
+from graphuq.graphs.construction import epsilon_graph, full_graph, knn_graph, pca
+from graphuq.graphs.graph import LAPLACIANS, Graph
+
+__all__ = ["LAPLACIANS", "Graph", "epsilon_graph", "full_graph", "knn_graph", "pca"]

@@ -1,0 +1,210 @@
+"""A weighted graph: its adjacency, Laplacians, connectivity."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from graphuq import validation
+
+Matrix = Any  # a dense float64 ndarray or a scipy.sparse.csr_array
+
+LAPLACIANS = ("normalised", "combinatorial")
+
+
+class Graph:
+    """An undirected graph with non-negative weights A = {a_ij}.
+
+    Parameters
+    ----------
+    adjacency : array_like, sparse matrix or networkx.Graph, shape (n, n)
+        Symmetric, finite, non-negative. Self-loops a_ii are kept. Of a networkx graph the edge
+        attribute ``weight`` is read, 1 where it is absent.
+    nodes : array_like, shape (n,), optional
+        What the nodes are called outside; positions 0..n-1 by default, the node names for
+        networkx. All else in this package, labels and results, counts nodes by position:
+        ``graph.nodes[i]`` is the name of node i.
+
+    Attributes
+    ----------
+    adjacency : ndarray or csr_array of float64, shape (n, n)
+    nodes : ndarray, shape (n,)
+    degrees : ndarray, shape (n,)
+        d_ii = sum_j a_ij.
+
+    Raises
+    ------
+    ValueError
+        A matrix that is not square, finite, non-negative and symmetric; the message names an
+        entry.
+
+    Examples
+    --------
+    >>> graph = Graph([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    >>> graph
+    Graph(3 nodes, 2 edges, dense)
+    >>> graph.degrees
+    array([1., 3., 2.])
+    """
+
+    def __init__(self, adjacency: Any, nodes: Any = None) -> None:
+        if hasattr(adjacency, "adjacency") and hasattr(adjacency, "is_directed"):
+            adjacency, nodes = _from_networkx(adjacency, nodes)
+        self.adjacency = _checked_adjacency(adjacency)
+        n = self.adjacency.shape[0]
+        self.nodes: NDArray[Any] = np.arange(n) if nodes is None else np.asarray(nodes)
+        if self.nodes.shape != (n,):
+            raise ValueError(f"nodes must name {n} nodes, got shape {self.nodes.shape}")
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return int(self.adjacency.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges with positive weight, self-loops included."""
+        loops = np.count_nonzero(self.adjacency.diagonal())
+        entries = self.adjacency.nnz if self.is_sparse else np.count_nonzero(self.adjacency)
+        return int(entries + loops) // 2
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the adjacency is a sparse matrix."""
+        return bool(sparse.issparse(self.adjacency))
+
+    @cached_property
+    def degrees(self) -> NDArray[np.float64]:
+        """Degrees d_ii = sum_j a_ij."""
+        return np.asarray(self.adjacency.sum(axis=1), dtype=np.float64)
+
+    @cached_property
+    def component(self) -> NDArray[np.int64]:
+        """The number of each node's connected component; 0 is the largest."""
+        _, raw = csgraph.connected_components(sparse.csr_array(self.adjacency), directed=False)
+        by_size = np.argsort(-np.bincount(raw), kind="stable")
+        rank = np.empty_like(by_size)
+        rank[by_size] = np.arange(by_size.size)
+        return rank[raw].astype(np.int64)
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components."""
+        return int(self.component.max()) + 1
+
+    def laplacian(self, kind: str = "normalised") -> Matrix:
+        """Return L = I - D^(-1/2) A D^(-1/2), eq. (1), or the combinatorial L = D - A."""
+        validation.one_of("kind", kind, LAPLACIANS)
+        if kind == "combinatorial":
+            A, diagonal = self.adjacency, self.degrees
+        else:
+            A, diagonal = self.normalised_adjacency(), np.ones(self.n_nodes)
+        if self.is_sparse:
+            return sparse.csr_array(sparse.diags_array(diagonal) - A)
+        return np.diag(diagonal) - A
+
+    def normalised_adjacency(self) -> Matrix:
+        """Return D^(-1/2) A D^(-1/2)."""
+        isolated = np.flatnonzero(self.degrees == 0)
+        if isolated.size:
+            raise ValueError(
+                f"{isolated.size} nodes have no edge, first node {isolated[0]}: "
+                "take graph.largest_component()"
+            )
+        scale = 1 / np.sqrt(self.degrees)
+        if self.is_sparse:
+            D = sparse.diags_array(scale)
+            return sparse.csr_array(D @ self.adjacency @ D)
+        return scale[:, None] * self.adjacency * scale
+
+    def largest_component(self) -> Graph:
+        """Return the subgraph of the largest component; ``nodes`` tells where its nodes were."""
+        kept = np.flatnonzero(self.component == 0)
+        if self.is_sparse:
+            return Graph(self.adjacency[kept][:, kept], self.nodes[kept])
+        return Graph(self.adjacency[np.ix_(kept, kept)], self.nodes[kept])
+
+    def require_connected(self) -> None:
+        """Refuse a disconnected graph, whose Laplacian has several zero eigenvalues."""
+        if self.n_components == 1:
+            return
+        sizes = np.bincount(self.component)
+        listed = ", ".join(map(str, sizes[:5])) + (", ..." if sizes.size > 5 else "")
+        alone = np.flatnonzero(sizes[self.component] == 1)
+        isolated = f"; {alone.size} nodes are isolated, first node {alone[0]}" if alone.size else ""
+        raise ValueError(
+            f"the graph is disconnected: {sizes.size} components of {listed} nodes{isolated}. "
+            "Take graph.largest_component(), bridge the gaps with knn_graph(..., connect=True), or "
+            "take larger weights (tau, radius, n_neighbors)"
+        )
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.is_sparse else "dense"
+        return f"Graph({self.n_nodes} nodes, {self.n_edges} edges, {kind})"
+
+
+def _from_networkx(network: Any, nodes: Any) -> tuple[Matrix, Any]:
+    import networkx
+
+    if network.is_directed():
+        raise ValueError("the networkx graph is directed: pass network.to_undirected()")
+    names = list(network.nodes)
+    try:
+        A = networkx.to_scipy_sparse_array(network, nodelist=names, dtype=np.float64, format="csr")
+    except (networkx.NetworkXError, TypeError, ValueError) as error:
+        raise TypeError(f"the networkx graph has no numeric weights: {error}") from error
+    if nodes is None:
+        nodes = np.empty(len(names), dtype=object)
+        nodes[:] = names
+        if all(isinstance(name, int) for name in names):
+            nodes = nodes.astype(np.int64)
+    return A, nodes
+
+
+def _checked_adjacency(adjacency: Any) -> Matrix:
+    try:
+        if sparse.issparse(adjacency):
+            A = sparse.csr_array(adjacency, dtype=np.float64, copy=True)
+            A.sum_duplicates()
+            A.eliminate_zeros()
+        else:
+            if np.iscomplexobj(adjacency):
+                raise TypeError("complex weights")
+            A = np.array(adjacency, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "adjacency must be a numeric matrix, a scipy sparse matrix or a networkx graph, got "
+            f"{type(adjacency).__name__} ({error})"
+        ) from error
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] < 2:
+        raise ValueError(f"adjacency must be square with at least two nodes, got shape {A.shape}")
+    weights = A.data if sparse.issparse(A) else A.ravel()
+    for fault, what in ((~np.isfinite(weights), "finite"), (weights < 0, "non-negative")):
+        if fault.any():
+            i, j = _entry(A, int(np.flatnonzero(fault)[0]))
+            raise ValueError(
+                f"weights must be {what}: a[{i}, {j}] = {A[i, j]}, and {fault.sum()} entries are "
+                "like it; mend or drop those edges"
+            )
+    gap = abs(A - A.T)
+    if gap.max() > 1e-10 * max(weights.max(initial=0.0), np.finfo(float).tiny):
+        entries = gap.data if sparse.issparse(gap) else gap.ravel()
+        i, j = _entry(gap, int(entries.argmax()))
+        raise ValueError(
+            f"adjacency must be symmetric: a[{i}, {j}] = {A[i, j]:g} but a[{j}, {i}] = "
+            f"{A[j, i]:g}; symmetrise it, for example (A + A.T) / 2"
+        )
+    return (A + A.T) / 2 if gap.max() > 0 else A
+
+
+def _entry(A: Matrix, position: int) -> tuple[int, int]:
+    """Row and column of the stored value at ``position``."""
+    if sparse.issparse(A):
+        row = int(np.searchsorted(A.indptr, position, side="right")) - 1
+        return row, int(A.indices[position])
+    return divmod(position, A.shape[1])
