@@ -30,6 +30,7 @@ _HOME = {
     "Prior": "graphuq.prior",
     "Probit": "graphuq.likelihoods",
     "Spectrum": "graphuq.spectrum",
+    "Tempered": "graphuq.samplers",
     "check_likelihood": "graphuq.likelihoods",
     "epsilon_graph": "graphuq.graphs",
     "from_arviz": "graphuq.export",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.samplers import EllipticalSlice as EllipticalSlice
     from graphuq.samplers import Harmonic as Harmonic
     from graphuq.samplers import HilbertHMC as HilbertHMC
+    from graphuq.samplers import Tempered as Tempered
     from graphuq.sampling import sample as sample
     from graphuq.spectrum import Spectrum as Spectrum
 

@@ -20,6 +20,8 @@ class Target(NamedTuple):
     law: Gaussian
     """Prior law of the sampled field: of u, plus the noise that the sampler asked for."""
     likelihood: Bound
+    power: float = 1.0
+    """An inverse temperature b: Phi counts b times. Only pCN and Hilbert HMC look at it."""
 
 
 class Chunk(NamedTuple):

@@ -124,6 +124,7 @@ class HilbertHMC:
                 averages,
                 self.target_acceptance if tune and adapted else 0.0,
                 self.path,
+                target.power,
                 target.likelihood.potential,
                 target.likelihood.gradient,
                 target.likelihood.observed,
@@ -161,6 +162,7 @@ class HilbertHMC:
         types.float64[::1],
         types.float64,
         types.float64,
+        types.float64,
         POTENTIAL,
         GRADIENT,
         OBSERVED,
@@ -183,6 +185,7 @@ def _trajectories(  # type: ignore[no-untyped-def]
     averages,
     target_acceptance,
     path,
+    power,
     potential,
     gradient,
     observed,
@@ -206,8 +209,9 @@ def _trajectories(  # type: ignore[no-untyped-def]
     m = u.shape[0]
     w, g = np.empty_like(u), np.empty_like(u)
     g_flat = g.reshape(m)
-    phi = potential(u, observed)
+    phi = power * potential(u, observed)
     gradient(u, observed, g)
+    g *= power
     Cg = np.dot(basis, excess * np.dot(basis.T, g_flat)) + tail_variance * g_flat
     g_start, Cg_start = g_flat.copy(), Cg.copy()
     for i in range(velocities.shape[0]):
@@ -229,6 +233,7 @@ def _trajectories(  # type: ignore[no-untyped-def]
                 v[j] = v[j] * cos - w[j, 0] * sin
                 w[j, 0] = turned
             gradient(w, observed, g)
+            g *= power
             Cg[:] = np.dot(basis, excess * np.dot(basis.T, g_flat)) + tail_variance * g_flat
             for j in range(m):
                 change += g_flat[j] * (0.125 * h * h * Cg[j] - 0.5 * h * v[j])
@@ -236,7 +241,7 @@ def _trajectories(  # type: ignore[no-untyped-def]
             steps[at] += 1
             if not change < 1e300:  # overflow: nothing is left to follow
                 break
-        phi_w = potential(w, observed)
+        phi_w = power * potential(w, observed)
         if not phi_w > -math.inf and np.isfinite(w).all():
             u[:] = w
             return i
@@ -259,5 +264,5 @@ def _trajectories(  # type: ignore[no-untyped-def]
             averages[1] += k**-_FORGETTING * (averages[0] - averages[1])
         if rest == 0:
             fields[draw - 1] = u[:, 0]
-            potentials[draw - 1] = phi
+            potentials[draw - 1] = potential(u, observed)
     return velocities.shape[0]

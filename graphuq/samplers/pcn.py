@@ -101,6 +101,7 @@ class PCN:
                 beta,
                 tuned,
                 aim,
+                target.power,
                 target.likelihood.potential,
                 target.likelihood.observed,
                 rng,
@@ -130,6 +131,7 @@ class PCN:
         types.float64,
         types.int64,
         types.float64,
+        types.float64,
         POTENTIAL,
         OBSERVED,
         NumPyRandomGeneratorType("NumPyRandomGeneratorType"),
@@ -146,6 +148,7 @@ def _walk(  # type: ignore[no-untyped-def]
     beta,
     tuned,
     target_acceptance,
+    power,
     potential,
     observed,
     rng,
@@ -162,13 +165,13 @@ def _walk(  # type: ignore[no-untyped-def]
     -infinity the walk stops, with that proposal in ``u``.
     """
     w = np.empty_like(u)
-    phi = potential(u, observed)
+    phi = power * potential(u, observed)
     keep = math.sqrt(1.0 - beta * beta)
     for i in range(xi.shape[0]):
         draw, rest = divmod(first + i + 1, thin)
         for j in range(u.shape[0]):
             w[j, 0] = keep * u[j, 0] + beta * xi[i, j]
-        phi_w = potential(w, observed)
+        phi_w = power * potential(w, observed)
         if not phi_w > -math.inf:
             u[:] = w
             return beta, tuned, i
@@ -183,5 +186,5 @@ def _walk(  # type: ignore[no-untyped-def]
             keep = math.sqrt(1.0 - beta * beta)
         if rest == 0:
             fields[draw - 1] = u[:, 0]
-            potentials[draw - 1] = phi
+            potentials[draw - 1] = potential(u, observed)
     return beta, tuned, xi.shape[0]

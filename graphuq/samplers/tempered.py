@@ -1,0 +1,142 @@
+"""Parallel tempering of Phi: replicas from the posterior to the prior, which exchange states.
+
+Deterministic even-odd exchanges, and a ladder that equalises their rejection rates, as in Syed,
+Bouchard-Cote, Deligiannidis and Doucet 2022.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphuq import validation
+from graphuq.likelihoods.contract import Bound, evaluate
+from graphuq.samplers.family import Array, Chunk, Target
+from graphuq.samplers.hilbert_hmc import HilbertHMC
+from graphuq.samplers.pcn import PCN
+
+# Exchanges between two adaptations of the ladder, in warm-up.
+LADDER_ROUND = 50
+
+
+class TemperedState(NamedTuple):
+    """Where a chain stands."""
+
+    replicas: tuple[Any, ...]
+    """States of the base sampler; the first is the posterior's."""
+    powers: Array
+    """Inverse temperatures, from 1 to 0."""
+    rejections: Array
+    """Rejection rates of each pair's exchanges since the ladder last moved, summed."""
+    rounds: int
+    """Exchanges made so far."""
+
+
+@dataclass(frozen=True)
+class Tempered:
+    """Run replicas of exp(-b Phi(u)) N(u; 0, C), 1 = b_0 > ... > b_K = 0, and exchange states.
+
+    Replicas with small b cross between the wells of a multi-modal posterior, such as
+    Ginzburg-Landau's with small epsilon, and hand what they find down to b = 1. Neighbours
+    exchange with probability min(1, exp((b_i - b_j) (Phi_i - Phi_j))). In warm-up the ladder is
+    moved until all neighbours exchange equally often.
+
+    Parameters
+    ----------
+    base : HilbertHMC or PCN
+        What moves each replica: `HilbertHMC` by default.
+    replicas : int
+        Number of replicas, at least 2: more where ``swap_rate`` in the statistics is small.
+    thin : int
+        Rounds of moves and exchanges from one kept draw to the next.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Another base; fewer than two replicas.
+
+    Examples
+    --------
+    >>> Tempered(PCN(), replicas=6).replicas
+    6
+    """
+
+    base: HilbertHMC | PCN = field(default_factory=HilbertHMC)
+    replicas: int = 12
+    thin: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, HilbertHMC | PCN):
+            raise TypeError(f"base must be gq.HilbertHMC() or gq.PCN(), got {self.base!r}")
+        validation.integer("replicas", self.replicas, 2)
+        validation.integer("thin", self.thin, 1)
+
+    def warmup(self, draws: int) -> int:
+        """Return ``draws``, and at least 500: the ladder has to settle."""
+        return max(500, draws)
+
+    def noise(self, likelihood: Bound) -> float:
+        """Return what the base sampler says."""
+        return self.base.noise(likelihood)
+
+    def start(self, target: Target, rng: np.random.Generator) -> TemperedState:
+        """Return draws from the prior, and an even ladder."""
+        states = tuple(self.base.start(target, rng) for _ in range(self.replicas))
+        powers = np.linspace(1, 0, self.replicas)
+        return TemperedState(states, powers, np.zeros(self.replicas - 1), 0)
+
+    def advance(
+        self,
+        target: Target,
+        state: TemperedState,
+        rng: np.random.Generator,
+        draws: int,
+        thin: int,
+        tune: bool,
+    ) -> tuple[TemperedState, Chunk]:
+        """Make ``draws * thin`` rounds of moves and exchanges; keep every ``thin``-th."""
+        states, powers = list(state.replicas), state.powers.copy()
+        rejections, rounds = state.rejections.copy(), state.rounds
+        fields = np.empty((draws, target.law.size))
+        stats = {name: np.zeros(draws) for name in ("potential", "acceptance_rate", "swap_rate")}
+        for draw in range(draws):
+            for _ in range(thin):
+                for k, power in enumerate(powers):
+                    states[k], moved = self.base.advance(
+                        target._replace(power=float(power)), states[k], rng, 1, self.base.thin, tune
+                    )
+                    if k == 0:
+                        stats["acceptance_rate"][draw] += moved.stats["acceptance_rate"][0] / thin
+                potentials = [evaluate(target.likelihood, s.field) for s in states]
+                swaps = _swap_probabilities(powers, potentials)
+                rejections += 1 - swaps
+                stats["swap_rate"][draw] += swaps.mean() / thin
+                for k in range(rounds % 2, self.replicas - 1, 2):
+                    if rng.random() < swaps[k]:
+                        here, there = states[k], states[k + 1]
+                        # a replica keeps its step size
+                        states[k] = here._replace(field=there.field)
+                        states[k + 1] = there._replace(field=here.field)
+                rounds += 1
+                if tune and rounds % LADDER_ROUND == 0:
+                    powers = _even_ladder(powers, rejections / LADDER_ROUND)
+                    rejections[:] = 0.0
+            fields[draw] = states[0].field[:, 0]
+            stats["potential"][draw] = evaluate(target.likelihood, states[0].field)
+        return TemperedState(tuple(states), powers, rejections, rounds), Chunk(fields, stats)
+
+
+def _swap_probabilities(powers: Array, potentials: list[float]) -> Array:
+    """Return min(1, exp((b_k - b_k+1) (Phi_k - Phi_k+1))) for each pair of neighbours."""
+    return np.exp(np.minimum(0.0, np.diff(powers) * np.diff(potentials)))
+
+
+def _even_ladder(powers: Array, rejections: Array) -> Array:
+    """Return powers between which rejection rates, taken to add up, are equal."""
+    barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejections, 1e-3))])
+    even = np.linspace(0.0, barrier[-1], powers.size)
+    ladder = np.interp(even, barrier, powers)
+    ladder[[0, -1]] = 1.0, 0.0
+    return ladder
