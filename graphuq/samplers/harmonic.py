@@ -130,7 +130,7 @@ def _cost(target: Target) -> float:
     return target.likelihood.sign_model[1]
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _covariance(law: Gaussian) -> Array:
     """G as one array, whose rows are the kicks; chains share it."""
     validation.memory(
