@@ -21,7 +21,9 @@ lint: $(VENV)/installed-dev
 
 # every benchmark and study, about half an hour; each says whether its claims hold
 study: $(VENV)/installed-dev
-	cd benchmarks && for b in pcn startup vote mnist_pairs two_moons; do ../$(VENV)/bin/python $$b.py || exit 1; done
+	cd benchmarks && failed= && for b in pcn startup vote mnist_pairs two_moons; do \
+	    ../$(VENV)/bin/python $$b.py || failed="$$failed $$b"; done && \
+	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }

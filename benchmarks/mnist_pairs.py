@@ -59,6 +59,8 @@ def main() -> None:
             claims[f"variance falls in the paper's order, {model}, rank {rank}"] = (falls, falls)
     worst = min(row["accuracy"] for row in rows if row["pair"] == "4,9")
     claims["smallest accuracy at 4,9, at least 0.94"] = (worst, worst >= 0.94)
+    worst = max(row["R-hat"] for row in rows)
+    claims["largest R-hat, below 1.05"] = (worst, worst < 1.05)
     report.write("mnist_pairs", options.out, rows, claims)
 
 
