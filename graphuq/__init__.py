@@ -41,11 +41,12 @@ _HOME = {
     "reveal": "graphuq.labels",
     "sample": "graphuq.sampling",
 }
-_MODULES = ("datasets", "likelihoods", "plots", "samplers")
+_MODULES = ("classifiers", "datasets", "likelihoods", "plots", "samplers")
 
 __all__ = [*_HOME, *_MODULES]
 
 if TYPE_CHECKING:  # what type checkers and editors see
+    from graphuq import classifiers as classifiers
     from graphuq import datasets as datasets
     from graphuq import likelihoods as likelihoods
     from graphuq import plots as plots

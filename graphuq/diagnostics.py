@@ -21,7 +21,7 @@ ACCEPTANCE = 0.01
 
 
 class ConvergenceWarning(UserWarning):
-    """The sampler has not been shown to have converged."""
+    """A sampler or a solver has not been shown to have converged."""
 
 
 @dataclass(frozen=True)

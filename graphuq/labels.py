@@ -19,23 +19,22 @@ class Labels:
     nodes : array_like of int, shape (J,)
         Labelled nodes; their order does not matter.
     values : array_like, shape (J,)
-        Class of each, as any two sortable values: ints, strings, booleans.
+        Class of each, as any sortable values: ints, strings, booleans. The posterior needs two
+        classes, the deterministic classifiers at least two.
 
     Attributes
     ----------
     nodes : ndarray of int64, shape (J,)
         In increasing order.
     values : ndarray, shape (J,)
-    classes : ndarray, shape (2,)
-        Sorted; ``classes[1]`` is coded +1 and ``classes[0]`` -1.
-    codes : ndarray of float64, shape (J,)
-        y(j), -1 or +1.
+    classes : ndarray, shape (K,)
+        Sorted.
 
     Raises
     ------
     ValueError
         Negative nodes, a node labelled twice with different values, missing values, lengths
-        that differ, or a number of classes other than two.
+        that differ, or fewer than two classes.
 
     Examples
     --------
@@ -80,25 +79,106 @@ class Labels:
         self.nodes: NDArray[np.int64] = nodes[first]
         self.values: NDArray[Any] = values[first]
         self.classes: NDArray[Any] = np.unique(self.values)
+        if self.classes.size < 2:
+            raise ValueError(
+                f"labels must show at least two classes, got only "
+                f"{self.classes.tolist()[0]!r}; label a node of another class too"
+            )
+
+    @classmethod
+    def of(cls, labels: Any, n_nodes: int) -> Labels:
+        """Return labels given as such, or in scikit-learn's way.
+
+        Parameters
+        ----------
+        labels : Labels or array_like, shape (n_nodes,)
+            An array gives every node's class, and -1, None or NaN where it is not known.
+        n_nodes : int
+            How many nodes there are.
+
+        Raises
+        ------
+        ValueError
+            An array of another length, or one that shows fewer than two classes; labels on nodes
+            that are not there.
+
+        Examples
+        --------
+        >>> Labels.of([-1, 3, -1, 5], n_nodes=4)
+        Labels(2 nodes: 1 x 3, 1 x 5)
+        """
+        if isinstance(labels, Labels):
+            labels.require_within(n_nodes)
+            return labels
+        y = _as_given(labels)
+        if y.shape != (n_nodes,):
+            raise ValueError(
+                f"y must give the class of each of {n_nodes} nodes, -1 where it is not known, got "
+                f"shape {y.shape}; or pass gq.Labels(nodes, values)"
+            )
+        known = np.flatnonzero(~_is_missing(y) & ~_is_minus_one(y))
+        if np.unique(y[known].astype(str)).size < 2:
+            raise ValueError(
+                f"y must show at least two classes besides -1, which marks unlabelled nodes, got "
+                f"{np.unique(y[known].astype(str)).tolist()}; if -1 is a class of yours, pass "
+                "gq.Labels(nodes, values)"
+            )
+        return cls(known, _one_type(y[known]))
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """Which of ``classes`` each labelled node has, shape (J,)."""
+        return np.searchsorted(self.classes, self.values)
+
+    @property
+    def codes(self) -> NDArray[np.float64]:
+        """y(j) of two classes, shape (J,): -1 for ``classes[0]``, +1 for ``classes[1]``."""
         if self.classes.size != 2:
             raise ValueError(
-                f"labels must show two classes, got {self.classes.size}: "
-                f"{self.classes.tolist()[:5]}"
-                + (
-                    "; label a node of another class too"
-                    if self.classes.size == 1
-                    else "; keep the labels of two of them"
-                )
+                f"labels of two classes are needed here, got {self.classes.size}: "
+                f"{self.classes.tolist()[:5]}; keep the labels of two of them"
             )
-        self.codes: NDArray[np.float64] = np.where(self.values == self.classes[1], 1.0, -1.0)
+        return np.where(self.values == self.classes[1], 1.0, -1.0)
+
+    def indicators(self, n_nodes: int) -> NDArray[np.float64]:
+        """Return Y with Y_jk = 1 where node j is labelled with ``classes[k]``, (n_nodes, K)."""
+        Y = np.zeros((n_nodes, self.classes.size))
+        Y[self.nodes, self.indices] = 1.0
+        return Y
+
+    def accuracy(self, prediction: Any, truth: Any) -> float:
+        """Return the share of unlabelled nodes whose prediction is right.
+
+        Parameters
+        ----------
+        prediction, truth : array_like, shape (N,)
+            Classes of all nodes.
+
+        Raises
+        ------
+        ValueError
+            Lengths that differ, a truth that names none of the classes, every node labelled.
+        """
+        prediction, truth = np.asarray(prediction), np.asarray(truth)
+        if truth.shape != prediction.shape:
+            raise ValueError(f"truth must have shape {prediction.shape}, got {truth.shape}")
+        if not np.isin(truth, self.classes).any():
+            raise ValueError(
+                f"truth names none of the classes {self.classes.tolist()}, but such as "
+                f"{np.unique(truth).tolist()[:5]}: give it in the labels' own values"
+            )
+        hidden = np.setdiff1d(np.arange(truth.size), self.nodes)
+        if hidden.size == 0:
+            raise ValueError("every node is labelled: there is nothing to score")
+        return float((prediction[hidden] == truth[hidden]).mean())
 
     def __len__(self) -> int:
         return self.nodes.size
 
     def __repr__(self) -> str:
-        low, high = self.classes.tolist()
-        n_high = int((self.codes > 0).sum())
-        return f"Labels({len(self)} nodes: {len(self) - n_high} x {low!r}, {n_high} x {high!r})"
+        counts = np.bincount(self.indices)
+        shown = [f"{n} x {c!r}" for n, c in zip(counts, self.classes.tolist(), strict=True)]
+        return f"Labels({len(self)} nodes: {', '.join(shown)})"
 
     def require_within(self, n_nodes: int) -> None:
         """Refuse labels on nodes that the graph does not have."""
@@ -121,6 +201,13 @@ def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.zeros(values.shape, dtype=bool)
     # NaN and NaT differ from themselves; of pandas' NA even that is NA
     return np.array([value is None or (value == value) is not True for value in values.tolist()])
+
+
+def _is_minus_one(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind not in "iufO":
+        return np.zeros(values.shape, dtype=bool)
+    numbers = (int, float)
+    return np.array([isinstance(value, numbers) and value == -1 for value in values.tolist()])
 
 
 def _one_type(values: NDArray[Any]) -> NDArray[Any]:

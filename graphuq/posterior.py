@@ -108,18 +108,7 @@ class Posterior:
         ValueError
             A wrong length, or every node labelled.
         """
-        truth = np.asarray(truth)
-        if truth.shape != (self.n_nodes,):
-            raise ValueError(f"truth must have shape ({self.n_nodes},), got {truth.shape}")
-        if not np.isin(truth, self.labels.classes).any():
-            raise ValueError(
-                f"truth names none of the classes {self.labels.classes.tolist()}, but such as "
-                f"{np.unique(truth).tolist()[:5]}: give it in the labels' own values"
-            )
-        hidden = np.setdiff1d(np.arange(self.n_nodes), self.labels.nodes)
-        if hidden.size == 0:
-            raise ValueError("every node is labelled: there is nothing to score")
-        return float((self.prediction[hidden] == truth[hidden]).mean())
+        return self.labels.accuracy(self.prediction, truth)
 
     def diagnostics(self) -> _diagnostics.Diagnostics:
         """Return R-hat, effective sample size, acceptance and more; warn if they are poor.

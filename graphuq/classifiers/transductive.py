@@ -1,0 +1,94 @@
+"""What every classifier of a graph's nodes shares: what it takes, and what it leaves behind."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from graphuq.graphs import Graph
+from graphuq.labels import Labels
+
+Array = NDArray[np.float64]
+
+
+def _has_distributions(classifier: Any) -> bool:
+    return bool(classifier._non_negative)
+
+
+class TransductiveClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers that give every node of one graph a score for each class.
+
+    A subclass checks its parameters and computes the scores in ``_score``.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (K,)
+    labels_ : Labels
+        What it was fitted to.
+    decision_scores_ : ndarray, shape (n, K)
+        The class with the largest is predicted.
+    label_distributions_ : ndarray, shape (n, K)
+        Scores scaled to sum to 1 over classes, where all of them are non-negative by
+        construction; a node without any score gets 1 / K.
+    transduction_ : ndarray, shape (n,)
+        The predicted class of every node.
+    """
+
+    # whether scores are non-negative, so that shares of them mean something
+    _non_negative = False
+
+    def fit(self, graph: Any, labels: Any) -> Self:
+        """Score every node.
+
+        Parameters
+        ----------
+        graph : Graph, array_like, sparse matrix or networkx.Graph, shape (n, n)
+        labels : Labels or array_like, shape (n,)
+            An array gives every node's class, -1 where it is not known.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Parameters out of range, a graph that is no graph or that the method cannot take,
+            labels that do not fit it.
+        """
+        graph = graph if isinstance(graph, Graph) else Graph(graph)
+        labels = Labels.of(labels, graph.n_nodes)
+        scores = self._score(graph, labels)
+        self.labels_, self.classes_ = labels, labels.classes
+        self.decision_scores_ = scores
+        if self._non_negative:
+            total = scores.sum(axis=1, keepdims=True)
+            even = np.full_like(scores, 1 / labels.classes.size)
+            self.label_distributions_ = np.divide(scores, total, out=even, where=total > 0)
+        self.transduction_: NDArray[Any] = labels.classes[scores.argmax(axis=1)]
+        return self
+
+    def _score(self, graph: Graph, labels: Labels) -> Array:
+        """Return scores, shape (n, K)."""
+        raise NotImplementedError
+
+    def predict(self, nodes: Any = None) -> NDArray[Any]:
+        """Return the predicted classes of ``nodes``, by default of all."""
+        check_is_fitted(self)
+        return self.transduction_ if nodes is None else self.transduction_[nodes]
+
+    @available_if(_has_distributions)
+    def predict_proba(self, nodes: Any = None) -> Array:
+        """Return the label distributions of ``nodes``, by default of all, shape (n, K)."""
+        check_is_fitted(self)
+        return self.label_distributions_ if nodes is None else self.label_distributions_[nodes]
+
+    def accuracy(self, truth: Any) -> float:
+        """Return the share of unlabelled nodes whose prediction is right; see `Labels.accuracy`."""
+        check_is_fitted(self)
+        return self.labels_.accuracy(self.transduction_, truth)
