@@ -49,9 +49,14 @@ def quietly(*arguments, **options):
 
 def with_mutation(kernel, right, wrong):
     """Return a compiled kernel like ``kernel``, but with a mistake in its source."""
-    source = inspect.getsource(kernel._function)
+    return Kernel(kernel._signature, mutated(kernel._function, right, wrong))
+
+
+def mutated(function, right, wrong):
+    """Return a function like ``function``, but with a mistake in its source."""
+    source = inspect.getsource(function)
     source = source[source.index("def ") :]
     assert right in source
-    namespace = {**kernel._function.__globals__}
-    exec(source.replace(right, wrong), namespace)
-    return Kernel(kernel._signature, namespace[kernel._function.__name__])
+    namespace = {**function.__globals__}
+    exec(source.replace(right, wrong) if right else source, namespace)
+    return namespace[function.__name__]

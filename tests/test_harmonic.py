@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+
+import numba
 import numpy as np
 import pytest
-from conftest import priors, quietly, with_mutation
+from conftest import mutated, priors, quietly, with_mutation
 from exact import errors_in_mcse, exact_mean
 
 import graphuq as gq
@@ -35,8 +38,9 @@ def test_node_means_are_exact(small, kind, model):
         ("math.sqrt(speed * speed - 2.0 * cost)", "abs(speed)", gq.LevelSet(1.2)),
         ("speed * speed + 2.0 * cost", "speed * speed + cost", gq.LevelSet(1.2)),
         ("after = -speed", "after = speed", gq.Probit(0.3)),
-        ("w[i] += kick * G[j, i]", "w[i] += kick * G[j, i] * (i == j)", gq.Probit(0.3)),
-        ("w[i] = w[i] * cos - xi * sin", "w[i] = w[i]", gq.Probit(0.3)),
+        ("+ kick * row[i]", "", gq.Probit(0.3)),
+        ("w[i] * cos - x[i] * sin", "w[i]", gq.Probit(0.3)),
+        ("_turn(x, w, G[j], cos, sin, kick, j + 1, m)", "lowest", gq.Probit(0.3)),
     ],
     ids=[
         "no slowing down",
@@ -44,10 +48,16 @@ def test_node_means_are_exact(small, kind, model):
         "no reflection",
         "kick without covariance",
         "no turning",
+        "later nodes forgotten",
     ],
 )
 def test_negative_controls_fail(small, monkeypatch, right, wrong, model):
     spectrum, labels, _ = small
+    if right in inspect.getsource(harmonic._turn.py_func):
+        monkeypatch.setattr(
+            harmonic, "_turn", numba.njit(mutated(harmonic._turn.py_func, right, wrong))
+        )
+        right = wrong = ""
     monkeypatch.setattr(harmonic, "_flow", with_mutation(harmonic._flow, right, wrong))
     prior = gq.Prior.approximated(spectrum, 8)
     exact = exact_mean(prior, model, labels, NODES)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numba import types
 
@@ -25,6 +26,9 @@ from graphuq.samplers.family import Array, Chunk, Target, prior_blocks
 # Walls up to CROSSED are crossed often enough by themselves. To start below higher ones they are
 # raised to ANNEALED, in so many flows that all labels together are looked at START_WORK times.
 CROSSED, ANNEALED, START_WORK = 10.0, 40.0, 600_000
+
+# |x_j| of a node at its wall.
+AT_THE_WALL = 1e-290
 
 
 class HarmonicState(NamedTuple):
@@ -141,6 +145,18 @@ def _covariance(law: Gaussian) -> Array:
     return np.ascontiguousarray(law.covariance())
 
 
+@numba.njit(error_model="numpy", fastmath={"nnan", "nsz"})  # flags: a minimum in vectors
+def _turn(x, w, row, cos, sin, kick, start, stop):  # type: ignore[no-untyped-def]
+    """Turn and kick some of the nodes; return the smallest w_i / x_i among them."""
+    lowest = math.inf
+    for i in range(start, stop):
+        xi = x[i] * cos + w[i] * sin
+        wi = w[i] * cos - x[i] * sin + kick * row[i]
+        x[i], w[i] = xi, wi
+        lowest = min(lowest, wi / xi)
+    return lowest
+
+
 @kernel(
     types.void(
         types.float64[::1],
@@ -164,29 +180,22 @@ def _flow(x, velocities, G, y, costs, first, thin, fields, hits):  # type: ignor
         draw, rest = divmod(first + flow + 1, thin)
         w, cost = velocities[flow], costs[flow]
         left = 0.5 * math.pi
-        hit = -1
+        lowest = _turn(x, w, G[0], 1.0, 0.0, 0.0, 0, m)
         while True:
             # x_j(s) = 0 first where cot(s) = -w_j / x_j is largest on (0, pi)
-            lowest, j = math.inf, -1
-            for i in range(m):
-                ratio = w[i] / x[i]
-                if ratio < lowest and i != hit:
-                    lowest, j = ratio, i
             s = math.atan2(1.0, -lowest)
-            if j < 0 or s >= left:
+            if s >= left:
                 break
-            cos, sin = math.cos(s), math.sin(s)
-            for i in range(m):
-                xi = x[i]
-                x[i] = xi * cos + w[i] * sin
-                w[i] = w[i] * cos - xi * sin
+            j = 0
+            while w[j] / x[j] != lowest:
+                j += 1
             left -= s
-            x[j] = 0.0
-            hit = j
             hits[draw - (rest == 0)] += 1
+            cos, sin = math.cos(s), math.sin(s)
             # the unit normal velocity, against a step of height cost
-            speed = w[j] / math.sqrt(G[j, j])
-            if w[j] * y[j] > 0.0:
+            before = w[j] * cos - x[j] * sin
+            speed = before / math.sqrt(G[j, j])
+            if before * y[j] > 0.0:
                 # down, out of a wrong sign; a rigid wall is only crossed so before the chain has
                 # come to where it is allowed to be
                 after = math.sqrt(speed * speed + 2.0 * cost) if cost < math.inf else abs(speed)
@@ -196,8 +205,12 @@ def _flow(x, velocities, G, y, costs, first, thin, fields, hits):  # type: ignor
             else:
                 after = -speed
             kick = (after - speed) / math.sqrt(G[j, j])
-            for i in range(m):
-                w[i] += kick * G[j, i]
+            lowest = _turn(x, w, G[j], cos, sin, kick, 0, j)
+            lowest = min(lowest, _turn(x, w, G[j], cos, sin, kick, j + 1, m))
+            # on the side that it moves to, where it cannot be hit again at once
+            w[j] = before + kick * G[j, j]
+            x[j] = math.copysign(AT_THE_WALL, w[j])
+            lowest = min(lowest, w[j] / x[j])
         cos, sin = math.cos(left), math.sin(left)
         for i in range(m):
             x[i] = x[i] * cos + w[i] * sin
