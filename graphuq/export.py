@@ -43,9 +43,10 @@ def to_arviz(posterior: Posterior) -> Any:
     -------
     InferenceData or DataTree
         With groups ``posterior`` (``z``: mode coefficients, ``u``: the field at traced nodes),
-        ``sample_stats`` (``lp``, ``potential``, ``acceptance_rate``, ...), ``observed_data``
-        (``y`` at the labelled nodes), ``constant_data`` (class names, eq. (16)) and
-        ``node_summary`` (per node: mean, variance, probability, mcse, prediction, rank).
+        ``sample_stats`` (``lp``, ``potential``, ``acceptance_rate``, ...; ``x``: the field read,
+        where `Posterior.read` has it), ``observed_data`` (``y`` at the labelled nodes),
+        ``constant_data`` (class names, eq. (16)) and ``node_summary`` (per node: mean, variance,
+        probability, mcse, prediction, rank).
     """
     arviz = _arviz()
     groups = _groups(posterior)
@@ -74,17 +75,20 @@ def from_arviz(tree: Any) -> Posterior:
         settings = json.loads(posterior.attrs["settings"])
     except (KeyError, AttributeError, TypeError) as error:
         raise ValueError(f"this is not a result of graphuq: {error} is missing") from error
+    none = np.empty((*posterior["z"].shape[:2], 0))
+    traced, field, read = np.empty(0, dtype=np.int64), none, none
     if "u" in posterior:
         traced, field = posterior["node"].values.astype(np.int64), posterior["u"].values
-    else:
-        traced, field = np.empty(0, dtype=np.int64), np.empty((*posterior["z"].shape[:2], 0))
+    if "x" in stats:
+        read = stats["x"].values
     return Posterior(
         labels=Labels(observed["label_node"].values, observed["label"].values),
         **{name: nodes[name].values for name in NODE_STATISTICS},
         modes=posterior["z"].values,
         traced=traced,
         field=field,
-        stats={str(name): stats[name].values for name in stats.data_vars},
+        read=read,
+        stats={str(name): stats[name].values for name in stats.data_vars if name != "x"},
         running_mean_change=constant["running_mean_change"].values,
         settings=settings,
         complete=bool(posterior.attrs["complete"]),
@@ -172,7 +176,7 @@ def _arviz() -> ModuleType:
 
 def _groups(posterior: Posterior) -> dict[str, xr.Dataset]:
     chains, draws, rank = posterior.modes.shape
-    traced = posterior.traced.size > 0
+    traced, read = posterior.traced.size > 0, posterior.read.size > 0
     attrs = {
         "created_at": datetime.now(UTC).isoformat(),
         "inference_library": "graphuq",
@@ -204,8 +208,11 @@ def _groups(posterior: Posterior) -> dict[str, xr.Dataset]:
             },
         ),
         "sample_stats": xr.Dataset(
-            {name: (("chain", "draw"), values) for name, values in posterior.stats.items()},
-            sampled,
+            {
+                **{name: (("chain", "draw"), values) for name, values in posterior.stats.items()},
+                **({"x": (("chain", "draw", "label_node"), posterior.read)} if read else {}),
+            },
+            {**sampled, **({"label_node": labels.nodes} if read else {})},
             attrs,
         ),
         "observed_data": xr.Dataset(

@@ -17,6 +17,23 @@ Array = NDArray[np.float64]
 # Batch means per chain, from which Monte Carlo errors come.
 BATCHES = 25
 
+# erf and its slope times STEP at the knots 0, STEP, ..., between which it is a cubic: math.erf, off
+# by at most 1e-11, at a fifth of its time. Beyond the last knot it is 1.
+STEP = 1 / 256
+KNOTS = STEP * np.arange(6 * 256 + 1)
+ERF = np.array([math.erf(knot) for knot in KNOTS])
+SLOPE = STEP * 2 / math.sqrt(math.pi) * np.exp(-(KNOTS**2))
+
+
+class Batches(NamedTuple):
+    """Batches of equally many draws of one chain."""
+
+    length: int
+    number: int
+    label: Array
+    """Sum over batches of the batch's mean label, shape (N,)."""
+    label_square: Array
+
 
 class NodeTotals(NamedTuple):
     """Sums over draws of one chain, or of several added together; arrays have shape (N,)."""
@@ -28,11 +45,10 @@ class NodeTotals(NamedTuple):
     """Of E[u_i | field read]."""
     latent_square: Array
     """Of E[u_i^2 | field read]."""
-    batches: int
-    """Complete batches."""
-    label_batch: Array
-    """Over batches, of the batch's mean label."""
-    label_batch_square: Array
+    batches: Batches
+    """The complete ones since `NodeMoments.expect`."""
+    before: Batches
+    """Those before that."""
 
 
 class NodeMoments:
@@ -45,19 +61,26 @@ class NodeMoments:
     label : {"sign", "field"}
         What a node's label is; Monte Carlo errors are those of its mean.
     draws : int
-        How many draws will come; it sets the length of a batch.
+        How many draws will come; it sets the length of a batch. See `expect`.
     """
 
     def __init__(self, extension: Extension, label: str, draws: int) -> None:
         n = extension.n_nodes
         self._extension, self._label = extension, label
-        self.batch_length = max(1, draws // BATCHES)
         self._sums = np.zeros((3, n))
         self._batch = np.zeros((3, n))
         self._in_batch = 0
         self._draws = 0
-        self._batches = 0
-        self._label_batch, self._label_batch_square = np.zeros(n), np.zeros(n)
+        self._batches = Batches(0, 0, np.zeros(n), np.zeros(n))
+        self.expect(draws)
+
+    def expect(self, draws: int) -> None:
+        """Begin anew with batches, as long as so many further draws ask for."""
+        self._fold()
+        self.batch_length = max(1, draws // BATCHES)
+        self._before = self._batches
+        none = np.zeros_like(self._before.label)
+        self._batches = Batches(self.batch_length, 0, none, none)
         self._previous_mean: Array | None = None
         self.running_mean_change: list[float] = []
 
@@ -74,9 +97,8 @@ class NodeMoments:
 
     def _close_batch(self) -> None:
         mean = self._batch[0 if self._label == "sign" else 1] / self._in_batch
-        self._label_batch += mean
-        self._label_batch_square += mean**2
-        self._batches += 1
+        length, number, label, square = self._batches
+        self._batches = Batches(length, number + 1, label + mean, square + mean**2)
         self._fold()
         latent = self._sums[1] / self._draws
         if self._previous_mean is not None:
@@ -99,8 +121,7 @@ class NodeMoments:
             self._sums[1],
             self._sums[2],
             self._batches,
-            self._label_batch,
-            self._label_batch_square,
+            self._before,
         )
 
 
@@ -111,18 +132,25 @@ def _accumulate(mean, deviation, sums):  # type: ignore[no-untyped-def]
     E[S(u)] = 2 Psi(mean / deviation; 1) - 1 for Gaussian u: the sign without its noise
     (Rao-Blackwell).
     """
+    last = ERF.size - 1
     for i in range(mean.shape[0]):
         sign, latent, square = 0.0, 0.0, 0.0
         spread = deviation[i]
-        scale = 0.0 if spread == 0.0 else math.sqrt(0.5) / spread
+        scale = math.inf if spread == 0.0 else math.sqrt(0.5) / (spread * STEP)
         for t in range(mean.shape[1]):
             m = mean[i, t]
             latent += m
             square += m * m
-            if spread == 0.0:
-                sign += 1.0 if m >= 0.0 else -1.0
-            else:
-                sign += math.erf(m * scale)
+            place = abs(m) * scale
+            expected = 1.0
+            if place < last:
+                k = int(place)
+                s = place - k
+                rise = ERF[k + 1] - ERF[k]
+                bend = SLOPE[k] - rise
+                skew = SLOPE[k + 1] - rise
+                expected = ERF[k] + s * (rise + (1 - s) * (bend * (1 - s) - skew * s))
+            sign += expected if m >= 0.0 else -expected
         sums[0, i] += sign
         sums[1, i] += latent
         sums[2, i] += square + mean.shape[1] * spread * spread

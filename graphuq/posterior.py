@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq import diagnostics as _diagnostics
+from graphuq import validation
+from graphuq.extension import FromLabelled
 from graphuq.labels import Labels
 from graphuq.moments import NodeMoments
+from graphuq.prior import Prior
 
 Array = NDArray[np.float64]
 
@@ -47,6 +51,9 @@ class Posterior:
         The nodes whose field was traced.
     field : ndarray, shape (chains, draws, m)
         Traces of u there.
+    read : ndarray, shape (chains, draws, m)
+        Traces of the sampled field at the labelled nodes, noise before the threshold included,
+        under `Prior.approximated`, whose field the modes do not determine; else m = 0.
     stats : dict of ndarray, shape (chains, draws)
         ``lp`` (log posterior density of the field read, up to a constant), ``potential``,
         ``acceptance_rate`` and the sampler's own.
@@ -68,6 +75,7 @@ class Posterior:
     modes: Array
     traced: NDArray[np.int64]
     field: Array
+    read: Array
     stats: dict[str, Array]
     running_mean_change: Array
     settings: dict[str, Any]
@@ -124,6 +132,67 @@ class Posterior:
         _diagnostics.warn(result.messages, stacklevel=3)
         return result
 
+    def latent_draws(
+        self, prior: Prior, nodes: Any = None, *, seed: validation.Seed = None
+    ) -> Iterator[Array]:
+        """Yield draws of the latent field u at any nodes, a block at a time.
+
+        Chain after chain, each draw belongs to the one of the same number in ``modes``. Under
+        `Prior.approximated` what the sampled field leaves open is drawn afresh in each call.
+
+        Parameters
+        ----------
+        prior : Prior
+            The one that was sampled with.
+        nodes : array_like of int, optional
+            All nodes by default.
+        seed : int, SeedSequence or Generator, optional
+
+        Yields
+        ------
+        ndarray, shape (draws of the block, nodes)
+
+        Raises
+        ------
+        ValueError
+            Another prior; a likelihood that reads all nodes under `Prior.approximated`, whose
+            fields were not kept.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+        >>> labels = gq.reveal(y, counts=3, seed=0)
+        >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+        >>> [block.shape for block in post.latent_draws(prior, nodes=[5, 8])][:2]
+        [(256, 2), (256, 2)]
+        """
+        if not isinstance(prior, Prior) or prior.summary() != self.settings["prior"]:
+            raise ValueError(
+                f"prior must be the one that was sampled with, {self.settings['prior']}, got "
+                f"{prior.summary() if isinstance(prior, Prior) else prior!r}"
+            )
+        wanted = np.arange(self.n_nodes) if nodes is None else nodes
+        wanted = validation.node_ids("nodes", wanted, self.n_nodes)
+        if prior.tail and not self.read.size:
+            raise ValueError(
+                "the fields were not kept: this likelihood reads all nodes, and under "
+                "Prior.approximated modes do not determine them; name nodes=... to gq.sample"
+            )
+        rng = np.random.default_rng(validation.seed_sequence(seed))
+        loads = prior.sigma[:, None] * prior.spectrum.vectors[wanted].T
+        if prior.tail:
+            given = FromLabelled(prior, self.labels.nodes, wanted, self.settings["noise"])
+        block = int(np.clip(2**22 // max(wanted.size, 1), 1, 256))
+        for chain in range(self.modes.shape[0]):
+            for start in range(0, self.modes.shape[1], block):
+                part = slice(start, start + block)
+                if prior.tail:
+                    yield given.trace(self.read[chain, part], rng)[1]
+                else:
+                    yield self.modes[chain, part] @ loads
+
     def to_arviz(self) -> Any:
         """Return an arviz InferenceData (arviz 0.x) or xarray DataTree (arviz 1.x).
 
@@ -159,15 +228,19 @@ def summarise(moments: list[NodeMoments], label: str) -> dict[str, Array]:
     latent = np.sum([chain.latent for chain in chains], axis=0) / draws
     square = np.sum([chain.latent_square for chain in chains], axis=0) / draws
     latent_variance = np.clip(square - latent**2, 0, None)
-    batches = sum(chain.batches for chain in chains)
-    if batches > 1:
-        total = np.sum([chain.label_batch for chain in chains], axis=0)
-        squares = np.sum([chain.label_batch_square for chain in chains], axis=0)
-        spread = np.clip(squares - total**2 / batches, 0, None) / (batches - 1)
-        mcse = np.sqrt(spread / batches)
+    batches, before = [chain.batches for chain in chains], [chain.before for chain in chains]
+    if min(b.number for b in batches) < 2 <= min(b.number for b in before):
+        batches = before  # interrupted soon after beginning anew
+    number = sum(b.number for b in batches)
+    if number > 1:
+        total = np.sum([b.label for b in batches], axis=0)
+        squares = np.sum([b.label_square for b in batches], axis=0)
+        spread = np.clip(squares - total**2 / number, 0, None) / (number - 1)
+        mcse = np.sqrt(spread * batches[0].length / draws)
         if len(chains) > 1:
             # batches of chains that disagree are not independent: the chains' means tell more
-            means = np.array([chain.label_batch / max(chain.batches, 1) for chain in chains])
+            sums = [chain.sign if label == "sign" else chain.latent for chain in chains]
+            means = np.array([s / chain.draws for s, chain in zip(sums, chains, strict=True)])
             between = means.std(axis=0, ddof=1) / np.sqrt(len(chains))
             mcse = np.where(between > DISAGREE * mcse, between, mcse)
     else:

@@ -311,6 +311,10 @@ class Prior:
         validation.integer("size", size, 1)
         return self.law.draw(size, np.random.default_rng(validation.seed_sequence(seed)))
 
+    def summary(self) -> dict[str, Any]:
+        """Return what tells this prior from others, in plain values."""
+        return {"kind": self.kind, "nodes": self.n_nodes, "rank": self.rank, "scale": self.scale}
+
     def __repr__(self) -> str:
         share = (self.n_nodes - 1 - self.rank) * self.tail**2 / self.n_nodes
         tail = f", {share:.0%} of the variance beyond" if self.tail else ""

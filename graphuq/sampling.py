@@ -17,7 +17,10 @@ from graphuq.posterior import Posterior, summarise
 from graphuq.prior import Prior
 from graphuq.samplers import EllipticalSlice, Harmonic, HilbertHMC
 from graphuq.samplers.family import Chunk, Sampler, Target
-from graphuq.samplers.run import run
+from graphuq.samplers.run import Outcome, run
+
+# Draws that a chain makes before its effective sample size is first looked at, at most.
+FIRST_ROUND = 500
 
 
 def sample(
@@ -26,7 +29,8 @@ def sample(
     labels: Labels,
     sampler: Sampler | str = "auto",
     *,
-    draws: int = 1000,
+    draws: int | None = None,
+    target_ess: float | None = None,
     chains: int = 4,
     warmup: int | None = None,
     thin: int | None = None,
@@ -52,8 +56,12 @@ def sample(
         By default `Harmonic` for sign models (probit, level-set), `HilbertHMC` for other
         likelihoods with a gradient, `EllipticalSlice` for the rest; the choice is recorded in
         ``settings``. `PCN` is the paper's.
-    draws : int
-        Draws kept from each chain.
+    draws : int, optional
+        Draws kept from each chain, 1,000 by default.
+    target_ess : float, optional
+        Instead: keep drawing, twice as much each time, until `Diagnostics.ess`, the smallest bulk
+        effective sample size of the log posterior, the modes and the traced nodes, has come to
+        this. ``draws`` is then the most that a chain may keep, 16,000 by default.
     chains : int
         Independent chains, started from draws of the prior.
     warmup : int, optional
@@ -82,7 +90,8 @@ def sample(
     Warns
     -----
     ConvergenceWarning
-        If the chains plainly disagree; `Posterior.diagnostics` looks closer.
+        If the chains plainly disagree, or ``target_ess`` was not reached; `Posterior.diagnostics`
+        looks closer.
 
     Examples
     --------
@@ -119,9 +128,16 @@ def sample(
     if isinstance(sampler, str):
         sampler = automatic(bound)
     noise = sampler.noise(bound)
-    draws = validation.integer("draws", draws, 1)
+    most = validation.integer("draws", _default_draws(target_ess) if draws is None else draws, 1)
+    round_of = most
+    if target_ess is not None:
+        target_ess = validation.positive("target_ess", target_ess)
+        while round_of > FIRST_ROUND:  # halves, so that the last round is half of all draws
+            round_of = -(-round_of // 2)
     chains = validation.integer("chains", chains, 1)
-    warmup = validation.integer("warmup", sampler.warmup(draws) if warmup is None else warmup, 0)
+    if warmup is None:
+        warmup = sampler.warmup(most if target_ess is None else round_of)
+    warmup = validation.integer("warmup", warmup, 0)
     thin = validation.integer("thin", sampler.thin if thin is None else thin, 1)
     if threads is not None:
         validation.integer("threads", threads, 1)
@@ -129,8 +145,8 @@ def sample(
     sequence = validation.seed_sequence(seed)
     rank_and_nodes = prior.rank + traced.size
     validation.memory(
-        8.0 * chains * draws * rank_and_nodes,
-        f"traces of {chains} x {draws} draws of {rank_and_nodes} modes and nodes",
+        8.0 * chains * most * rank_and_nodes,
+        f"traces of {chains} x {most} draws of {rank_and_nodes} modes and nodes",
         "ask for fewer draws, and thin more",
     )
 
@@ -141,44 +157,81 @@ def sample(
         else:
             extension = FromLabelled(prior, bound.nodes, traced, noise)
     streams = [chain.spawn(2) for chain in sequence.spawn(chains)]
+    read = bound.nodes.size if bound.nodes is not None and prior.tail else 0
     records = [
-        _ChainRecord(extension, bound.label, draws, rank_and_nodes, np.random.default_rng(tracing))
-        for _, tracing in streams
+        _ChainRecord(
+            extension, bound.label, most, round_of, rank_and_nodes, read, np.random.default_rng(own)
+        )
+        for _, own in streams
     ]
-    outcome = run(
-        sampler,
-        Target(extension.law, bound),
-        records,
-        [walking for walking, _ in streams],
-        draws=draws,
-        warmup=warmup,
-        thin=thin,
-        threads=threads,
-        progress=progress,
-    )
-    begun = [record for record in records if record.draws]
-    if not begun and outcome.stopped:
-        raise ValueError(f"{type(likelihood).__name__}: {' '.join(outcome.stopped)}")
-    if not begun:
-        raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
     settings = {
-        "prior": {"kind": prior.kind, "nodes": prior.n_nodes, "rank": prior.rank},
+        "prior": prior.summary(),
         "likelihood": {"name": type(likelihood).__name__, **parameters_of(likelihood)},
         "sampler": {"name": type(sampler).__name__, **_plain(sampler)},
-        "draws": draws,
+        "noise": noise,
+        "target_ess": target_ess,
         "chains": chains,
         "warmup": warmup,
         "thin": thin,
         "seed_entropy": np.asarray(sequence.entropy).tolist(),
         "seed_spawn_key": np.asarray(sequence.spawn_key, dtype=int).tolist(),
-        "sampling_time": outcome.seconds,
         "tuning_steps": warmup * thin,
-        "stopped": outcome.stopped,
-        "running_mean_every": records[0].moments.batch_length * thin,
     }
-    posterior = _assemble(begun, labels, bound.label, traced, settings, outcome.complete)
-    diagnostics.warn(diagnostics.quick_messages(posterior), stacklevel=2)
+
+    def assemble(outcome: Outcome) -> Posterior:
+        kept = [record for record in records if record.draws]
+        so_far = {
+            **settings,
+            "draws": min(record.draws for record in kept),
+            "sampling_time": outcome.seconds,
+            "stopped": outcome.stopped,
+            "running_mean_every": records[0].moments.batch_length * thin,
+        }
+        return _assemble(kept, labels, bound.label, traced, so_far, outcome.complete)
+
+    ess = np.inf
+
+    def more() -> int:
+        nonlocal ess
+        if target_ess is None:
+            return 0
+        ess = diagnostics.diagnose(assemble(Outcome(True, [], 0.0))).ess
+        done = records[0].draws
+        extra = 0 if ess >= target_ess else min(done, most - done)
+        if extra:
+            for record in records:
+                record.moments.expect(extra)
+        return extra
+
+    outcome = run(
+        sampler,
+        Target(extension.law, bound),
+        records,
+        [walking for walking, _ in streams],
+        draws=round_of,
+        warmup=warmup,
+        thin=thin,
+        threads=threads,
+        progress=progress,
+        more=more,
+    )
+    if not any(record.draws for record in records):
+        if outcome.stopped:
+            raise ValueError(f"{type(likelihood).__name__}: {' '.join(outcome.stopped)}")
+        raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
+    posterior = assemble(outcome)
+    messages = diagnostics.quick_messages(posterior)
+    if outcome.complete and target_ess is not None and not ess >= target_ess:
+        messages += (
+            f"target_ess = {target_ess:g} was not reached: {most} draws in each of {chains} chains "
+            f"are worth {ess:.0f}. Raise draws, or thin more.",
+        )
+    diagnostics.warn(messages, stacklevel=2)
     return posterior
+
+
+def _default_draws(target_ess: float | None) -> int:
+    return 1000 if target_ess is None else 16_000
 
 
 def automatic(likelihood: Bound) -> Sampler:
@@ -201,12 +254,14 @@ class _ChainRecord:
         self,
         extension: Extension,
         label: str,
-        draws: int,
+        most: int,
+        first: int,
         columns: int,
+        read: int,
         rng: np.random.Generator,
     ) -> None:
-        self.moments = NodeMoments(extension, label, draws)
-        self.traces = np.empty((draws, columns))
+        self.moments = NodeMoments(extension, label, first)
+        self.traces, self.read = np.empty((most, columns)), np.empty((most, read))
         self.stats: list[dict[str, Any]] = []
         self.draws = 0
         self._extension, self._rng = extension, rng
@@ -215,6 +270,8 @@ class _ChainRecord:
         self.moments.add(chunk.fields)
         kept = slice(self.draws, self.draws + chunk.fields.shape[0])
         self.traces[kept] = np.hstack(self._extension.trace(chunk.fields, self._rng))
+        if self.read.size:
+            self.read[kept] = chunk.fields
         lp = -chunk.stats["potential"] - self._extension.law.energy(chunk.fields)
         self.stats.append({"lp": lp, **chunk.stats})
         self.draws = kept.stop
@@ -246,6 +303,7 @@ def _assemble(
         modes=traces[:, :, :rank],
         traced=traced,
         field=traces[:, :, rank:],
+        read=np.stack([record.read[:draws] for record in records]),
         stats=stats,
         running_mean_change=np.array([change[:batches] for change in changes]),
         settings=settings,

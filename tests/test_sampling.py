@@ -80,14 +80,12 @@ def test_streamed_moments_are_those_of_the_whole_array(small):
     np.testing.assert_allclose(totals.latent, rows.mean.sum(1))
     np.testing.assert_allclose(totals.latent_square, (rows.mean**2 + sd**2).sum(1))
     assert totals.draws == 203
-    length = moments.batch_length
-    assert totals.batches == 203 // length >= BATCHES
-    batches = sign[:, : totals.batches * length].reshape(40, -1, length).mean(2)
-    np.testing.assert_allclose(totals.label_batch, batches.sum(1))
-    np.testing.assert_allclose(totals.label_batch_square, (batches**2).sum(1))
-    ends = rows.mean.cumsum(1)[:, length - 1 :: length] / (
-        length * np.arange(1, totals.batches + 1)
-    )
+    length, number, label, label_square = totals.batches
+    assert number == 203 // length >= BATCHES
+    batches = sign[:, : number * length].reshape(40, -1, length).mean(2)
+    np.testing.assert_allclose(label, batches.sum(1))
+    np.testing.assert_allclose(label_square, (batches**2).sum(1))
+    ends = rows.mean.cumsum(1)[:, length - 1 :: length] / (length * np.arange(1, number + 1))
     np.testing.assert_allclose(
         moments.running_mean_change, np.linalg.norm(np.diff(ends, axis=1), axis=0)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
@@ -51,11 +51,15 @@ class _Chain:
         self._sampler, self._target, self._recorder = sampler, target, recorder
         self._rng = np.random.default_rng(seed)
         self._thin = thin
-        size = _chunk_draws(target, thin)
-        self.plan = [(n, True) for n in _split(warmup, size)]
-        self.plan += [(n, False) for n in _split(draws, size)]
+        self._chunk_draws = _chunk_draws(target, thin)
+        self.plan = [(n, True) for n in _split(warmup, self._chunk_draws)]
+        self.extend(draws)
         self._state: Any = None
         self.stopped = ""
+
+    def extend(self, draws: int) -> None:
+        """Plan so many more draws."""
+        self.plan += [(n, False) for n in _split(draws, self._chunk_draws)]
 
     def advance(self) -> tuple[_Chain, int, float]:
         """Do the next chunk of the plan; return its draws and their acceptance."""
@@ -84,8 +88,12 @@ def run(
     thin: int,
     threads: int | None,
     progress: bool,
+    more: Callable[[], int],
 ) -> Outcome:
-    """Run one chain for each recorder; on Ctrl-C stop after the chunks under way."""
+    """Run one chain for each recorder; on Ctrl-C stop after the chunks under way.
+
+    When all chains have their draws, ``more()`` says how many more each shall make, 0 to end.
+    """
     chains = [
         _Chain(sampler, target, recorder, seed, draws, warmup, thin)
         for recorder, seed in zip(recorders, seeds, strict=True)
@@ -98,6 +106,11 @@ def run(
     with bar, threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
         try:
             _advance_all(pool, chains, bar)
+            while not any(chain.stopped for chain in chains) and (extra := more()):
+                bar.total += extra * len(chains)
+                for chain in chains:
+                    chain.extend(extra)
+                _advance_all(pool, chains, bar)
         except KeyboardInterrupt:
             complete = False
             _finish(pool)
