@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from graphuq import diagnostics, validation
 from graphuq.extension import Extension, FromAll, FromLabelled
@@ -18,6 +17,7 @@ from graphuq.prior import Prior
 from graphuq.samplers import EllipticalSlice, Harmonic, HilbertHMC
 from graphuq.samplers.family import Chunk, Sampler, Target
 from graphuq.samplers.run import Outcome, run
+from graphuq.threads import one_blas_thread
 
 # Draws that a chain makes before its effective sample size is first looked at, at most.
 FIRST_ROUND = 500
@@ -151,7 +151,7 @@ def sample(
     )
 
     extension: Extension
-    with threadpool_limits(1, "blas"):  # the number of BLAS threads changes last digits
+    with one_blas_thread():  # the number of BLAS threads changes last digits
         if bound.nodes is None:
             extension = FromAll(prior, traced)
         else:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
-from threadpoolctl import threadpool_limits
 
 from graphuq import validation
 from graphuq.graphs import LAPLACIANS, Graph
+from graphuq.threads import one_blas_thread
 
 # Below this many nodes, or above this share of all eigenpairs, a dense solver is faster.
 DENSE_NODES = 1000
@@ -149,7 +149,7 @@ class Spectrum:
             null, bound = np.ones(n), 2 * graph.degrees.max()
         null = null / np.linalg.norm(null)
         # One BLAS thread is as fast here, and the only reproducible choice.
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             try:
                 values, vectors = (_dense if dense else _lanczos)(L, null, bound, rank)
             except ArpackError:  # few distinct eigenvalues leave no room to iterate

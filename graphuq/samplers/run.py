@@ -10,9 +10,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from graphuq.samplers.family import Chunk, NonFinitePotentialError, Sampler, Target
+from graphuq.threads import one_blas_thread
 
 # A chunk is the work between two looks at progress and Ctrl-C. Its size depends on the problem
 # alone, never on the clock, so that a seed gives the same draws on every machine.
@@ -103,7 +103,7 @@ def run(
     complete = True
     bar = _progress_bar((warmup + draws) * len(chains), progress)
     # BLAS threads would fight with the chains', and change the order of summation.
-    with bar, threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
+    with bar, one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         try:
             _advance_all(pool, chains, bar)
             while not any(chain.stopped for chain in chains) and (extra := more()):

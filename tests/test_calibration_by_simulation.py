@@ -1,0 +1,83 @@
+"""Simulation-based calibration (Talts et al. 2018): the truth's rank among draws is uniform.
+
+Field and labels are drawn from the model itself, and the posterior of those labels is sampled. A
+data set that does not show both classes is left out: that depends on the labels alone, given which
+the posterior is the same.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import graphuq as gq
+
+LABELLED = np.array([0, 5, 9, 13, 20, 26, 33, 38])
+TRACED = [2, 13, 30]  # of which one is labelled
+DRAWS, SIMULATIONS = 31, 400
+
+
+def simulated_labels(model, u, rng):
+    """Draw y given the field at the labelled nodes."""
+    if isinstance(model, gq.Probit):
+        return np.sign(u + model.gamma * rng.standard_normal(u.size))
+    odds = np.exp(-2 / model.gamma**2)  # of a wrong label: Phi = |y - S(u)|^2 / (2 gamma^2)
+    return np.where(rng.random(u.size) < odds / (1 + odds), -1, 1) * np.sign(u)
+
+
+def rank_p_values(prior, model, assumed, sampler, **options):
+    """P-values of uniform ranks, one a traced node."""
+    rng = np.random.default_rng(7)
+    ranks = []
+    for seed in range(SIMULATIONS):
+        (u,) = prior.draw(1, seed=rng)
+        y = simulated_labels(model, u[LABELLED], rng)
+        if abs(y.sum()) == y.size:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", gq.ConvergenceWarning)
+            post = gq.sample(
+                prior,
+                assumed,
+                gq.Labels(LABELLED, y),
+                sampler,
+                draws=DRAWS,
+                chains=1,
+                nodes=TRACED,
+                seed=seed,
+                progress=False,
+                **options,
+            )
+        ranks.append((post.field[0] < u[TRACED]).sum(axis=0))
+    assert len(ranks) > 0.8 * SIMULATIONS
+    counts = [np.bincount(r // 2, minlength=(DRAWS + 1) // 2) for r in np.transpose(ranks)]
+    return np.array([chisquare(count).pvalue for count in counts])
+
+
+@pytest.mark.parametrize("model", [gq.Probit(0.3), gq.LevelSet(1.2)], ids=repr)
+@pytest.mark.parametrize(
+    ("sampler", "options"),
+    [
+        (gq.Harmonic(), {"thin": 2}),
+        (gq.PCN(0.5), {"thin": 100, "warmup": 10}),
+        (gq.EllipticalSlice(), {"thin": 25, "warmup": 10}),
+    ],
+    ids=["harmonic", "pCN", "slice"],
+)
+def test_ranks_are_uniform(small, model, sampler, options):
+    prior = gq.Prior.approximated(small[0], 8)
+    # of 18 p-values in all, one is below this once in 1,000 times
+    assert rank_p_values(prior, model, model, sampler, **options).min() > 1e-3 / 18
+
+
+@pytest.mark.parametrize(
+    ("model", "wrong"),
+    [(gq.Probit(1.5), gq.Probit(0.1)), (gq.LevelSet(1.2), gq.LevelSet(0.3))],
+    ids=["probit", "level-set"],
+)
+def test_ranks_under_a_wrong_model_always_tell(small, model, wrong):
+    prior = gq.Prior.approximated(small[0], 8)
+    assert rank_p_values(prior, model, wrong, gq.Harmonic(), thin=2).min() < 1e-6
