@@ -21,7 +21,7 @@ lint: $(VENV)/installed-dev
 
 # every benchmark and study, about half an hour; each says whether its claims hold
 study: $(VENV)/installed-dev
-	cd benchmarks && failed= && for b in pcn startup vote mnist_pairs two_moons; do \
+	cd benchmarks && failed= && for b in pcn startup pixels vote mnist_pairs two_moons ginzburg_landau tempering; do \
 	    ../$(VENV)/bin/python $$b.py || failed="$$failed $$b"; done && \
 	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
 

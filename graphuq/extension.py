@@ -126,7 +126,7 @@ class _Matheron:
             self._basis, S, _ = linalg.svd(prior.law.basis[both], full_matrices=False)
             self._shrink = 1 - cosines(S)
         cross = np.vstack(
-            [self._modes_to_field[:, : nodes.size], prior.law.covariance(both, nodes)]
+            [self._modes_to_field[:, : nodes.size], prior.law.covariance(traced, nodes)]
         )
         self._gain = law.solve(cross)
 
@@ -140,8 +140,7 @@ class _Matheron:
         if self._noise:
             x = x + self._noise * white_noise(rng, *x.shape)
         shift = (fields - x) @ self._gain.T
-        u += shift[:, self._rank :]
-        return z + shift[:, : self._rank], u[:, self._position]
+        return z + shift[:, : self._rank], u[:, self._position] + shift[:, self._rank :]
 
 
 class FromAll:

@@ -84,7 +84,7 @@ class Gaussian:
         block = (self.basis[rows] * excess) @ self.basis[columns].T
         if self.tail:
             ids = np.arange(self.size)
-            block += self.tail**2 * np.equal.outer(ids[rows], ids[columns])
+            block[np.equal.outer(ids[rows], ids[columns])] += self.tail**2
         return block
 
     def variance(self) -> Array:
