@@ -19,6 +19,7 @@ _HOME = {
     "Diagnostics": "graphuq.diagnostics",
     "GinzburgLandau": "graphuq.likelihoods",
     "Graph": "graphuq.graphs",
+    "KAssociatedOptimalGraph": "graphuq.classifiers",
     "Labels": "graphuq.labels",
     "LevelSet": "graphuq.likelihoods",
     "EllipticalSlice": "graphuq.samplers",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq import likelihoods as likelihoods
     from graphuq import plots as plots
     from graphuq import samplers as samplers
+    from graphuq.classifiers import KAssociatedOptimalGraph as KAssociatedOptimalGraph
     from graphuq.diagnostics import ConvergenceWarning as ConvergenceWarning
     from graphuq.diagnostics import Diagnostics as Diagnostics
     from graphuq.export import from_arviz as from_arviz
