@@ -92,7 +92,7 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
         phi_a of each component: 1 if each of its items has all of its K_a nearest in it, 0 for an
         isolated item.
     n_neighbors_ : ndarray of int, shape (R,)
-        K_a, the last K that formed or purified each component.
+        K_a of each component: the last K at which it was found with no less purity than before.
     component_classes_ : ndarray, shape (R,)
         The class that each component is of.
     n_features_in_ : int
