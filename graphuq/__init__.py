@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives. It is imported at first use, so that importing graphuq is cheap.
 _HOME = {
+    "BelkinNiyogi": "graphuq.classifiers",
     "ConvergenceWarning": "graphuq.diagnostics",
     "Diagnostics": "graphuq.diagnostics",
     "GinzburgLandau": "graphuq.likelihoods",
@@ -30,8 +31,10 @@ _HOME = {
     "Posterior": "graphuq.posterior",
     "Prior": "graphuq.prior",
     "Probit": "graphuq.likelihoods",
+    "RobustGC": "graphuq.classifiers",
     "Spectrum": "graphuq.spectrum",
     "Tempered": "graphuq.samplers",
+    "ZhouGC": "graphuq.classifiers",
     "check_likelihood": "graphuq.likelihoods",
     "epsilon_graph": "graphuq.graphs",
     "from_arviz": "graphuq.export",
@@ -53,6 +56,9 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq import plots as plots
     from graphuq import samplers as samplers
     from graphuq.classifiers import KAssociatedOptimalGraph as KAssociatedOptimalGraph
+    from graphuq.classifiers import BelkinNiyogi as BelkinNiyogi
+    from graphuq.classifiers import RobustGC as RobustGC
+    from graphuq.classifiers import ZhouGC as ZhouGC
     from graphuq.diagnostics import ConvergenceWarning as ConvergenceWarning
     from graphuq.diagnostics import Diagnostics as Diagnostics
     from graphuq.export import from_arviz as from_arviz
