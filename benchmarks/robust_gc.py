@@ -31,8 +31,8 @@ MAKERS = {
 }
 CHECKED = {
     "ZhouGC": (1e-4, 0.1, 10.0),
-    "BelkGC": (2, 5, 20),
-    "BelkGC, combinatorial": (2, 5, 20),
+    "BelkGC": (2, 5, 10),  # on karate, 20 would cut through a tenfold eigenvalue
+    "BelkGC, combinatorial": (2, 5, 10),
     "RobustGC": (0.1, 0.5, 0.9),
 }
 COLOURS = {"ZhouGC": "C0", "BelkGC": "C1", "RobustGC": "C2", "PF-RobustGC": "C3"}
@@ -167,18 +167,20 @@ class Modes:
             weights[0] = 0
         return self.V @ (weights * (self.V[nodes].T @ c)[:, None])
 
-    def gap_to_package(self, y: np.ndarray) -> float:
-        """Largest difference from the package's classifiers, as a share of the largest score."""
+    def gaps_to_package(self, y: np.ndarray) -> dict[str, float]:
+        """Return each method's largest difference from the package, by the largest score."""
         nodes, c = draw(y, max(10, y.size // 20), np.random.default_rng(0))
-        worst = 0.0
+        gaps = {}
         for method, parameters in CHECKED.items():
             f = self.fields(method, np.array(parameters), nodes, c)
+            apart = []
             for k, parameter in enumerate(parameters):
                 model = MAKERS[method](parameter).fit(self.graph, gq.Labels(nodes, c))
                 low, high = model.decision_scores_.T
                 g = high - low if method == "ZhouGC" else high
-                worst = max(worst, float(abs(f[:, k] - g).max() / abs(g).max()))
-        return worst
+                apart.append(float(abs(f[:, k] - g).max() / abs(g).max()))
+            gaps[method] = max(apart)
+        return gaps
 
 
 def draw(y: np.ndarray, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -233,7 +235,7 @@ def table_1(experiments: int) -> tuple[list[dict], dict]:
             if modes is None or data == "synth":
                 graph, y = dataset(data, e)
                 modes = Modes(graph)
-                gaps[data] = max(gaps.get(data, 0.0), modes.gap_to_package(y))
+                gaps[data, e] = modes.gaps_to_package(y)
             for count in sizes:
                 seed = [1, d, count, e]
                 parts[count].append(experiment(modes, y, count, 0.0, REPEATS, seed, methods))
@@ -275,11 +277,11 @@ def judged(
 
 
 def table_claims(rows: list[dict], gaps: dict) -> dict:
-    claims = {
-        f"scores of the package's classifiers are those of the eigen-expansion, {data}, largest "
-        "relative difference below 1e-5": (gap, gap < 1e-5)
-        for data, gap in gaps.items()
-    }  # fmt: skip
+    claims = {}
+    for method in CHECKED:
+        gap, data = max((found[method], data) for (data, _), found in gaps.items())
+        claims[f"{method}: the package's scores are those of the eigen-expansion, largest "
+               f"relative difference (on {data}) below 1e-5"] = (gap, gap < 1e-5)  # fmt: skip
     own = [r for r in rows if "combinatorial" not in r["method"]]
 
     def mean_gap(method: str) -> float:
@@ -410,6 +412,7 @@ def picture(fields: dict, rows: list[dict]) -> Figure:
         panel.axhline(0, color="0.8", zorder=0)
         panel.axvline(9.5, color="0.8", ls=":", zorder=0)
         panel.set(title=f"Figure 2: {case}", xlabel="node", ylabel="f / max |f|")
+        panel.set_xticks(range(0, 20, 2))
         panel.legend(fontsize=8)
     panels = bottom.subplots(2, len(FLIPS), sharex=True, sharey=True)
     for line, name in zip(panels, ("Figure 4", "Figure 5"), strict=True):

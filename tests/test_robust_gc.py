@@ -18,7 +18,7 @@ few = settings(max_examples=25, deadline=None)
 forms = st.sampled_from([np.asarray, sparse.csr_array])
 seeds = st.integers(0, 2**32 - 1)
 
-# A path of two strong halves; with a third class, nodes 2 and 3 are one of their own.
+# A path of two strong halves.
 LADDER = np.diag([9.0, 9, 1, 9, 9], 1) + np.diag([9.0, 9, 1, 9, 9], -1)
 
 
@@ -278,6 +278,7 @@ apart = sparse.block_diag([LADDER, LADDER])
         (gq.RobustGC(1.0), LADDER, two, ValueError, r"eta must lie in \(0, 1\), got 1: .*convex"),
         (gq.RobustGC(0), LADDER, two, ValueError, r"eta must lie in \(0, 1\), got 0"),
         (gq.RobustGC(-0.5), LADDER, two, ValueError, r"eta must lie in \(0, 1\), got -0.5"),
+        (gq.RobustGC(1 - 1e-15), LADDER, two, ValueError, r"eta = 0.99\d+ leaves gamma within"),
         (gq.RobustGC(float("nan")), LADDER, two, ValueError, "eta must be finite, got nan"),
         (gq.RobustGC("0.9"), LADDER, two, TypeError, "eta must be a number, got '0.9'"),
         (gq.RobustGC(), apart, two, ValueError, "disconnected: 2 components of 6, 6 nodes"),

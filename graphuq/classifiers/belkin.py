@@ -21,7 +21,8 @@ class BelkinNiyogi(TransductiveClassifier):
         min_a  sum_i (c_i - sum_{l < p} a_l v_l,i)^2,   f = sum_{l < p} a_l v_l.
 
     Of many solutions, where p exceeds the number of labels, the one with the smallest |a| is
-    taken. More than two classes are taken one against the rest.
+    taken. Where p cuts through a repeated eigenvalue, the formula leaves open which of its
+    eigenvectors take part. More than two classes are taken one against the rest.
 
     Parameters
     ----------

@@ -12,6 +12,9 @@ from graphuq.graphs import Graph
 from graphuq.labels import Labels
 from graphuq.spectrum import Spectrum
 
+# What gamma must stay below lambda_1 by: eigenvalues are known no better.
+MARGIN = 1e-12
+
 
 class RobustGC(TransductiveClassifier):
     """Robust graph classification: fields far from 0 are sought, not fields near the labels.
@@ -32,7 +35,8 @@ class RobustGC(TransductiveClassifier):
     eta : float in (0, 1)
         Share of lambda_1. Near 1 the labels choose between the two sides of the eigenvector v_1
         only, however many of them are wrong; near 0 each label speaks for its surroundings. The
-        paper's parameter-free form is 0.9.
+        paper's parameter-free form, for two classes, is 0.9. Many classes, which v_1 cannot tell
+        apart, need less.
 
     Attributes
     ----------
@@ -44,7 +48,13 @@ class RobustGC(TransductiveClassifier):
     Raises
     ------
     ValueError
-        On ``fit``: ``eta`` outside (0, 1), where the problem is not convex; a disconnected graph.
+        On ``fit``: ``eta`` outside (0, 1), where the problem is not convex, or within rounding of
+        1; a disconnected graph.
+
+    Warns
+    -----
+    ConvergenceWarning
+        On ``fit``, of a sparse graph: conjugate gradients stopped short.
 
     Examples
     --------
@@ -63,7 +73,13 @@ class RobustGC(TransductiveClassifier):
                 f"eta must lie in (0, 1), got {eta:g}: gamma = eta lambda_1, and the problem is "
                 "convex for gamma below lambda_1 only; the paper's choice is 0.9"
             )
-        self.gamma_ = float(eta * Spectrum.of(graph, 1).values[0])
+        lambda_1 = float(Spectrum.of(graph, 1).values[0])
+        if (1 - eta) * lambda_1 < MARGIN:
+            raise ValueError(
+                f"eta = {eta!r} leaves gamma within rounding of lambda_1 = {lambda_1:.2g}, where "
+                "the problem stops being convex: take a smaller eta"
+            )
+        self.gamma_ = eta * lambda_1
 
         def regress(c: Array) -> Array:
             y = np.zeros((graph.n_nodes, c.shape[1]))

@@ -48,6 +48,11 @@ class ZhouGC(TransductiveClassifier):
     ValueError
         On ``fit``: ``gamma`` that is not positive; nodes without an edge.
 
+    Warns
+    -----
+    ConvergenceWarning
+        On ``fit``: the solver stopped short, or scores far from all labels did not settle.
+
     Examples
     --------
     >>> path = Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
