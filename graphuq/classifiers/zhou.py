@@ -13,10 +13,7 @@ from graphuq.diagnostics import ConvergenceWarning
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
 
-# Scores above this share of the largest are accurate as solved.
-SEEN = 1e-6
-
-# The others are done when a sweep changes none by a larger share, or after so many sweeps.
+# Scores are done when a sweep changes none by a larger share of itself, or after so many sweeps.
 SETTLED = 1e-8
 SWEEPS = 10_000
 
@@ -72,11 +69,10 @@ class ZhouGC(TransductiveClassifier):
         gamma = validation.positive("gamma", self.gamma)
         Y = labels.indicators(graph.n_nodes)
         constant, solved = resolvent(graph, gamma, Y)
-        f = constant + gamma * solved
+        f = np.maximum(constant + gamma * solved, 0)
         # What is small beside the largest scores is lost in the solver's error, though it decides
-        # far from all labels. So it is taken out, and built up again by Zhou's own fixed point,
-        # (1 + gamma) f = S f + gamma y, which adds positive terms only.
-        f[f < SEEN * f.max(axis=0)] = 0
+        # far from all labels. Zhou's own fixed point, (1 + gamma) f = S f + gamma y, finds it: it
+        # adds positive terms only, and each sweep shrinks an error.
         S = graph.normalised_adjacency()
         for _ in range(SWEEPS):
             f, previous = (S @ f + gamma * Y) / (1 + gamma), f
