@@ -3,7 +3,16 @@
 All three methods are functions of one graph's eigenpairs, so that whole grids of parameters cost
 little; the package's own classifiers, which solve linear systems, are checked against that on
 every graph. The paper's experiment of 20 (50) repeats is done 10 times over, each with its own
-oracle parameter and, where graphs are random, its own graph. Takes about 12 minutes.
+oracle parameter and, where graphs are random, its own graph. Takes about 6 minutes.
+
+Bounds that fail, and why. Table 1: on karate and polbooks five cells of 132, four of which twenty
+repeats may miss by chance; ZhouGC's 85.5 on karate with 6 labels is below the paper's own figures
+for 2 and 3. With two or three labels, BelkGC with the best of 51 parameters draws level with
+RobustGC on digits and synth; the paper's lead there, 2.5 points at most, is less than the standard
+error of its repeats. Figure 5's numbers of labels and noise levels are not stated: ours with 10
+labels drops from 30% on. Figure 2's labelled nodes are not stated either, nor is "almost a step" a
+number: v_1 itself varies by 0.118 of the step. On digits49-w one image hangs on by 1e-12, and
+regression on combinatorial eigenvectors, which sit there, loses as many digits.
 
 GRAPHUQ_DATA=... python benchmarks/robust_gc.py [--quick]
 """
@@ -31,8 +40,8 @@ MAKERS = {
 }
 CHECKED = {
     "ZhouGC": (1e-4, 0.1, 10.0),
-    "BelkGC": (2, 5, 10),  # on karate, 20 would cut through a tenfold eigenvalue
-    "BelkGC, combinatorial": (2, 5, 10),
+    "BelkGC": (2, 5, 10, 20),
+    "BelkGC, combinatorial": (2, 5, 10, 20),
     "RobustGC": (0.1, 0.5, 0.9),
 }
 COLOURS = {"ZhouGC": "C0", "BelkGC": "C1", "RobustGC": "C2", "PF-RobustGC": "C3"}
@@ -138,22 +147,27 @@ def dataset(name: str, experiment: int) -> tuple[gq.Graph, np.ndarray]:
     return digits(name[-1]) if name.startswith("digits") else load(name)
 
 
+def eigenpairs(spectrum: gq.Spectrum) -> tuple[np.ndarray, np.ndarray]:
+    return np.append(0, spectrum.values), np.column_stack([spectrum.null, spectrum.vectors])
+
+
 class Modes:
     """A graph's eigenpairs, of both Laplacians, and the methods as functions of them."""
 
     def __init__(self, graph: gq.Graph) -> None:
         self.graph = graph
-        spectrum = gq.Spectrum.of(graph)
-        self.values = np.append(0, spectrum.values)
-        self.V = np.column_stack([spectrum.null, spectrum.vectors])
+        self.values, self.V = eigenpairs(gq.Spectrum.of(graph))
         p = min(GRIDS["BelkGC"][-1], graph.n_nodes) - 1
-        other = gq.Spectrum.of(graph, p, "combinatorial")
-        self.combinatorial = np.column_stack([other.null, other.vectors])
+        self.combinatorial = eigenpairs(gq.Spectrum.of(graph, p, "combinatorial"))
+
+    def belkin(self, method: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return eigenvalues and eigenvectors of the Laplacian that the method takes."""
+        return self.combinatorial if "combinatorial" in method else (self.values, self.V)
 
     def fields(self, method: str, grid: np.ndarray, nodes: np.ndarray, c: np.ndarray) -> np.ndarray:
         """Return f for labels c at nodes, one column a parameter."""
         if method.startswith("BelkGC"):
-            V = self.combinatorial if "combinatorial" in method else self.V
+            _, V = self.belkin(method)
             rows = V[nodes]
             return np.column_stack([
                 V[:, :p] @ np.linalg.lstsq(rows[:, :p], c, rcond=None)[0]
@@ -172,6 +186,9 @@ class Modes:
         nodes, c = draw(y, max(10, y.size // 20), np.random.default_rng(0))
         gaps = {}
         for method, parameters in CHECKED.items():
+            if method.startswith("BelkGC"):  # cut through a repeated eigenvalue, f is not defined
+                values, _ = self.belkin(method)
+                parameters = [p for p in parameters if values[p] - values[p - 1] > 1e-6 * values[p]]
             f = self.fields(method, np.array(parameters), nodes, c)
             apart = []
             for k, parameter in enumerate(parameters):
@@ -305,8 +322,10 @@ def table_claims(rows: list[dict], gaps: dict) -> dict:
         cells = {r["method"]: r["accuracy"] for r in own if r["data"] == data
                  and r["labels"] == min(PAPER[data])}  # fmt: skip
         lead = cells["RobustGC"] - max(cells["ZhouGC"], cells["BelkGC"])
+        zhou, belkin, robust, _ = (mean for mean, _ in PAPER[data][min(PAPER[data])])
         # the paper's own lead is 0.0 on polbooks
-        claims[f"lead of RobustGC with the fewest labels, {data}, above -0.1"] = (lead, lead > -0.1)
+        claims[f"lead of RobustGC with the fewest labels, {data} (the paper's is "
+               f"{robust - max(zhou, belkin):.1f}), above -0.1"] = (lead, lead > -0.1)  # fmt: skip
     return claims
 
 
