@@ -7,6 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.semi_supervised import LabelSpreading
 from test_spectrum import random_graphs
 
@@ -19,7 +20,7 @@ forms = st.sampled_from([np.asarray, sparse.csr_array])
 seeds = st.integers(0, 2**32 - 1)
 
 # A path of two strong halves.
-LADDER = np.diag([9.0, 9, 1, 9, 9], 1) + np.diag([9.0, 9, 1, 9, 9], -1)
+HALVES = np.diag([9.0, 9, 1, 9, 9], 1) + np.diag([9.0, 9, 1, 9, 9], -1)
 
 
 def some_labels(n, seed, n_classes=2):
@@ -173,13 +174,13 @@ def test_far_scores_decay_as_they_should_below_the_solver_s_accuracy(gamma, monk
 
 
 def test_zhou_scores_nodes_that_no_label_reaches_evenly():
-    A = sparse.block_diag([LADDER, LADDER, [[0, 1], [1, 0]]], format="csr")
+    A = sparse.block_diag([HALVES, HALVES, [[0, 1], [1, 0]]], format="csr")
     for form in (A, A.toarray()):
         model = gq.ZhouGC(0.5).fit(form, gq.Labels([0, 5, 6], ["a", "b", "b"]))
         assert (model.decision_scores_[12:] == 0).all()
         np.testing.assert_allclose(model.predict_proba()[6:12], [[0, 1]] * 6, atol=1e-15)
         np.testing.assert_allclose(model.predict_proba([12, 13]), 0.5)
-        alone = gq.ZhouGC(0.5).fit(LADDER, gq.Labels([0, 5], ["a", "b"]))
+        alone = gq.ZhouGC(0.5).fit(HALVES, gq.Labels([0, 5], ["a", "b"]))
         np.testing.assert_allclose(model.decision_scores_[:6], alone.decision_scores_, atol=1e-9)
 
 
@@ -250,9 +251,9 @@ def test_sparse_and_dense_graphs_and_both_forms_of_labels_agree(model):
 
 def test_only_shares_of_non_negative_scores_are_probabilities():
     labels = gq.Labels([0, 5], [0, 1])
-    assert gq.ZhouGC(1.0).fit(LADDER, labels).predict_proba().shape == (6, 2)
-    assert not hasattr(gq.RobustGC().fit(LADDER, labels), "predict_proba")
-    assert not hasattr(gq.BelkinNiyogi(2).fit(LADDER, labels), "predict_proba")
+    assert gq.ZhouGC(1.0).fit(HALVES, labels).predict_proba().shape == (6, 2)
+    assert not hasattr(gq.RobustGC().fit(HALVES, labels), "predict_proba")
+    assert not hasattr(gq.BelkinNiyogi(2).fit(HALVES, labels), "predict_proba")
 
 
 def test_the_concave_loss_forgives_wrong_labels_that_least_squares_follow():
@@ -281,30 +282,30 @@ def test_a_large_sparse_graph_is_never_made_dense():
 
 
 two = gq.Labels([0, 5], [0, 1])
-apart = sparse.block_diag([LADDER, LADDER])
+apart = sparse.block_diag([HALVES, HALVES])
 
 
 @pytest.mark.parametrize(
     ("model", "graph", "labels", "error", "message"),
     [
-        (gq.RobustGC(1.0), LADDER, two, ValueError, r"eta must lie in \(0, 1\), got 1: .*convex"),
-        (gq.RobustGC(0), LADDER, two, ValueError, r"eta must lie in \(0, 1\), got 0"),
-        (gq.RobustGC(-0.5), LADDER, two, ValueError, r"eta must lie in \(0, 1\), got -0.5"),
-        (gq.RobustGC(1 - 1e-15), LADDER, two, ValueError, r"eta = 0.99\d+ leaves gamma within"),
-        (gq.RobustGC(float("nan")), LADDER, two, ValueError, "eta must be finite, got nan"),
-        (gq.RobustGC("0.9"), LADDER, two, TypeError, "eta must be a number, got '0.9'"),
+        (gq.RobustGC(1.0), HALVES, two, ValueError, r"eta must lie in \(0, 1\), got 1: .*convex"),
+        (gq.RobustGC(0), HALVES, two, ValueError, r"eta must lie in \(0, 1\), got 0"),
+        (gq.RobustGC(-0.5), HALVES, two, ValueError, r"eta must lie in \(0, 1\), got -0.5"),
+        (gq.RobustGC(1 - 1e-15), HALVES, two, ValueError, r"eta = 0.99\d+ leaves gamma within"),
+        (gq.RobustGC(float("nan")), HALVES, two, ValueError, "eta must be finite, got nan"),
+        (gq.RobustGC("0.9"), HALVES, two, TypeError, "eta must be a number, got '0.9'"),
         (gq.RobustGC(), apart, two, ValueError, "disconnected: 2 components of 6, 6 nodes"),
-        (gq.ZhouGC(0.0), LADDER, two, ValueError, "gamma must be positive"),
-        (gq.ZhouGC(-1.0), LADDER, two, ValueError, "gamma must be positive"),
-        (gq.ZhouGC(None), LADDER, two, TypeError, "gamma must be a number, got None"),
+        (gq.ZhouGC(0.0), HALVES, two, ValueError, "gamma must be positive"),
+        (gq.ZhouGC(-1.0), HALVES, two, ValueError, "gamma must be positive"),
+        (gq.ZhouGC(None), HALVES, two, TypeError, "gamma must be a number, got None"),
         (gq.ZhouGC(1.0), np.diag([1.0, 0, 1]), [0, -1, 1], ValueError, "1 nodes have no edge"),
-        (gq.BelkinNiyogi(0), LADDER, two, ValueError, "n_eigenvectors must be between 1 and 6"),
-        (gq.BelkinNiyogi(7), LADDER, two, ValueError, "got 7; the graph has 6 nodes"),
-        (gq.BelkinNiyogi(2.0), LADDER, two, TypeError, "n_eigenvectors must be an integer"),
-        (gq.BelkinNiyogi(2, laplacian="odd"), LADDER, two, ValueError, "laplacian must be one of"),
+        (gq.BelkinNiyogi(0), HALVES, two, ValueError, "n_eigenvectors must be between 1 and 6"),
+        (gq.BelkinNiyogi(7), HALVES, two, ValueError, "got 7; the graph has 6 nodes"),
+        (gq.BelkinNiyogi(2.0), HALVES, two, TypeError, "n_eigenvectors must be an integer"),
+        (gq.BelkinNiyogi(2, laplacian="odd"), HALVES, two, ValueError, "laplacian must be one of"),
         (gq.BelkinNiyogi(2), apart, two, ValueError, "disconnected: 2 components"),
         *(
-            (model, LADDER, y, ValueError, message)
+            (model, HALVES, y, ValueError, message)
             for model in MODELS
             for y, message in [
                 ([0, 1, -1], r"class of each of 6 nodes.*got shape \(3,\)"),
@@ -317,6 +318,14 @@ apart = sparse.block_diag([LADDER, LADDER])
 def test_bad_input_is_refused_with_a_remedy(model, graph, labels, error, message):
     with pytest.raises(error, match=message):
         clone(model).fit(graph, labels)
+
+
+def test_a_refused_fit_leaves_nothing_behind():
+    model = gq.RobustGC()
+    with pytest.raises(ValueError, match="disconnected"):
+        model.fit(apart, two)
+    with pytest.raises(NotFittedError):
+        model.predict()
 
 
 @pytest.mark.parametrize("model", [gq.RobustGC(), gq.ZhouGC(0.01)], ids=repr)
@@ -338,4 +347,4 @@ def test_scores_that_do_not_settle_warn():
 def test_dense_systems_that_do_not_fit_are_refused(monkeypatch):
     monkeypatch.setattr(validation, "_available_memory", lambda: 100.0)
     with pytest.raises(MemoryError, match="a linear system of a dense graph of 6 nodes needs"):
-        gq.ZhouGC(1.0).fit(LADDER, two)
+        gq.ZhouGC(1.0).fit(HALVES, two)

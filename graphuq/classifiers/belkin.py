@@ -45,8 +45,8 @@ class BelkinNiyogi(TransductiveClassifier):
 
     Examples
     --------
-    >>> ladder = Graph([[0, 9, 0, 0], [9, 0, 1, 0], [0, 1, 0, 9], [0, 0, 9, 0]])
-    >>> BelkinNiyogi(2).fit(ladder, ["left", None, None, "right"]).predict()
+    >>> path = Graph([[0, 9, 0, 0], [9, 0, 1, 0], [0, 1, 0, 9], [0, 0, 9, 0]])
+    >>> BelkinNiyogi(2).fit(path, ["left", None, None, "right"]).predict()
     array(['left', 'left', 'right', 'right'], dtype='<U5')
     """
 

@@ -80,4 +80,5 @@ def resolvent(graph: Graph, shift: float, Y: Array) -> tuple[Array, Array]:
     else:
         A = L + shift * np.eye(n) + lift * (v0 @ v0.T).toarray()
     constant = constant_part(Y)
-    return constant, solve_positive_definite(A, Y - constant)
+    solved = solve_positive_definite(A, Y - constant)
+    return constant, solved - constant_part(solved)  # the constraint holds to rounding

@@ -17,7 +17,7 @@ MARGIN = 1e-12
 
 
 class RobustGC(TransductiveClassifier):
-    """Robust graph classification: fields far from 0 are sought, not fields near the labels.
+    """Smooth fields far from 0, on the side of their labels: a loss that forgives wrong ones.
 
     Problem (4) of Alaiz, Fanuel and Suykens, "Robust classification of graph-based data" (2016),
 
@@ -58,8 +58,8 @@ class RobustGC(TransductiveClassifier):
 
     Examples
     --------
-    >>> ladder = Graph([[0, 9, 0, 0], [9, 0, 1, 0], [0, 1, 0, 9], [0, 0, 9, 0]])
-    >>> RobustGC().fit(ladder, ["left", None, None, "right"]).predict()
+    >>> path = Graph([[0, 9, 0, 0], [9, 0, 1, 0], [0, 1, 0, 9], [0, 0, 9, 0]])
+    >>> RobustGC().fit(path, ["left", None, None, "right"]).predict()
     array(['left', 'left', 'right', 'right'], dtype='<U5')
     """
 
@@ -79,11 +79,13 @@ class RobustGC(TransductiveClassifier):
                 f"eta = {eta!r} leaves gamma within rounding of lambda_1 = {lambda_1:.2g}, where "
                 "the problem stops being convex: take a smaller eta"
             )
-        self.gamma_ = eta * lambda_1
+        gamma = eta * lambda_1
 
         def regress(c: Array) -> Array:
             y = np.zeros((graph.n_nodes, c.shape[1]))
             y[labels.nodes] = c
-            return self.gamma_ * resolvent(graph, -self.gamma_, y)[1]
+            return gamma * resolvent(graph, -gamma, y)[1]
 
-        return one_vs_rest(labels, regress)
+        scores = one_vs_rest(labels, regress)
+        self.gamma_ = gamma
+        return scores
