@@ -135,35 +135,13 @@ class Spectrum:
         validation.integer("rank", rank, 1, n - 1, f"the graph has {n} nodes, so n - 1 modes")
         validation.one_of("laplacian", laplacian, LAPLACIANS)
         graph.require_connected()
-        too_large = (
-            f"a dense eigendecomposition of {n} nodes",
-            f"ask for a rank of at most {int(DENSE_SHARE * n)}",
-        )
-        dense = n <= DENSE_NODES or rank > DENSE_SHARE * n
-        if dense:
-            validation.memory(8.0 * n * (2 * n + rank), *too_large)
         L = graph.laplacian(laplacian)
         if laplacian == "normalised":
             null, bound = np.sqrt(graph.degrees), 2.0
         else:
             null, bound = np.ones(n), 2 * graph.degrees.max()
         null = null / np.linalg.norm(null)
-        # One BLAS thread is as fast here, and the only reproducible choice.
-        with one_blas_thread():
-            try:
-                values, vectors = (_dense if dense else _lanczos)(L, null, bound, rank)
-            except ArpackError:  # few distinct eigenvalues leave no room to iterate
-                validation.memory(24.0 * n * n, *too_large)
-                values, vectors = _dense(L, null, bound, rank)
-            vectors *= np.where(vectors[abs(vectors).argmax(axis=0), np.arange(rank)] < 0, -1, 1)
-            residuals = np.linalg.norm(L @ vectors - vectors * values, axis=0)
-        if residuals.max() > RESIDUAL * bound:
-            warnings.warn(
-                f"eigenpair {residuals.argmax() + 1} has residual {residuals.max():.2g}, above "
-                f"{RESIDUAL * bound:g}: treat results as approximate",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+        values, vectors, residuals = lowest(L, rank, bound=bound, null=null)
         if values[0] <= 1e-13 * bound:
             raise ValueError(
                 f"the graph falls apart numerically: lambda_1 = {values[0]:.2g}, so some nodes "
@@ -171,6 +149,71 @@ class Spectrum:
                 "the weak edges and take graph.largest_component()"
             )
         return cls(values, vectors, null, residuals)
+
+
+def lowest(
+    M: Any, rank: int, *, bound: float, null: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Compute the smallest eigenpairs of a symmetric positive semi-definite matrix.
+
+    Parameters
+    ----------
+    M : ndarray or sparse array, shape (n, n)
+    rank : int
+        How many pairs.
+    bound : float
+        No eigenvalue is larger.
+    null : ndarray, shape (n,), optional
+        A unit vector with M q_0 = 0, which is left out.
+
+    Returns
+    -------
+    values, vectors, residuals : ndarray, shapes (rank,), (n, rank), (rank,)
+
+    Warns
+    -----
+    RuntimeWarning
+        A residual |M q - lambda q| above 1e-8 times ``bound``.
+
+    Raises
+    ------
+    MemoryError
+        A dense solver is needed and does not fit.
+    RuntimeError
+        The iterations did not converge.
+
+    Examples
+    --------
+    >>> values, vectors, _ = lowest(np.diag([3.0, 1.0, 2.0]), 2, bound=3.0)
+    >>> values
+    array([1., 2.])
+    """
+    n = M.shape[0]
+    null = np.zeros(n) if null is None else null
+    too_large = (
+        f"a dense eigendecomposition of {n} nodes",
+        f"ask for a rank of at most {int(DENSE_SHARE * n)}",
+    )
+    dense = n <= DENSE_NODES or rank > DENSE_SHARE * n
+    if dense:
+        validation.memory(8.0 * n * (2 * n + rank), *too_large)
+    # One BLAS thread is as fast here, and the only reproducible choice.
+    with one_blas_thread():
+        try:
+            values, vectors = (_dense if dense else _lanczos)(M, null, bound, rank)
+        except ArpackError:  # few distinct eigenvalues leave no room to iterate
+            validation.memory(24.0 * n * n, *too_large)
+            values, vectors = _dense(M, null, bound, rank)
+        vectors *= np.where(vectors[abs(vectors).argmax(axis=0), np.arange(rank)] < 0, -1, 1)
+        residuals = np.linalg.norm(M @ vectors - vectors * values, axis=0)
+    if residuals.max() > RESIDUAL * bound:
+        warnings.warn(
+            f"eigenpair {residuals.argmax() + 1} has residual {residuals.max():.2g}, above "
+            f"{RESIDUAL * bound:g}: treat results as approximate",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return values, vectors, residuals
 
 
 def _dense(
