@@ -22,6 +22,7 @@ _HOME = {
     "Graph": "graphuq.graphs",
     "KAssociatedOptimalGraph": "graphuq.classifiers",
     "Labels": "graphuq.labels",
+    "LaplacianKernel": "graphuq.classifiers",
     "LevelSet": "graphuq.likelihoods",
     "EllipticalSlice": "graphuq.samplers",
     "Harmonic": "graphuq.samplers",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.classifiers import BelkinNiyogi as BelkinNiyogi
     from graphuq.classifiers import RobustGC as RobustGC
     from graphuq.classifiers import ZhouGC as ZhouGC
+    from graphuq.classifiers import LaplacianKernel as LaplacianKernel
     from graphuq.diagnostics import ConvergenceWarning as ConvergenceWarning
     from graphuq.diagnostics import Diagnostics as Diagnostics
     from graphuq.export import from_arviz as from_arviz

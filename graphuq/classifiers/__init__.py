@@ -3,8 +3,20 @@
 from graphuq.classifiers.kaog import KAssociatedOptimalGraph
 from graphuq.classifiers.belkin import BelkinNiyogi
 from graphuq.classifiers.robust import RobustGC
+from graphuq.classifiers.laplacian_kernel import (
+    LaplacianKernel,
+    kernel_diagonal,
+    kernel_inverse,
+    scaling_factors,
+)
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.classifiers.zhou import ZhouGC
 
 __all__ = ["KAssociatedOptimalGraph", "TransductiveClassifier"]
 __all__ = ["BelkinNiyogi", "RobustGC", "TransductiveClassifier", "ZhouGC"]
+__all__ = [
+    "LaplacianKernel",
+    "TransductiveClassifier",
+    "kernel_diagonal",
+    "kernel_inverse",
+    "scaling_factors",
