@@ -2,17 +2,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import linalg, sparse
+from scipy import linalg, optimize, sparse
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
 import graphuq as gq
 from graphuq import validation
 from graphuq.classifiers import (
+    component_bound,
+    cut,
+    kernel_bound,
     kernel_diagonal,
     kernel_inverse,
     laplacian_kernel,
+    projection_bound,
     scaling_factors,
+    tr_p,
 )
 
 SCALINGS = laplacian_kernel.SCALINGS
@@ -205,6 +210,124 @@ def test_parameters_are_those_given_and_cloned():
     assert model.get_params()["rank"] == 7
 
 
+# The bounds
+
+
+@given(problem=problems, rng=factors)
+@few
+def test_cut_is_the_regulariser_of_the_true_labels(problem, rng):
+    A, y = problem
+    S = rng.uniform(0.2, 5, len(A))
+    F = np.equal.outer(y, np.unique(y)).astype(float)
+    L = laplacian(A) / np.sqrt(np.outer(S, S))
+    for form in (A, sparse.csr_array(A)):
+        assert cut(form, y, S) == pytest.approx(np.trace(F.T @ L @ F), rel=1e-9, abs=1e-9)
+    assert cut(A, y) == pytest.approx(A[np.not_equal.outer(y, y)].sum())
+
+
+@given(rng=factors, p=st.floats(0.1, 500))
+@few
+def test_tr_p_is_a_mean_that_grows_to_the_largest(rng, p):
+    K = np.diag(rng.uniform(0.1, 9, 6))
+    K[0, 1] = 100  # off the diagonal: not looked at
+    assert tr_p(K, 1) == pytest.approx(np.trace(K) / 6)
+    assert tr_p(K, p) <= tr_p(K, 2 * p) * (1 + 1e-12)
+    assert tr_p(K, 2 * p) <= tr_p(K, np.inf) * (1 + 1e-12) == np.diag(K).max() * (1 + 1e-12)
+    assert tr_p(np.full(5, 3.0), p) == pytest.approx(3)
+
+
+@given(problem=problems, alpha=alphas, p=st.sampled_from([0.5, 1, 2, 7]), rng=factors)
+@few
+def test_theorem_2_is_theorem_1_at_the_best_lambda(problem, alpha, p, rng):
+    A, y = problem
+    S, n = rng.uniform(0.2, 5, len(A)), 4
+    K = np.linalg.inv(alpha * np.diag(1 / S) + laplacian(A) / np.sqrt(np.outer(S, S)))
+    F = np.equal.outer(y, np.unique(y)).astype(float)
+    penalty, trace = np.trace(F.T @ np.linalg.solve(K, F)), np.mean(np.diag(K) ** p) ** (1 / p)
+
+    def theorem_1(log):  # a = 1/16, b = c = 1/2; the target has no loss
+        return 16 * np.exp(log) * penalty + (trace / (np.exp(log) * n)) ** p
+
+    best = optimize.minimize_scalar(theorem_1, bracket=(-5, 0), options={"xtol": 1e-10})
+    assert kernel_bound(A, y, n, alpha, S, p=p) == pytest.approx(best.fun, rel=1e-6)
+
+
+@given(problem=problems, p=st.sampled_from([1, 2, 5, np.inf]), rng=factors)
+@few
+def test_theorem_3_is_above_theorem_2_at_the_best_alpha(problem, p, rng):
+    A, y = problem
+    S = rng.uniform(0.2, 5, len(A))
+    best = min(kernel_bound(A, y, 4, alpha, S, p=p) for alpha in np.logspace(-6, 4, 41))
+    assert best <= component_bound(A, y, 4, S, p=p) * (1 + 1e-9)
+
+
+def test_theorem_3_without_a_cut_is_the_paper_s_two_rates():
+    A = linalg.block_diag(np.ones((4, 4)), np.ones((12, 12)))
+    y = np.repeat([0, 1], [4, 12])
+    assert component_bound(A, y, 8) == pytest.approx(2 * np.sqrt(16 * 2 / 8))
+    assert component_bound(A, y, 8, p=np.inf) == pytest.approx(16 * 16 / (8 * 4))
+    # section 3.1: the best scaling is the component's size, which gives 16 q / n
+    S = np.repeat([4.0, 12.0], [4, 12])
+    assert component_bound(A, y, 8, S, p=np.inf) == pytest.approx(16 * 2 / 8)
+    assert component_bound(A, y, 8, 1 / S, p=np.inf) > 16 * 2 / 8
+
+
+@given(problem=problems, data=st.data(), rng=factors)
+@few
+def test_projection_misses_at_most_delta_of_the_target(problem, data, rng):
+    A, y = problem
+    S = rng.uniform(0.2, 5, len(A))
+    rank = data.draw(st.integers(1, len(A) - 1))
+    bound, delta = projection_bound(A, y, 4, rank, S)
+    _, V = np.linalg.eigh(laplacian(A) / np.sqrt(np.outer(S, S)))
+    for value in np.unique(y):
+        f = (y == value).astype(float)
+        missed = f - V[:, :rank] @ (V[:, :rank].T @ f)
+        assert missed @ missed <= delta * (f @ f) + 1e-10
+    assert bound == pytest.approx(16 * delta + 8 * np.sqrt(rank / 4))
+
+
+def test_projection_may_miss_more_than_the_printed_square_of_delta():
+    A, y = np.ones((10, 10)), np.zeros(10)
+    S = np.linspace(1, 1.3, 10)
+    _, delta = projection_bound(A, y, 4, 1, S)
+    f, v = np.ones(10), np.sqrt(S) / np.linalg.norm(np.sqrt(S))
+    missed = 1 - (v @ f) ** 2 / 10
+    assert delta**2 < missed <= delta
+
+
+def test_a_weight_above_1_breaks_theorem_4_as_printed():
+    S, y = np.array([1.0, 4.0]), [0, 0]
+    missed = 1 - np.sqrt(S).sum() ** 2 / (2 * S.sum())  # of the constant, beside S^(1/2)
+    d = np.diff(S**-0.5) ** 2 / 2
+    for w in (0.5, 2.0):
+        gap = w * (1 / S).sum()
+        _, delta = projection_bound([[0, w], [w, 0]], y, 1, 1, S)
+        assert delta == pytest.approx(missed)
+        assert (d / gap < missed) == (w > 1)
+
+
+@scalings
+def test_mean_error_over_all_labelled_sets_is_below_the_bounds(scaling):
+    sizes = [60, 60]
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], sizes)
+    share = np.where(np.equal.outer(y, y), 0.8, 0.002)
+    A = np.triu((rng.random((120, 120)) < share).astype(float), 1)
+    A = A + A.T
+    alpha, n = 0.05, 100
+    S = scaling_factors(A, scaling, alpha)
+    bounds = [component_bound(A, y, n, S, p=np.inf)]
+    if scaling != "degree":  # whose kernel is not Theorem 2's
+        bounds.append(kernel_bound(A, y, n, alpha, S, p=np.inf))
+    errors = []
+    for _ in range(5):
+        nodes = rng.choice(120, n, replace=False)
+        model = gq.LaplacianKernel(scaling, alpha, 1e-3).fit(A, gq.Labels(nodes, y[nodes]))
+        errors.append(1 - model.accuracy(y))
+    assert np.mean(errors) <= min(bounds) < 1
+
+
 # What is refused
 
 
@@ -249,6 +372,25 @@ def test_labels_and_graphs_that_do_not_fit_are_refused():
         kernel_diagonal(linalg.block_diag(A, A), 0.1, n_probes=2)
     with pytest.raises(ValueError, match="no edge to another, first node 12"):
         scaling_factors(linalg.block_diag(A, [[1.0]]), "degree", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda A, y: cut(A, y[1:]), "class of each of 12 nodes"),
+        (lambda A, y: cut(A, y, np.zeros(12)), "S must be a positive number for each of 12"),
+        (lambda A, y: cut(A, y, np.ones(3)), r"got shape \(3,\)"),
+        (lambda A, y: tr_p(A, 0), "p must be above 0"),
+        (lambda A, y: tr_p(-np.eye(2), 1), "not negative"),
+        (lambda A, y: kernel_bound(A, y, 0, 0.1), "n_labels must be between 1 and 12"),
+        (lambda A, y: component_bound(A, y, 3, p=0.5), "p must be at least 1"),
+        (lambda A, y: projection_bound(A, y, 3, 12), "rank must be between 1 and 11"),
+    ],
+)
+def test_bounds_refuse_what_they_do_not_hold_for(call, message):
+    A, y = random_problem(12, 2, seed=0)
+    with pytest.raises(ValueError, match=message):
+        call(A, y)
 
 
 def test_too_large_a_dense_inverse_says_what_it_needs_and_what_to_do(monkeypatch):

@@ -3,6 +3,14 @@
 from graphuq.classifiers.kaog import KAssociatedOptimalGraph
 from graphuq.classifiers.belkin import BelkinNiyogi
 from graphuq.classifiers.robust import RobustGC
+from graphuq.classifiers.laplacian_bounds import (
+    Projection,
+    component_bound,
+    cut,
+    kernel_bound,
+    projection_bound,
+    tr_p,
+)
 from graphuq.classifiers.laplacian_kernel import (
     LaplacianKernel,
     kernel_diagonal,
@@ -16,7 +24,14 @@ __all__ = ["KAssociatedOptimalGraph", "TransductiveClassifier"]
 __all__ = ["BelkinNiyogi", "RobustGC", "TransductiveClassifier", "ZhouGC"]
 __all__ = [
     "LaplacianKernel",
+    "Projection",
     "TransductiveClassifier",
+    "component_bound",
+    "cut",
+    "kernel_bound",
     "kernel_diagonal",
     "kernel_inverse",
+    "projection_bound",
     "scaling_factors",
+    "tr_p",
+]
