@@ -288,23 +288,22 @@ def test_projection_misses_at_most_delta_of_the_target(problem, data, rng):
 
 
 def test_projection_may_miss_more_than_the_printed_square_of_delta():
-    A, y = np.ones((10, 10)), np.zeros(10)
-    S = np.linspace(1, 1.3, 10)
-    _, delta = projection_bound(A, y, 4, 1, S)
-    f, v = np.ones(10), np.sqrt(S) / np.linalg.norm(np.sqrt(S))
-    missed = 1 - (v @ f) ** 2 / 10
+    block, S = np.ones((10, 10)), np.linspace(1, 1.3, 10)
+    missed = 1 - np.sqrt(S).sum() ** 2 / (10 * S.sum())  # of the constant, beside S^(1/2)
+    A, y = linalg.block_diag(block, block), np.repeat([0, 1], 10)
+    _, delta = projection_bound(A, y, 4, 2, np.append(S, S))
     assert delta**2 < missed <= delta
 
 
 def test_a_weight_above_1_breaks_theorem_4_as_printed():
-    S, y = np.array([1.0, 4.0]), [0, 0]
-    missed = 1 - np.sqrt(S).sum() ** 2 / (2 * S.sum())  # of the constant, beside S^(1/2)
-    d = np.diff(S**-0.5) ** 2 / 2
+    S, y = np.array([1.0, 4.0]), [0, 0, 1, 1]
+    missed = 1 - np.sqrt(S).sum() ** 2 / (2 * S.sum())
+    printed = np.diff(S**-0.5) ** 2 / 2
     for w in (0.5, 2.0):
-        gap = w * (1 / S).sum()
-        _, delta = projection_bound([[0, w], [w, 0]], y, 1, 1, S)
+        pair = [[0, w], [w, 0]]
+        _, delta = projection_bound(linalg.block_diag(pair, pair), y, 1, 2, np.append(S, S))
         assert delta == pytest.approx(missed)
-        assert (d / gap < missed) == (w > 1)
+        assert (printed / (w * (1 / S).sum()) < missed) == (w > 1)
 
 
 @scalings
@@ -378,6 +377,9 @@ def test_labels_and_graphs_that_do_not_fit_are_refused():
     ("call", "message"),
     [
         (lambda A, y: cut(A, y[1:]), "class of each of 12 nodes"),
+        (lambda A, y: cut(A, np.zeros(12)), "at least two classes"),
+        (lambda A, y: cut(A, np.where(y == 0, np.nan, y)), "is missing"),
+        (lambda A, y: kernel_inverse(A, "none", 0.1, -np.ones(12)), "S must be a positive"),
         (lambda A, y: cut(A, y, np.zeros(12)), "S must be a positive number for each of 12"),
         (lambda A, y: cut(A, y, np.ones(3)), r"got shape \(3,\)"),
         (lambda A, y: tr_p(A, 0), "p must be above 0"),

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from graphuq import validation
-from graphuq.classifiers.laplacian_kernel import kernel_diagonal
+from graphuq.classifiers.laplacian_kernel import checked_factors, kernel_diagonal
 from graphuq.graphs import Graph
+from graphuq.labels import Labels
 from graphuq.spectrum import Spectrum, lowest
 
 Array = NDArray[np.float64]
@@ -45,7 +46,8 @@ def cut(graph: Any, y: Any, S: Any = None) -> float:
     Raises
     ------
     ValueError
-        Lengths that differ, scaling factors that are not positive.
+        Lengths that differ, fewer than two classes or a missing one, scaling factors that are not
+        positive.
 
     Examples
     --------
@@ -124,8 +126,8 @@ def kernel_bound(
     Examples
     --------
     >>> pair = [[0, 1], [1, 0]]
-    >>> round(kernel_bound(pair, [0, 0], n_labels=1, alpha=0.5, p=np.inf), 3)
-    19.2
+    >>> round(kernel_bound(pair, ["a", "b"], n_labels=1, alpha=0.5, p=np.inf), 3)
+    57.6
     """
     graph, y, S = _checked(graph, y, S)
     validation.integer("n_labels", n_labels, 1, graph.n_nodes)
@@ -209,8 +211,10 @@ def projection_bound(graph: Any, y: Any, n_labels: int, rank: int, S: Any = None
 
     Examples
     --------
-    >>> projection_bound([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [0, 0, 0], n_labels=2, rank=2).bound
-    8.0
+    >>> import scipy.linalg
+    >>> cliques = scipy.linalg.block_diag(1 - np.eye(4), 1 - np.eye(4))
+    >>> projection_bound(cliques, [0, 0, 0, 0, 1, 1, 1, 1], n_labels=8, rank=2).bound
+    4.0
     """
     graph, y, S = _checked(graph, y, S)
     m = graph.n_nodes
@@ -240,7 +244,7 @@ def _generalisation(product: float, n_labels: int, p: float) -> float:
     return float((RATIO * product / n_labels) ** power * (p ** (1 / (p + 1)) + p**-power))
 
 
-def _pure_subgraph(graph: Graph, y: NDArray[Any]) -> Graph:
+def _pure_subgraph(graph: Graph, y: NDArray[np.int64]) -> Graph:
     """Drop the edges between classes; the components left are pure, Definition 3."""
     i, j, w = _edges(graph)
     same = y[i] == y[j]
@@ -275,18 +279,13 @@ def _edges(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
     return *edges.coords, edges.data
 
 
-def _checked(graph: Any, y: Any, S: Any) -> tuple[Graph, NDArray[Any], Array]:
+def _checked(graph: Any, y: Any, S: Any) -> tuple[Graph, NDArray[np.int64], Array]:
     graph = graph if isinstance(graph, Graph) else Graph(graph)
-    m, y = graph.n_nodes, np.asarray(y)
-    if y.shape != (m,):
-        raise ValueError(f"y must give the class of each of {m} nodes, got shape {y.shape}")
-    S = np.ones(m) if S is None else np.asarray(S, dtype=np.float64)
-    if S.shape != (m,) or not (np.isfinite(S) & (S > 0)).all():
-        raise ValueError(
-            f"S must be a positive number for each of {m} nodes, got shape {S.shape}: see "
-            "scaling_factors"
-        )
-    return graph, y, S
+    m = graph.n_nodes
+    if np.shape(y) != (m,):
+        raise ValueError(f"y must give the class of each of {m} nodes, got shape {np.shape(y)}")
+    classes = Labels(np.arange(m), y).indices
+    return graph, classes, checked_factors(np.ones(m) if S is None else S, m)
 
 
 def _power(p: float, low: float) -> float:

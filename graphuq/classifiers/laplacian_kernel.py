@@ -249,7 +249,7 @@ def kernel_inverse(graph: Any, scaling: str, alpha: float, S: Array) -> Any:
     Raises
     ------
     ValueError
-        An unknown scaling, ``alpha`` out of range.
+        An unknown scaling, ``alpha`` out of range, factors that are not positive or not n.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def kernel_inverse(graph: Any, scaling: str, alpha: float, S: Array) -> Any:
     """
     graph = graph if isinstance(graph, Graph) else Graph(graph)
     validation.one_of("scaling", scaling, SCALINGS)
-    alpha = _checked_alpha(graph, alpha)
+    alpha, S = _checked_alpha(graph, alpha), checked_factors(S, graph.n_nodes)
     L = graph.laplacian("combinatorial")
     root = _diagonal(1 / np.sqrt(S), L)
     ridge = np.full_like(S, alpha) if scaling == "degree" else alpha / S
@@ -356,6 +356,17 @@ def _checked_alpha(graph: Graph, alpha: object) -> float:
             f"{number:g}: below, the kernel is a constant to rounding"
         )
     return number
+
+
+def checked_factors(S: Any, n_nodes: int) -> Array:
+    """Return scaling factors as an array of positive floats, one for each node."""
+    S = np.asarray(S, dtype=np.float64)
+    if S.shape != (n_nodes,) or not (np.isfinite(S) & (S > 0)).all():
+        raise ValueError(
+            f"S must be a positive number for each of {n_nodes} nodes, got shape {S.shape}: see "
+            "scaling_factors"
+        )
+    return S
 
 
 def _diagonal(values: Array, like: Any) -> Any:
