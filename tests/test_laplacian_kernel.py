@@ -102,6 +102,12 @@ def test_degree_scaling_makes_the_diagonal_of_the_laplacian_one():
     np.testing.assert_allclose(np.diag(inverse), 1.5, rtol=1e-14)
 
 
+def test_kernel_scaling_of_pure_components_is_by_their_size():
+    A = linalg.block_diag(np.ones((4, 4)), np.ones((12, 12)))
+    S = scaling_factors(A, "kernel", 1e-6)
+    np.testing.assert_allclose(S / 1e-6, np.repeat([4, 12], [4, 12]), rtol=1e-5)
+
+
 def test_probes_estimate_the_diagonal_within_their_stated_error():
     X = np.random.default_rng(0).standard_normal((400, 2))
     graph = gq.knn_graph(X, n_neighbors=5, connect=True)
@@ -261,6 +267,17 @@ def test_theorem_3_is_above_theorem_2_at_the_best_alpha(problem, p, rng):
     assert best <= component_bound(A, y, 4, S, p=p) * (1 + 1e-9)
 
 
+@given(problem=problems, alpha=alphas)
+@few
+def test_trace_of_a_scaled_kernel_is_the_same_at_every_p(problem, alpha):
+    A, y = problem
+    S = scaling_factors(A, "kernel", alpha)
+    K_jj = S * kernel_diagonal(A, alpha)
+    assert tr_p(K_jj, 1) == pytest.approx(tr_p(K_jj, np.inf)) == 1
+    penalty = alpha * (1 / S).sum() + cut(A, y, S)
+    assert kernel_bound(A, y, 3, alpha, S, p=np.inf) == pytest.approx(16 * penalty / 3)
+
+
 def test_theorem_3_without_a_cut_is_the_paper_s_two_rates():
     A = linalg.block_diag(np.ones((4, 4)), np.ones((12, 12)))
     y = np.repeat([0, 1], [4, 12])
@@ -307,7 +324,7 @@ def test_a_weight_above_1_breaks_theorem_4_as_printed():
 
 
 @scalings
-def test_mean_error_over_all_labelled_sets_is_below_the_bounds(scaling):
+def test_mean_error_over_labelled_sets_is_below_the_bounds(scaling):
     sizes = [60, 60]
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], sizes)
