@@ -6,8 +6,9 @@ The paper prints curves, no figures, so what is held against it is what its text
 Left open there and chosen here: the graphs' sizes of classes and degrees (below), five folds, the
 grids, n, and the width of MNIST's weights, t = 0.05 on images of unit length. Parameters are chosen
 by the accuracy on held-out labels, ties by their squared error. The oracle takes alpha and r once
-for each n, not for each run. Of the core-satellite graphs, those whose satellites have 2 links to
-their core stand for the paper's; with 5 links, tried first, every scaling does well. Full settings
+for each n, not for each run. The first graphs tried, of 100 cores and 5 links, hardly told the
+scalings apart; satellites of 2 links, "relatively weakly connected", were added after that, and the
+bounds, set before, are held against those and against all. Full settings
 take about 6 minutes on a shared core.
 """
 
@@ -262,24 +263,27 @@ def verdicts(one: dict, two: dict, spread: dict[str, float]) -> tuple[list[dict]
         return ", ".join(f"{v:+.1f}" for v in values)
 
     near = [g for g in graphs_of(one) if g.startswith("1a")]
-    weak = [g for g in graphs_of(one) if "2 links" in g]
+    core = [g for g in graphs_of(one) if g.startswith("1b")]
+    weak = [g for g in core if "2 links" in g]
     for scaling in ("degree", "kernel"):
         d = gap(near, scaling, "none")
         text = f"{NAMES[scaling]} above unnormalised, by 2 points or more on average"
         say("1a", text, listed(d), d.mean() >= 2)
     d = gap(near, "kernel", "degree")
     say("1a", "K- and L-scaling within 3 points on average", listed(d), abs(d.mean()) <= 3)
-    d = gap(weak, "kernel", "degree")
-    say(
-        "1b",
-        "K-scaling above L-scaling on every graph of weakly linked satellites",
-        listed(d),
-        (d > 0).all(),
-    )
-    say("1b", "... by 3 points or more on average", f"{d.mean():+.1f}", d.mean() >= 3)
-    d, k = gap(weak, "degree", "none"), gap(weak, "kernel", "none")
+    scopes = {"weakly linked satellites": weak, "every core-satellite graph": core}
+    easy = "with 5 links satellites are easy, and the gaps small"
+    for scope, graphs in scopes.items():
+        why = "" if graphs is weak else easy
+        d = gap(graphs, "kernel", "degree")
+        text = f"K-scaling above L-scaling on each graph, {scope}"
+        say("1b", text, f"{(d > 0).sum()} of {d.size}: {listed(d)}", (d > 0).all(), why)
+        text = f"... by 3 points or more on average, {scope}"
+        say("1b", text, f"{d.mean():+.1f}", d.mean() >= 3, why)
+    d, k = gap(core, "degree", "none"), gap(core, "kernel", "none")
     text = "L-scaling below unnormalised on one graph or more, K-scaling above both there"
-    say("1b", text, listed(d), ((d < 0) & (k > 0)).any())
+    below = [g.split(": ")[1] for g, x, z in zip(core, d, k, strict=True) if x < 0 < z]
+    say("1b", text, "; ".join(below), bool(below))
 
     def pooled(method: str, how: str) -> np.ndarray:
         return np.concatenate([two[key] for key in sorted(k for k in two if k[2] >= 40)
