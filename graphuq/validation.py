@@ -53,12 +53,18 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def features(X: Any) -> NDArray[np.float64]:
-    """Return ``X`` as a finite, C-contiguous float64 matrix with one row an item."""
-    if sparse.issparse(X):
+def features(X: Any, *, accept_sparse: bool = False) -> Any:
+    """Return ``X`` as a finite, C-contiguous or CSR, float64 matrix with one row an item."""
+    if sparse.issparse(X) and not accept_sparse:
         raise TypeError("X is sparse, and a dense matrix is needed: pass X.toarray()")
     try:
-        matrix = np.ascontiguousarray(X, dtype=np.float64)
+        if sparse.issparse(X):
+            matrix = sparse.csr_array(X, dtype=np.float64)
+            if not matrix.has_canonical_format:
+                matrix = matrix.copy()
+                matrix.sum_duplicates()
+        else:
+            matrix = np.ascontiguousarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"X must be a numeric matrix with one row an item; {type(X).__name__} could not be "
@@ -70,14 +76,17 @@ def features(X: Any) -> NDArray[np.float64]:
             f"got shape {matrix.shape}"
         )
     finite_rows("X", matrix)
-    if np.abs(matrix).max() > 1 / TINY:
+    if abs(matrix).max() > 1 / TINY:
         raise ValueError(f"X holds values beyond {1 / TINY:g}, whose squares overflow: rescale it")
     return matrix
 
 
-def finite_rows(name: str, matrix: NDArray[np.float64]) -> None:
+def finite_rows(name: str, matrix: Any) -> None:
     """Refuse NaN and infinity, naming the first row that holds one."""
-    bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
+    if sparse.issparse(matrix):
+        bad = np.unique(matrix.tocoo().row[~np.isfinite(matrix.data)])
+    else:
+        bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if bad.size:
         raise ValueError(
             f"{name} holds NaN or infinite values in {bad.size} of {matrix.shape[0]} rows, first "
