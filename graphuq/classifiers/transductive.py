@@ -63,7 +63,10 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         """
         graph = graph if isinstance(graph, Graph) else Graph(graph)
         labels = Labels.of(labels, graph.n_nodes)
-        scores = self._score(graph, labels)
+        return self._keep(labels, self._score(graph, labels))
+
+    def _keep(self, labels: Labels, scores: Array) -> Self:
+        """Set what a fit leaves behind."""
         self.labels_, self.classes_ = labels, labels.classes
         self.decision_scores_ = scores
         if self._non_negative:
