@@ -18,6 +18,7 @@ _HOME = {
     "BelkinNiyogi": "graphuq.classifiers",
     "ConvergenceWarning": "graphuq.diagnostics",
     "Diagnostics": "graphuq.diagnostics",
+    "GDPCA": "graphuq.classifiers",
     "GinzburgLandau": "graphuq.likelihoods",
     "Graph": "graphuq.graphs",
     "KAssociatedOptimalGraph": "graphuq.classifiers",
@@ -29,6 +30,7 @@ _HOME = {
     "HilbertHMC": "graphuq.samplers",
     "NoisyProbit": "graphuq.likelihoods",
     "PCN": "graphuq.samplers",
+    "PageRankSSL": "graphuq.classifiers",
     "Posterior": "graphuq.posterior",
     "Prior": "graphuq.prior",
     "Probit": "graphuq.likelihoods",
@@ -61,6 +63,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.classifiers import RobustGC as RobustGC
     from graphuq.classifiers import ZhouGC as ZhouGC
     from graphuq.classifiers import LaplacianKernel as LaplacianKernel
+    from graphuq.classifiers import GDPCA as GDPCA
+    from graphuq.classifiers import PageRankSSL as PageRankSSL
     from graphuq.diagnostics import ConvergenceWarning as ConvergenceWarning
     from graphuq.diagnostics import Diagnostics as Diagnostics
     from graphuq.export import from_arviz as from_arviz

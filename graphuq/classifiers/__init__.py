@@ -17,6 +17,8 @@ from graphuq.classifiers.laplacian_kernel import (
     kernel_inverse,
     scaling_factors,
 )
+from graphuq.classifiers.gdpca import GDPCA
+from graphuq.classifiers.pagerank import PageRankSSL
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.classifiers.zhou import ZhouGC
 
@@ -35,3 +37,4 @@ __all__ = [
     "scaling_factors",
     "tr_p",
 ]
+__all__ = ["GDPCA", "PageRankSSL", "TransductiveClassifier"]
