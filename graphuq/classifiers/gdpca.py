@@ -69,7 +69,7 @@ class GDPCA(TransductiveClassifier):
     tol : float
         Largest relative residual of the exact recipe.
     max_iter : int
-        Most products with M of the exact recipe, by GMRES for each class.
+        Most products with M: by power iteration of the exact recipe, by GMRES for each class.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class GDPCA(TransductiveClassifier):
         solver: str = "auto",
         recipe: str = "exact",
         tol: float = 1e-8,
-        max_iter: int = 10_000,
+        max_iter: int = 1000,
     ) -> None:
         self.sigma = sigma
         self.alpha = alpha
