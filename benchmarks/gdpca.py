@@ -136,7 +136,8 @@ def table_2(name: str, problem: tuple, claims: dict, repeats: int) -> list[dict]
         near = abs(mean - printed) <= (ROUNDING if split else 3 * deviation)
         rows.append({
             "what": "Table 2", "data": name, "delta": delta, "recipe": recipe, "ours": mean,
-            "deviation": deviation, "repeats": len(runs), "unconverged": unconverged(runs), "paper": printed,
+            "deviation": deviation, "repeats": len(runs),
+            "unconverged": unconverged(runs), "paper": printed,
             "verdict": verdict(near, gain > 0, REASONS.get(("2", name), "") if recipe == "paper"
                                else "printed are those of the paper's recipe"),
         })  # fmt: skip
@@ -164,7 +165,8 @@ def table_5(name: str, problem: tuple, repeats: int) -> list[dict]:
             error = deviation * np.sqrt(1 / repeats + 1 / PAPERS_REPEATS)
             rows.append({
                 "what": "Table 5", "data": name, "delta": delta, "recipe": recipe, "ours": mean,
-                "deviation": deviation, "repeats": repeats, "unconverged": unconverged(runs[delta]), "paper": value,
+                "deviation": deviation, "repeats": repeats,
+                "unconverged": unconverged(runs[delta]), "paper": value,
                 "verdict": verdict(abs(mean - value) <= 3 * error, ordered, REASONS["5", ""]),
             })  # fmt: skip
     return rows
@@ -224,7 +226,8 @@ def costs(claims: dict) -> list[dict]:
         for what, figure in found.items():
             rows.append({
                 "what": what, "data": name, "delta": DELTA[name], "recipe": "exact",
-                "ours": figure, "deviation": 0.0, "repeats": 1, "unconverged": 0, "paper": "", "verdict": "",
+                "ours": figure, "deviation": 0.0, "repeats": 1,
+                "unconverged": 0, "paper": "", "verdict": "",
             })  # fmt: skip
     figures = {(row["data"], row["what"]): row["ours"] for row in rows}
     peak, ratio = figures["pubmed", "peak GiB"], figures["pubmed", "time over its products"]
