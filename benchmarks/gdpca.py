@@ -12,11 +12,11 @@ from __future__ import annotations
 import cProfile
 import json
 import pstats
-import resource
 import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import report
@@ -141,9 +141,12 @@ def table_2(name: str, problem: tuple, claims: dict, repeats: int) -> list[dict]
             "verdict": verdict(near, gain > 0, REASONS.get(("2", name), "") if recipe == "paper"
                                else "printed are those of the paper's recipe"),
         })  # fmt: skip
-        if recipe == "paper" and split and ("2", name) not in REASONS:
+        if recipe == "paper" and split:
             claim = f"{name}, delta = {delta:g}, paper's recipe: points from Table 2, at most 0.15"
             claims[claim] = (abs(mean - printed), near)
+    if name == "pubmed":
+        vanished = abs(gain) <= ROUNDING  # of the exact recipe, which comes last
+        claims["pubmed: points that GDPCA gains if solved exactly, at most 0.15"] = (gain, vanished)
     if split:
         better = spread(accuracies["exact", 0.0])[0] - spread(accuracies["paper", 0.0])[0]
         claims[f"{name}: points that PRSSL gains if solved exactly, above 0"] = (better, better > 0)
@@ -212,9 +215,11 @@ def unconverged(runs: list[tuple]) -> int:
 
 
 def verdict(near: bool, ordered: bool, reason: str) -> str:
-    if near:
+    """Whether the number and the order of methods are as printed."""
+    if near and ordered:
         return "reproduced"
-    return ("order only" if ordered else "not reproduced") + (f": {reason}" if reason else "")
+    found = "number only" if near else "order only" if ordered else "not reproduced"
+    return f"{found}: {reason}" if reason else found
 
 
 def costs(claims: dict) -> list[dict]:
@@ -275,7 +280,9 @@ def measure_mnist() -> dict:
 
 
 def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    """In GiB, of this process alone: getrusage counts what its parent had when it forked."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 2**20
 
 
 MEASURES = {"pubmed": measure_pubmed, "mnist": measure_mnist}
