@@ -25,6 +25,7 @@ _HOME = {
     "Labels": "graphuq.labels",
     "LaplacianKernel": "graphuq.classifiers",
     "LevelSet": "graphuq.likelihoods",
+    "MapEstimate": "graphuq.map",
     "EllipticalSlice": "graphuq.samplers",
     "Harmonic": "graphuq.samplers",
     "HilbertHMC": "graphuq.samplers",
@@ -44,6 +45,7 @@ _HOME = {
     "full_graph": "graphuq.graphs",
     "knn_graph": "graphuq.graphs",
     "load": "graphuq.export",
+    "map_estimate": "graphuq.map",
     "pca": "graphuq.graphs",
     "reveal": "graphuq.labels",
     "sample": "graphuq.sampling",
@@ -81,6 +83,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.likelihoods import NoisyProbit as NoisyProbit
     from graphuq.likelihoods import Probit as Probit
     from graphuq.likelihoods import check_likelihood as check_likelihood
+    from graphuq.map import MapEstimate as MapEstimate
+    from graphuq.map import map_estimate as map_estimate
     from graphuq.posterior import Posterior as Posterior
     from graphuq.prior import Prior as Prior
     from graphuq.samplers import PCN as PCN

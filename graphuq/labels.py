@@ -146,6 +146,15 @@ class Labels:
         Y[self.nodes, self.indices] = 1.0
         return Y
 
+    def oriented(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``field``, shape (n_nodes,), with the sign that most labels of two classes have.
+
+        Where half of them have it, the sum over labelled nodes of y(j) field(j) decides.
+        """
+        at = field[self.nodes]
+        against = (float(self.codes @ np.sign(at)), float(self.codes @ at)) < (0.0, 0.0)
+        return -field if against else field
+
     def accuracy(self, prediction: Any, truth: Any) -> float:
         """Return the share of unlabelled nodes whose prediction is right.
 

@@ -152,13 +152,20 @@ def evaluate(bound: Bound, field: NDArray[np.float64]) -> float:
     return float(_evaluate(bound.potential, field, bound.observed))
 
 
+def differentiate(bound: Bound, field: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return dPhi/du at ``field``, in its shape; only where there is a gradient."""
+    out = np.empty_like(field)
+    _differentiate(bound.gradient, field, bound.observed, out)
+    return out
+
+
 def _compile(bound: Bound, field: NDArray[np.float64], name: str) -> None:
     """Refuse potentials and gradients that numba cannot compile for the contract, or that fail."""
     before = field.copy()
     try:
         evaluate(bound, field)
         if bound.gradient is not None:
-            _differentiate(bound.gradient, field, bound.observed, np.empty_like(field))
+            differentiate(bound, field)
     except (NumbaError, TypeError) as error:
         raise TypeError(
             f"{name}.potential(u, seen), and gradient(u, seen, out) if there is one, must compile "
