@@ -24,9 +24,11 @@ _HOME = {
     "KAssociatedOptimalGraph": "graphuq.classifiers",
     "Labels": "graphuq.labels",
     "LaplacianKernel": "graphuq.classifiers",
+    "LaplaceLearning": "graphuq.classifiers",
     "LevelSet": "graphuq.likelihoods",
     "MapEstimate": "graphuq.map",
     "EllipticalSlice": "graphuq.samplers",
+    "FiedlerClustering": "graphuq.classifiers",
     "Harmonic": "graphuq.samplers",
     "HilbertHMC": "graphuq.samplers",
     "NoisyProbit": "graphuq.likelihoods",
@@ -67,6 +69,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.classifiers import LaplacianKernel as LaplacianKernel
     from graphuq.classifiers import GDPCA as GDPCA
     from graphuq.classifiers import PageRankSSL as PageRankSSL
+    from graphuq.classifiers import FiedlerClustering as FiedlerClustering
+    from graphuq.classifiers import LaplaceLearning as LaplaceLearning
     from graphuq.diagnostics import ConvergenceWarning as ConvergenceWarning
     from graphuq.diagnostics import Diagnostics as Diagnostics
     from graphuq.export import from_arviz as from_arviz

@@ -19,6 +19,8 @@ from graphuq.classifiers.laplacian_kernel import (
 )
 from graphuq.classifiers.gdpca import GDPCA
 from graphuq.classifiers.pagerank import PageRankSSL
+from graphuq.classifiers.fiedler_clustering import FiedlerClustering
+from graphuq.classifiers.laplace_learning import LaplaceLearning
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.classifiers.zhou import ZhouGC
 
@@ -38,3 +40,4 @@ __all__ = [
     "tr_p",
 ]
 __all__ = ["GDPCA", "PageRankSSL", "TransductiveClassifier"]
+__all__ = ["FiedlerClustering", "LaplaceLearning", "TransductiveClassifier"]
