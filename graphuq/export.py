@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -17,8 +18,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 import graphuq
+from graphuq.classifiers import TransductiveClassifier
 from graphuq.labels import Labels
 from graphuq.posterior import Posterior
 
@@ -32,12 +35,14 @@ NODE_STATISTICS = (
 )
 
 
-def to_arviz(posterior: Posterior) -> Any:
+def to_arviz(posterior: Posterior, classifiers: Mapping[str, Any] | None = None) -> Any:
     """Return ``posterior`` as InferenceData (arviz 0.x) or DataTree (arviz 1.x).
 
     Parameters
     ----------
     posterior : Posterior
+    classifiers : mapping from name to TransductiveClassifier, optional
+        Fitted on the same nodes to the same classes, to stand beside the posterior.
 
     Returns
     -------
@@ -46,10 +51,18 @@ def to_arviz(posterior: Posterior) -> Any:
         ``sample_stats`` (``lp``, ``potential``, ``acceptance_rate``, ...; ``x``: the field read,
         where `Posterior.read` has it), ``observed_data`` (``y`` at the labelled nodes),
         ``constant_data`` (class names, eq. (16)) and ``node_summary`` (per node: mean, variance,
-        probability, mcse, prediction, rank).
+        probability, mcse, prediction, rank, and ``decision_score`` and ``transduction`` of the
+        classifiers).
+
+    Raises
+    ------
+    TypeError, ValueError
+        Classifiers that are not fitted, or not to these nodes and classes.
     """
+    beside = _of_classifiers(posterior, {} if classifiers is None else classifiers)
     arviz = _arviz()
     groups = _groups(posterior)
+    groups["node_summary"] = groups["node_summary"].assign(beside)
     if arviz.__version__.startswith("0."):
         return arviz.InferenceData(**groups)
     return xr.DataTree.from_dict(groups)
@@ -156,6 +169,44 @@ def rhat_and_ess(traces: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
         ess[moving] = arviz.ess(data.isel(quantity=moving))["x"].values
     # a quantity that never moves is no evidence either way
     return np.where(np.isnan(r_hat), np.inf, r_hat), np.where(np.isnan(ess), np.inf, ess)
+
+
+def _of_classifiers(posterior: Posterior, classifiers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what each classifier says of each node, named as on the classifier."""
+    if not isinstance(classifiers, Mapping):
+        raise TypeError(
+            f"classifiers must be a dict from names to fitted classifiers, got {classifiers!r}"
+        )
+    if not classifiers:
+        return {}
+    classes = posterior.labels.classes
+    for name, classifier in classifiers.items():
+        if not isinstance(name, str) or not isinstance(classifier, TransductiveClassifier):
+            raise TypeError(
+                "classifiers must map names to fitted classifiers of nodes, such as "
+                f"gq.LaplaceLearning().fit(graph, labels), got {name!r}: {classifier!r}"
+            )
+        check_is_fitted(classifier)
+        n_nodes = classifier.transduction_.size
+        if n_nodes != posterior.n_nodes or not np.array_equal(classifier.classes_, classes):
+            raise ValueError(
+                f"{name} was fitted on {n_nodes} nodes to the classes "
+                f"{classifier.classes_.tolist()[:5]}, the posterior on {posterior.n_nodes} to "
+                f"{classes.tolist()}: fit it to the same graph and labels"
+            )
+    each, names = classifiers.values(), np.array(list(classifiers))
+    return {
+        "decision_score": xr.DataArray(
+            np.stack([classifier.decision_scores_ for classifier in each]),
+            {"classifier": names, "class": classes},
+            ("classifier", "node", "class"),
+        ),
+        "transduction": xr.DataArray(
+            np.stack([classifier.transduction_ for classifier in each]),
+            {"classifier": names},
+            ("classifier", "node"),
+        ),
+    }
 
 
 def _umask() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,14 +193,20 @@ class Posterior:
                 else:
                     yield self.modes[chain, part] @ loads
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self, classifiers: Mapping[str, Any] | None = None) -> Any:
         """Return an arviz InferenceData (arviz 0.x) or xarray DataTree (arviz 1.x).
 
         See `graphuq.export.to_arviz` for its groups.
+
+        Parameters
+        ----------
+        classifiers : mapping from name to TransductiveClassifier, optional
+            Fitted to the same graph and classes; ``node_summary`` gets their scores and
+            predictions.
         """
         from graphuq.export import to_arviz
 
-        return to_arviz(self)
+        return to_arviz(self, classifiers)
 
     def save(self, path: Any) -> None:
         """Write a NetCDF file that `graphuq.load` and arviz read.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from conftest import quietly
+from sklearn.exceptions import NotFittedError
 
 import graphuq as gq
 
@@ -89,6 +90,57 @@ def test_arviz_plots_a_run_without_traced_nodes(small):
     post = quietly(prior, gq.Probit(0.2), labels, draws=50, seed=0, progress=False)
     az.plot_trace(post.to_arviz())
     assert_same(gq.from_arviz(post.to_arviz()), post)
+
+
+@pytest.fixture(scope="module")
+def classifiers(small, post):
+    spectrum, _, _ = small
+    n = spectrum.n_nodes
+    graph = np.exp(-abs(np.subtract.outer(np.arange(n), np.arange(n))))
+    return {
+        "harmonic": gq.LaplaceLearning().fit(graph, post.labels),
+        "cut": gq.FiedlerClustering().fit(graph, post.labels),
+    }
+
+
+def test_classifiers_stand_beside_the_posterior(post, classifiers, tmp_path):
+    tree = post.to_arviz(classifiers=classifiers)
+    path = tmp_path / "side.nc"
+    tree.to_netcdf(str(path), engine="h5netcdf")
+    read = az.from_netcdf(str(path), engine="h5netcdf")
+    for source in (tree, read):
+        nodes = source["node_summary"]
+        assert nodes["classifier"].values.tolist() == ["harmonic", "cut"]
+        assert nodes["class"].values.tolist() == ["cat", "dog"]
+        for name, model in classifiers.items():
+            scores = nodes["decision_score"].sel(classifier=name).transpose("node", "class")
+            np.testing.assert_array_equal(scores.values, model.decision_scores_)
+            said = nodes["transduction"].sel(classifier=name)
+            assert said.values.tolist() == model.transduction_.tolist()
+        assert_same(gq.from_arviz(source), post)
+    assert_same(gq.load(path), post)
+
+
+def test_without_classifiers_nothing_is_added(post):
+    assert "classifier" not in post.to_arviz(classifiers={})["node_summary"].dims
+
+
+def test_classifiers_that_do_not_fit_are_refused(post, classifiers):
+    harmonic = classifiers["harmonic"]
+    with pytest.raises(TypeError, match=r"must be a dict from names"):
+        post.to_arviz(classifiers=[harmonic])
+    with pytest.raises(TypeError, match=r"must map names to fitted classifiers"):
+        post.to_arviz(classifiers={"a": "b"})
+    with pytest.raises(NotFittedError):
+        post.to_arviz(classifiers={"harmonic": gq.LaplaceLearning()})
+    others = {
+        "nodes": ([[0, 1], [1, 0]], ["cat", "dog"]),
+        "classes": (np.ones((40, 40)), np.repeat(["cat", "dog", "emu", "fox"], 10)),
+    }
+    for name, fitted_to in others.items():
+        model = gq.LaplaceLearning().fit(*fitted_to)
+        with pytest.raises(ValueError, match=f"{name} was fitted on .* fit it to the same graph"):
+            post.to_arviz(classifiers={name: model})
 
 
 def test_settings_of_numpy_types_can_be_written(small, tmp_path):
