@@ -41,8 +41,10 @@ _HOME = {
     "Spectrum": "graphuq.spectrum",
     "Tempered": "graphuq.samplers",
     "ZhouGC": "graphuq.classifiers",
+    "brier_score": "graphuq.calibration",
     "check_likelihood": "graphuq.likelihoods",
     "epsilon_graph": "graphuq.graphs",
+    "expected_calibration_error": "graphuq.calibration",
     "from_arviz": "graphuq.export",
     "full_graph": "graphuq.graphs",
     "knn_graph": "graphuq.graphs",
@@ -69,6 +71,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.classifiers import LaplacianKernel as LaplacianKernel
     from graphuq.classifiers import GDPCA as GDPCA
     from graphuq.classifiers import PageRankSSL as PageRankSSL
+    from graphuq.calibration import brier_score as brier_score
+    from graphuq.calibration import expected_calibration_error as expected_calibration_error
     from graphuq.classifiers import FiedlerClustering as FiedlerClustering
     from graphuq.classifiers import LaplaceLearning as LaplaceLearning
     from graphuq.diagnostics import ConvergenceWarning as ConvergenceWarning
