@@ -43,6 +43,7 @@ _HOME = {
     "ZhouGC": "graphuq.classifiers",
     "brier_score": "graphuq.calibration",
     "check_likelihood": "graphuq.likelihoods",
+    "compare": "graphuq.comparison",
     "epsilon_graph": "graphuq.graphs",
     "expected_calibration_error": "graphuq.calibration",
     "from_arviz": "graphuq.export",
@@ -75,6 +76,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.calibration import expected_calibration_error as expected_calibration_error
     from graphuq.classifiers import FiedlerClustering as FiedlerClustering
     from graphuq.classifiers import LaplaceLearning as LaplaceLearning
+    from graphuq.comparison import compare as compare
     from graphuq.diagnostics import ConvergenceWarning as ConvergenceWarning
     from graphuq.diagnostics import Diagnostics as Diagnostics
     from graphuq.export import from_arviz as from_arviz

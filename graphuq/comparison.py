@@ -1,0 +1,161 @@
+"""Classifiers, posteriors and MAP estimates side by side, on one graph and one set of labels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from graphuq import validation
+from graphuq.calibration import brier_score, expected_calibration_error
+from graphuq.classifiers import FiedlerClustering, LaplaceLearning, TransductiveClassifier
+from graphuq.graphs import Graph
+from graphuq.labels import Labels
+from graphuq.likelihoods import Probit
+from graphuq.likelihoods.contract import bind
+from graphuq.map import map_estimate
+from graphuq.prior import Prior
+from graphuq.sampling import sample
+
+# The probit model that is compared by default: the paper's noise, and its number of modes on two
+# moons (Figure 9), or as many as the graph has.
+GAMMA = 0.1
+RANK = 150
+
+
+def compare(
+    graph: Any,
+    labels: Any,
+    truth: Any,
+    methods: Sequence[Any] | None = None,
+    *,
+    seed: validation.Seed = 0,
+) -> pd.DataFrame:
+    """Fit methods to the same labels and score them on the unlabelled nodes.
+
+    Parameters
+    ----------
+    graph : Graph, array_like, sparse matrix or networkx.Graph, shape (n, n)
+    labels : Labels or array_like, shape (n,)
+        An array gives every node's class, -1 where it is not known.
+    truth : array_like, shape (n,)
+        True classes.
+    methods : sequence, optional
+        Classifiers, fitted or not, of which copies are fitted; and pairs (prior, likelihood), for
+        the posterior and, where the likelihood has a gradient, the MAP estimate. By default
+        `LaplaceLearning`, and with two classes `FiedlerClustering` and probit with gamma = 0.1
+        under the approximated prior of rank 150.
+    seed : int, SeedSequence or Generator, optional
+        Of the sampled posteriors.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each method, in order, with columns ``accuracy``, ``brier`` (`brier_score`),
+        ``calibration_error`` (`expected_calibration_error` in ten bins) and ``seconds`` of wall
+        time, which leave out making the prior. NaN for methods without probabilities.
+
+    Raises
+    ------
+    TypeError, ValueError
+        What is no method, two of one name, arguments that do not fit together; and what the
+        methods themselves refuse.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> table = gq.compare(graph, labels, y)
+    >>> table.columns.tolist()
+    ['accuracy', 'brier', 'calibration_error', 'seconds']
+    >>> bool((table["accuracy"] > 0.6).all())
+    True
+    """
+    graph = graph if isinstance(graph, Graph) else Graph(graph)
+    labels = Labels.of(labels, graph.n_nodes)
+    truth = np.asarray(truth)
+    labels.accuracy(np.broadcast_to(labels.classes[0], (graph.n_nodes,)), truth)  # or refuse
+    if methods is None:
+        methods = _default_methods(graph, labels)
+    if not isinstance(methods, list | tuple):
+        raise TypeError(f"methods must be a list of methods, got {methods!r}")
+    if not methods:
+        raise ValueError("no methods to compare: leave methods out for the default ones")
+    runs = [run for method in methods for run in _runs(method, graph, labels, seed)]
+    names = [name for name, _ in runs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"methods must differ, but {twice[0]} is there more than once")
+    hidden = np.setdiff1d(np.arange(graph.n_nodes), labels.nodes)
+    rows = []
+    for _, run in runs:
+        start = time.perf_counter()
+        prediction, probabilities = run()
+        seconds = time.perf_counter() - start
+        scores = [np.nan, np.nan]
+        if probabilities is not None:
+            seen = (probabilities[hidden], truth[hidden], labels.classes)
+            scores = [brier_score(*seen), expected_calibration_error(*seen)]
+        rows.append([labels.accuracy(prediction, truth), *scores, seconds])
+    columns = ["accuracy", "brier", "calibration_error", "seconds"]
+    return pd.DataFrame(rows, index=pd.Index(names, name="method"), columns=columns)
+
+
+Outcome = tuple[NDArray[Any], NDArray[np.float64] | None]
+Run = tuple[str, Callable[[], Outcome]]
+
+
+def _default_methods(graph: Graph, labels: Labels) -> list[Any]:
+    methods: list[Any] = [LaplaceLearning()]
+    if labels.classes.size == 2:
+        prior = Prior.approximated(graph, min(RANK, graph.n_nodes - 1))
+        methods += [FiedlerClustering(), (prior, Probit(GAMMA))]
+    return methods
+
+
+def _runs(method: Any, graph: Graph, labels: Labels, seed: validation.Seed) -> list[Run]:
+    """Return what ``method`` stands for, checked: names, and functions of no argument."""
+    if isinstance(method, TransductiveClassifier):
+        return [(repr(method), lambda: _classify(clone(method), graph, labels))]
+    if not (isinstance(method, tuple) and len(method) == 2 and isinstance(method[0], Prior)):
+        raise TypeError(
+            "a method is a classifier of nodes, such as gq.LaplaceLearning(), or a pair (prior, "
+            f"likelihood), got {method!r}"
+        )
+    prior, likelihood = method
+    if prior.n_nodes != graph.n_nodes:
+        raise ValueError(
+            f"a prior on {prior.n_nodes} nodes does not fit the graph's {graph.n_nodes}: make it "
+            "from the same graph"
+        )
+    model = f"{likelihood!r}, {prior.kind} prior of rank {prior.rank}"
+
+    def posterior() -> Outcome:
+        post = sample(prior, likelihood, labels, seed=seed, progress=False)
+        return post.prediction, _both_classes(post.probability)
+
+    def mode() -> Outcome:
+        estimate = map_estimate(prior, likelihood, labels)
+        return estimate.prediction, _both_classes(estimate.probability)
+
+    runs: list[Run] = [(f"posterior of {model}", posterior)]
+    if bind(likelihood, labels, prior.n_nodes).gradient is not None:
+        runs.append((f"MAP of {model}", mode))
+    return runs
+
+
+def _classify(classifier: Any, graph: Graph, labels: Labels) -> Outcome:
+    classifier.fit(graph, labels)
+    has = hasattr(classifier, "predict_proba")
+    return classifier.predict(), classifier.predict_proba() if has else None
+
+
+def _both_classes(probability: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    return None if probability is None else np.column_stack([1 - probability, probability])
