@@ -58,7 +58,8 @@ def compare(
     pandas.DataFrame
         A row for each method, in order, with columns ``accuracy``, ``brier`` (`brier_score`),
         ``calibration_error`` (`expected_calibration_error` in ten bins) and ``seconds`` of wall
-        time, which leave out making the prior. NaN for methods without probabilities.
+        time, without that of making the prior, and with that of loading or compiling a sampler
+        which the process has not used before. NaN for methods without probabilities.
 
     Raises
     ------

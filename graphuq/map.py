@@ -79,7 +79,8 @@ class MapEstimate:
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
-        return f"MapEstimate({self.field.size} nodes, {state} in {self.iterations} {self.method})"
+        steps = f"{self.iterations} iterations of {self.method}"
+        return f"MapEstimate({self.field.size} nodes, {state} in {steps})"
 
 
 def map_estimate(
@@ -218,11 +219,13 @@ class _End(NamedTuple):
 
 def _is_probit(bound: Bound) -> bool:
     """Noise before the threshold and none after it."""
-    return bound.sign_model is not None and bound.sign_model == (bound.sign_model[0], math.inf)
+    return (
+        bound.sign_model is not None and bound.sign_model[0] > 0 and bound.sign_model[1] == math.inf
+    )
 
 
 def _no_gradient(bound: Bound, name: str) -> str:
-    if bound.sign_model is not None:
+    if bound.sign_model is not None and bound.sign_model[0] == 0:
         return (
             f"{name} has no MAP estimate: its potential is flat between jumps, so that the infimum "
             "of J is approached towards the field 0 and not attained (section 3.2). Take "

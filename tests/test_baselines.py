@@ -82,6 +82,14 @@ def test_laplace_learning_takes_components_that_all_hold_labels():
         gq.LaplaceLearning().fit(A, y)
 
 
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+def test_laplace_learning_says_where_a_graph_is_connected_in_nothing_but_name(form):
+    A = np.kron(np.eye(2), np.ones((4, 4)))
+    A[0, 4] = A[4, 0] = 1e-40
+    with pytest.warns(gq.ConvergenceWarning, match=r"of 4 nodes, first node 4, .*larger weights"):
+        gq.LaplaceLearning().fit(form(A), [0, 1, *[-1] * 6])
+
+
 def test_laplace_learning_with_every_node_labelled():
     A = random_graph(1)
     y = np.arange(25) % 3
@@ -92,8 +100,11 @@ def test_laplace_learning_says_where_it_did_not_converge():
     y = np.full(400, -1)
     y[[0, 399]] = [0, 1]
     path = nx.path_graph(400)
-    with pytest.warns(gq.ConvergenceWarning, match=r"residual of .*raise max_iter"):
+    with pytest.warns(gq.ConvergenceWarning) as seen:
         gq.LaplaceLearning(max_iter=5).fit(path, y)
+    for said, what in zip(seen, ("relative residual", "do not sum to 1"), strict=True):
+        assert what in str(said.message)
+        assert "raise max_iter" in str(said.message)
 
 
 def cliques():

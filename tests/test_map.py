@@ -41,6 +41,14 @@ class Logistic:
 
 
 @dataclass(frozen=True)
+class ProbitWithoutGradient:
+    gamma: float
+    reads = "labelled"
+    potential = staticmethod(gq.Probit.potential)
+    sign_model = (0.3, np.inf)
+
+
+@dataclass(frozen=True)
 class NoGradient:
     scale: float
     reads = "labelled"
@@ -187,6 +195,16 @@ def test_newton_needs_few_iterations_where_the_flow_crawls(small):
         gq.map_estimate(prior, gq.Probit(0.01), labels, "flow", max_iter=40)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gamma", [1e-4, 1e-2, 1e2, 1e4])
+def test_newton_copes_with_any_noise(small, kind, gamma):
+    spectrum, labels, _ = small
+    estimate = gq.map_estimate(priors(spectrum, 6)[kind], gq.Probit(gamma), labels)
+    assert estimate.converged
+    # J(0) = J log 2 is an upper bound, which u = 0 attains as gamma grows
+    assert 0 < estimate.objective <= 5 * np.log(2) + 1e-12
+
+
 def test_more_labels_than_modes(small):
     spectrum, _, y = small
     labels = gq.reveal(y, 1.0)
@@ -231,8 +249,9 @@ def test_likelihoods_without_a_map_are_refused(small):
     prior = gq.Prior.projected(spectrum, 6)
     with pytest.raises(ValueError, match=r"LevelSet has no MAP estimate.*Take gq\.Probit"):
         gq.map_estimate(prior, gq.LevelSet(0.3), labels)
-    with pytest.raises(ValueError, match=r"NoGradient has no gradient\(u, seen, out\)"):
-        gq.map_estimate(prior, NoGradient(0.3), labels)
+    for plugin in (NoGradient(0.3), ProbitWithoutGradient(0.3)):
+        with pytest.raises(ValueError, match=r"Gradient has no gradient\(u, seen, out\)"):
+            gq.map_estimate(prior, plugin, labels)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from graphuq import validation
 from graphuq.classifiers.transductive import TransductiveClassifier
+from graphuq.diagnostics import ConvergenceWarning
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
 from graphuq.solve import solve_positive_definite
+
+# Sums over classes that are further from 1 are reported: what solves the equations gives 1.
+SUM = 1e-3
+
+_REMEDY = (
+    "where nodes hang on to labelled ones by negligible weights, take larger weights (tau, "
+    "n_neighbors) or label some of them"
+)
 
 
 class LaplaceLearning(TransductiveClassifier):
@@ -33,7 +45,7 @@ class LaplaceLearning(TransductiveClassifier):
     Warns
     -----
     ConvergenceWarning
-        From ``fit``: conjugate gradients did not converge.
+        From ``fit``: conjugate gradients did not converge, or the equations are nearly singular.
 
     Examples
     --------
@@ -60,7 +72,21 @@ class LaplaceLearning(TransductiveClassifier):
             return F
         rows = graph.laplacian("combinatorial")[hidden]
         boundary = -(rows[:, labels.nodes] @ F[labels.nodes])
-        inside = solve_positive_definite(rows[:, hidden], boundary, max_iterations=self.max_iter)
+        try:
+            inside = solve_positive_definite(
+                rows[:, hidden], boundary, max_iterations=self.max_iter
+            )
+        except linalg.LinAlgError as error:
+            raise ValueError(f"the graph falls apart numerically: {_REMEDY}") from error
+        off = np.abs(inside.sum(axis=1) - 1)
+        if not off.max() <= SUM:
+            warnings.warn(
+                f"the probabilities of {(off > SUM).sum()} nodes, first node "
+                f"{hidden[(off > SUM).argmax()]}, do not sum to 1 before they are made to, by up "
+                f"to {off.max():.1e}: {_REMEDY}, or raise max_iter",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         F[hidden] = np.clip(inside, 0.0, 1.0)  # the maximum principle, but for rounding
         return F
 
