@@ -65,17 +65,17 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq import likelihoods as likelihoods
     from graphuq import plots as plots
     from graphuq import samplers as samplers
-    from graphuq.classifiers import KAssociatedOptimalGraph as KAssociatedOptimalGraph
-    from graphuq.classifiers import BelkinNiyogi as BelkinNiyogi
-    from graphuq.classifiers import RobustGC as RobustGC
-    from graphuq.classifiers import ZhouGC as ZhouGC
-    from graphuq.classifiers import LaplacianKernel as LaplacianKernel
-    from graphuq.classifiers import GDPCA as GDPCA
-    from graphuq.classifiers import PageRankSSL as PageRankSSL
     from graphuq.calibration import brier_score as brier_score
     from graphuq.calibration import expected_calibration_error as expected_calibration_error
+    from graphuq.classifiers import GDPCA as GDPCA
+    from graphuq.classifiers import BelkinNiyogi as BelkinNiyogi
     from graphuq.classifiers import FiedlerClustering as FiedlerClustering
+    from graphuq.classifiers import KAssociatedOptimalGraph as KAssociatedOptimalGraph
     from graphuq.classifiers import LaplaceLearning as LaplaceLearning
+    from graphuq.classifiers import LaplacianKernel as LaplacianKernel
+    from graphuq.classifiers import PageRankSSL as PageRankSSL
+    from graphuq.classifiers import RobustGC as RobustGC
+    from graphuq.classifiers import ZhouGC as ZhouGC
     from graphuq.comparison import compare as compare
     from graphuq.diagnostics import ConvergenceWarning as ConvergenceWarning
     from graphuq.diagnostics import Diagnostics as Diagnostics

@@ -1,8 +1,10 @@
 """Deterministic classifiers of a graph's nodes, beside the posterior."""
 
-from graphuq.classifiers.kaog import KAssociatedOptimalGraph
 from graphuq.classifiers.belkin import BelkinNiyogi
-from graphuq.classifiers.robust import RobustGC
+from graphuq.classifiers.fiedler_clustering import FiedlerClustering
+from graphuq.classifiers.gdpca import GDPCA
+from graphuq.classifiers.kaog import KAssociatedOptimalGraph
+from graphuq.classifiers.laplace_learning import LaplaceLearning
 from graphuq.classifiers.laplacian_bounds import (
     Projection,
     component_bound,
@@ -17,19 +19,23 @@ from graphuq.classifiers.laplacian_kernel import (
     kernel_inverse,
     scaling_factors,
 )
-from graphuq.classifiers.gdpca import GDPCA
 from graphuq.classifiers.pagerank import PageRankSSL
-from graphuq.classifiers.fiedler_clustering import FiedlerClustering
-from graphuq.classifiers.laplace_learning import LaplaceLearning
+from graphuq.classifiers.robust import RobustGC
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.classifiers.zhou import ZhouGC
 
-__all__ = ["KAssociatedOptimalGraph", "TransductiveClassifier"]
-__all__ = ["BelkinNiyogi", "RobustGC", "TransductiveClassifier", "ZhouGC"]
 __all__ = [
+    "GDPCA",
+    "BelkinNiyogi",
+    "FiedlerClustering",
+    "KAssociatedOptimalGraph",
+    "LaplaceLearning",
     "LaplacianKernel",
+    "PageRankSSL",
     "Projection",
+    "RobustGC",
     "TransductiveClassifier",
+    "ZhouGC",
     "component_bound",
     "cut",
     "kernel_bound",
@@ -39,5 +45,3 @@ __all__ = [
     "scaling_factors",
     "tr_p",
 ]
-__all__ = ["GDPCA", "PageRankSSL", "TransductiveClassifier"]
-__all__ = ["FiedlerClustering", "LaplaceLearning", "TransductiveClassifier"]
