@@ -237,7 +237,8 @@ def _lanczos(
         y: NDArray[np.float64] = half * x - L @ x - (bound * (null @ x)) * null
         return y
 
-    start = np.random.default_rng(0).standard_normal(null.size)
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal(null.size)
     start -= null * (null @ start)
     values, vectors = _top(apply, rank, start, tol=0)
     # Lanczos iterations may miss copies of a repeated eigenvalue, and say nothing. So look for
@@ -249,6 +250,9 @@ def _lanczos(
             y = apply(x)
             return y - known @ (known.T @ y) - (bound * (known @ (known.T @ x.reshape(-1))))  # noqa: B023
 
+        # anew each time: what is left of an old start may lack the very direction that was missed
+        start = rng.standard_normal(null.size)
+        start -= null * (null @ start)
         start -= known @ (known.T @ start)
         top, vector = _top(apply_to_rest, 1, start, tol=1e-3 * MISSED)
         if half * MISSED > top[0] - values[-1]:
