@@ -6,22 +6,67 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numba import types
 from numba.core.types import NumPyRandomGeneratorType
+from numpy.typing import NDArray
 
 from graphuq import validation
 from graphuq.jit import kernel
 from graphuq.likelihoods.contract import FIELD, GRADIENT, OBSERVED, POTENTIAL, Bound
+from graphuq.prior import Gaussian
 from graphuq.samplers.family import Array, Chunk, NonFinitePotentialError, Target, prior_blocks
 
 # An energy error beyond this is a divergence: the integrator has left the level set.
 DIVERGENCE = 1000.0
 # A trajectory ends after so many steps, however small they are.
 MOST_STEPS = 1000
-# Dual averaging, with the constants of Hoffman and Gelman 2014, section 3.2.
-_SHRINKAGE, _DELAY, _FORGETTING = 0.05, 10.0, 0.75
+# The k-th adaptation of the log step size goes by GAIN k^-DECAY, and weighs k^-FORGETTING in its
+# average. Dual averaging swings further, and its average accepts more than was asked for.
+_GAIN, _DECAY, _FORGETTING = 2.0, 0.6, 0.75
 _FIRST_STEP = 0.1
+
+# So many leading directions get a variance of their own, from draws whose number doubles; these
+# count as so many more at the prior's variance.
+LEADING, WINDOW, SHRINKAGE = 32, 64, 5
+# A direction keeps the prior's variance unless the posterior's is below this share of it.
+NARROW = 0.5
+# Up to so many nodes, C is kept as one matrix where that is less to read than its factors.
+DENSE = 1500
+
+
+class Reference(NamedTuple):
+    """The Gaussian N(0, K) whose part of the motion is exact: the prior, narrowed where Phi is.
+
+    exp(-Phi(u)) N(u; 0, C) is exp(-Phi_K(u)) N(u; 0, K) with
+
+        Phi_K(u) = Phi(u) - <u, (K^-1 - C^-1) u> / 2,
+
+    and K differs from C in some of its basis's directions b only, where K^-1 - C^-1 is ``pull``.
+    Any K leaves the posterior as it is; one as narrow as the posterior allows long steps.
+    """
+
+    law: Gaussian
+    directions: Array
+    """b, shape (d, m)."""
+    pull: Array
+    matrix: Array
+    """K, shape (m, m), or empty."""
+
+    @classmethod
+    def narrowed(cls, prior: Gaussian, leading: NDArray[np.intp], shares: Array) -> Reference:
+        """Return the reference with these shares of the prior's variance in ``leading``."""
+        variances = prior.variances.copy()
+        variances[leading] *= shares
+        law = Gaussian(prior.basis, variances, prior.tail)
+        dense = law.size <= min(DENSE, 2 * variances.size)
+        return cls(
+            law,
+            np.ascontiguousarray(prior.basis[:, leading].T),
+            (1 / shares - 1) / prior.variances[leading],
+            law.covariance() if dense else np.empty((0, 0)),
+        )
 
 
 class HMCState(NamedTuple):
@@ -29,7 +74,11 @@ class HMCState(NamedTuple):
 
     field: Array
     averages: Array
-    """log step size, its average, the running acceptance error, adaptations made."""
+    """log step size, its average, adaptations made."""
+    reference: Reference
+    window: int
+    seen: Array
+    """Coordinates of warm-up's draws in the reference's directions, since it was last adapted."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +87,19 @@ class HilbertHMC:
 
     With position u and velocity v ~ N(0, C): v -= (h/2) C grad Phi(u); turn (u, v) by the angle
     h; v -= (h/2) C grad Phi(u). Without Phi it is exact for every h, whatever the number of
-    nodes. A trajectory turns by ``path`` times a number uniform on (1/2, 3/2), so that no mode
-    comes back to where it was. Serves likelihoods with a gradient.
+    nodes. Warm-up narrows the Gaussian that turns to the variances that the posterior has in the
+    prior's leading directions (`Reference`). A trajectory turns by ``path`` times a number uniform
+    on (1/2, 3/2), so that no mode comes back to where it was. Serves likelihoods with a gradient.
 
     Parameters
     ----------
     step_size : float in (0, pi/2], optional
-        h, an angle. By default it is adapted during warm-up, by dual averaging.
+        h, an angle. By default it is adapted during warm-up.
     target_acceptance : float in (0, 1)
         What adaptation aims at.
     path : float
-        Mean angle of a trajectory; a quarter turn forgets the prior's draw.
+        Mean angle of a trajectory. Under the prior a quarter turn, 1.57, forgets the start; where
+        the likelihood says something all turns faster.
     thin : int
         Trajectories from one kept draw to the next, unless `sample` is told otherwise.
 
@@ -60,12 +111,12 @@ class HilbertHMC:
     Examples
     --------
     >>> HilbertHMC(step_size=0.1)
-    HilbertHMC(step_size=0.1, target_acceptance=0.8, path=1.5707963267948966, thin=1)
+    HilbertHMC(step_size=0.1, target_acceptance=0.9, path=1.25, thin=1)
     """
 
     step_size: float | None = None
-    target_acceptance: float = 0.8
-    path: float = math.pi / 2
+    target_acceptance: float = 0.9
+    path: float = 1.25
     thin: int = 1
 
     def __post_init__(self) -> None:
@@ -94,9 +145,13 @@ class HilbertHMC:
 
     def start(self, target: Target, rng: np.random.Generator) -> HMCState:
         """Return a draw from the prior."""
-        field = np.ascontiguousarray(target.law.draw(1, rng).T)
+        law = target.law
+        field = np.ascontiguousarray(law.draw(1, rng).T)
         step = math.log(_FIRST_STEP if self.step_size is None else self.step_size)
-        return HMCState(field, np.array([step, step, 0.0, 0.0]))
+        leading = _leading(law)
+        reference = Reference.narrowed(law, leading, np.ones(leading.size))
+        seen = np.empty((0, leading.size))
+        return HMCState(field, np.array([step, step, 0.0]), reference, WINDOW, seen)
 
     def advance(
         self,
@@ -108,21 +163,54 @@ class HilbertHMC:
         tune: bool,
     ) -> tuple[HMCState, Chunk]:
         """Make ``draws * thin`` trajectories and keep every ``thin``-th end."""
-        law = target.law
+        tune = tune and self.step_size is None
+        fields = np.empty((draws, target.law.size))
+        stats = {
+            name: np.zeros(draws)
+            for name in ("potential", "acceptance_rate", "step_size", "n_steps", "diverging")
+        }
+        for start in range(0, draws, WINDOW):
+            part = slice(start, start + WINDOW)
+            if tune and len(state.seen) >= state.window:
+                state = _adapted(target.law, state)
+            piece = Chunk(fields[part], {name: values[part] for name, values in stats.items()})
+            state, good = self._walk(target, state, rng, thin, tune, piece)
+            piece.stats["step_size"][:] = math.exp(state.averages[1])
+            if good < piece.fields.shape[0] * thin:
+                raise NonFinitePotentialError.after(
+                    start * thin + good, thin, target, state.field, Chunk(fields, stats)
+                )
+            if tune:
+                seen = np.vstack([state.seen, piece.fields @ state.reference.directions.T])
+                state = state._replace(seen=seen)
+        return state, Chunk(fields, stats)
+
+    def _walk(
+        self,
+        target: Target,
+        state: HMCState,
+        rng: np.random.Generator,
+        thin: int,
+        tune: bool,
+        piece: Chunk,
+    ) -> tuple[HMCState, int]:
+        """Fill ``piece``; return the state, and after how many good trajectories."""
+        reference, stats = state.reference, piece.stats
+        law = reference.law
         field, averages = state.field.copy(), state.averages.copy()
-        adapted = self.step_size is None
-        fields = np.empty((draws, law.size))
-        potential, acceptance = np.empty(draws), np.zeros(draws)
-        steps, diverging = np.zeros(draws), np.zeros(draws)
-        for first, velocities in prior_blocks(law, draws * thin, rng):
+        total = piece.fields.shape[0] * thin
+        for first, velocities in prior_blocks(law, total, rng):
             good = _trajectories(
                 field,
                 velocities,
+                reference.matrix,
                 law.basis,
                 law.variances - law.tail**2,
                 law.tail**2,
+                reference.directions,
+                reference.pull,
                 averages,
-                self.target_acceptance if tune and adapted else 0.0,
+                self.target_acceptance if tune else 0.0,
                 self.path,
                 target.power,
                 target.likelihood.potential,
@@ -131,25 +219,41 @@ class HilbertHMC:
                 rng,
                 first,
                 thin,
-                fields,
-                potential,
-                acceptance,
-                steps,
-                diverging,
+                piece.fields,
+                stats["potential"],
+                stats["acceptance_rate"],
+                stats["n_steps"],
+                stats["diverging"],
             )
             if good < velocities.shape[0]:
+                total = first + good
                 break
-        stats = {
-            "potential": potential,
-            "acceptance_rate": acceptance,
-            "step_size": np.full(draws, math.exp(averages[1])),
-            "n_steps": steps,
-            "diverging": diverging,
-        }
-        chunk = Chunk(fields, stats)
-        if good < velocities.shape[0]:
-            raise NonFinitePotentialError.after(first + good, thin, target, field, chunk)
-        return HMCState(field, averages), chunk
+        return state._replace(field=field, averages=averages), total
+
+
+def _leading(prior: Gaussian) -> NDArray[np.intp]:
+    """Positions of the basis's directions with the largest variances, none of them zero."""
+    order = np.argsort(-prior.variances)[:LEADING]
+    return order[prior.inverse_variances[order] > 0]
+
+
+def _adapted(prior: Gaussian, state: HMCState) -> HMCState:
+    """Narrow the reference to what warm-up's last draws show, and look for the step size anew."""
+    leading, count = _leading(prior), len(state.seen)
+    shares = state.seen.var(axis=0) / prior.variances[leading]
+    shares = np.maximum((count * shares + SHRINKAGE) / (count + SHRINKAGE), 1e-6)
+    shares[shares > NARROW] = 1.0
+    reference = Reference.narrowed(prior, leading, shares)
+    averages = np.array([state.averages[0], state.averages[0], 0.0])
+    return HMCState(state.field, averages, reference, 2 * state.window, state.seen[:0])
+
+
+@numba.njit(error_model="numpy")
+def _times(g, matrix, basis, excess, tail_variance):  # type: ignore[no-untyped-def]
+    """K g."""
+    if matrix.size > 0:
+        return np.dot(matrix, g)
+    return np.dot(basis, excess * np.dot(basis.T, g)) + tail_variance * g
 
 
 @kernel(
@@ -157,8 +261,11 @@ class HilbertHMC:
         FIELD,
         types.float64[:, ::1],
         types.float64[:, ::1],
+        types.float64[:, ::1],
         types.float64[::1],
         types.float64,
+        types.float64[:, ::1],
+        types.float64[::1],
         types.float64[::1],
         types.float64,
         types.float64,
@@ -179,9 +286,12 @@ class HilbertHMC:
 def _trajectories(  # type: ignore[no-untyped-def]
     u,
     velocities,
+    matrix,
     basis,
     excess,
     tail_variance,
+    directions,
+    pull,
     averages,
     target_acceptance,
     path,
@@ -198,22 +308,24 @@ def _trajectories(  # type: ignore[no-untyped-def]
     steps,
     diverging,
 ):
-    """Move ``u``, in place, along a trajectory for each velocity v ~ N(0, C), which is used up.
+    """Move ``u``, in place, along a trajectory for each velocity v ~ N(0, K), which is used up.
 
-    C g = U (kappa - rho^2) U' g + rho^2 g is two products with the basis U, and is kept from the
-    end of a trajectory for the start of the next. A kick changes the energy by
-    - (h/2) <v, g> + (h^2/8) <g, C g>; a turn does not change its Gaussian part.
+    Potential and gradient g are those of Phi_K. K g is one product with the matrix, or two with
+    the basis U, U (kappa - rho^2) U' g + rho^2 g, and is kept from the end of a trajectory for the
+    start of the next. A kick changes the energy by - (h/2) <v, g> + (h^2/8) <g, K g>; a turn does
+    not change its Gaussian part.
     Return how many were good: where Phi is NaN or -infinity at a finite field it stops, with that
     field in ``u``.
     """
     m = u.shape[0]
     w, g = np.empty_like(u), np.empty_like(u)
     g_flat = g.reshape(m)
-    phi = power * potential(u, observed)
+    along = np.dot(directions, u.reshape(m))
+    phi = power * potential(u, observed) - 0.5 * np.dot(pull, along * along)
     gradient(u, observed, g)
-    g *= power
-    Cg = np.dot(basis, excess * np.dot(basis.T, g_flat)) + tail_variance * g_flat
-    g_start, Cg_start = g_flat.copy(), Cg.copy()
+    g_flat[:] = power * g_flat - np.dot(pull * along, directions)
+    Kg = _times(g_flat, matrix, basis, excess, tail_variance)
+    g_start, Kg_start = g_flat.copy(), Kg.copy()
     for i in range(velocities.shape[0]):
         draw, rest = divmod(first + i + 1, thin)
         at = draw - (rest == 0)
@@ -223,25 +335,26 @@ def _trajectories(  # type: ignore[no-untyped-def]
         cos, sin = math.cos(h), math.sin(h)
         w[:] = u
         g_flat[:] = g_start
-        Cg[:] = Cg_start
+        Kg[:] = Kg_start
         change = 0.0
         for _ in range(count):
             for j in range(m):
-                change += g_flat[j] * (0.125 * h * h * Cg[j] - 0.5 * h * v[j])
-                v[j] -= 0.5 * h * Cg[j]
+                change += g_flat[j] * (0.125 * h * h * Kg[j] - 0.5 * h * v[j])
+                v[j] -= 0.5 * h * Kg[j]
                 turned = w[j, 0] * cos + v[j] * sin
                 v[j] = v[j] * cos - w[j, 0] * sin
                 w[j, 0] = turned
             gradient(w, observed, g)
-            g *= power
-            Cg[:] = np.dot(basis, excess * np.dot(basis.T, g_flat)) + tail_variance * g_flat
+            along = np.dot(directions, w.reshape(m))
+            g_flat[:] = power * g_flat - np.dot(pull * along, directions)
+            Kg[:] = _times(g_flat, matrix, basis, excess, tail_variance)
             for j in range(m):
-                change += g_flat[j] * (0.125 * h * h * Cg[j] - 0.5 * h * v[j])
-                v[j] -= 0.5 * h * Cg[j]
+                change += g_flat[j] * (0.125 * h * h * Kg[j] - 0.5 * h * v[j])
+                v[j] -= 0.5 * h * Kg[j]
             steps[at] += 1
             if not change < 1e300:  # overflow: nothing is left to follow
                 break
-        phi_w = power * potential(w, observed)
+        phi_w = power * potential(w, observed) - 0.5 * np.dot(pull, along * along)
         if not phi_w > -math.inf and np.isfinite(w).all():
             u[:] = w
             return i
@@ -253,14 +366,13 @@ def _trajectories(  # type: ignore[no-untyped-def]
             phi = phi_w
             u[:] = w
             g_start[:] = g_flat
-            Cg_start[:] = Cg
+            Kg_start[:] = Kg
         acceptance[at] += alpha / thin
         if target_acceptance > 0.0:
-            # eq. (6) there, shrunk towards log step size 0
-            averages[3] += 1.0
-            k = averages[3]
-            averages[2] += (target_acceptance - alpha - averages[2]) / (k + _DELAY)
-            averages[0] = min(-math.sqrt(k) / _SHRINKAGE * averages[2], math.log(0.5 * math.pi))
+            averages[2] += 1.0
+            k = averages[2]
+            averages[0] += _GAIN * k**-_DECAY * (alpha - target_acceptance)
+            averages[0] = min(averages[0], math.log(0.5 * math.pi))
             averages[1] += k**-_FORGETTING * (averages[0] - averages[1])
         if rest == 0:
             fields[draw - 1] = u[:, 0]
