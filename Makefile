@@ -19,9 +19,10 @@ lint: $(VENV)/installed-dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-# every benchmark and study, about half an hour; each says whether its claims hold
+# every benchmark and study but samplers.py, an hour or two; each says whether its claims hold
 study: $(VENV)/installed-dev
-	cd benchmarks && failed= && for b in pcn startup pixels vote mnist_pairs two_moons ginzburg_landau tempering; do \
+	cd benchmarks && failed= && for b in pcn startup node_statistics threads pixels vote mnist_pairs two_moons \
+	    ginzburg_landau tempering robust_gc ando_zhang kaog gdpca map; do \
 	    ../$(VENV)/bin/python $$b.py || failed="$$failed $$b"; done && \
 	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
 

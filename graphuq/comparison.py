@@ -13,7 +13,13 @@ from sklearn.base import clone
 
 from graphuq import validation
 from graphuq.calibration import brier_score, expected_calibration_error
-from graphuq.classifiers import FiedlerClustering, LaplaceLearning, TransductiveClassifier
+from graphuq.classifiers import (
+    FiedlerClustering,
+    LaplaceLearning,
+    PageRankSSL,
+    RobustGC,
+    TransductiveClassifier,
+)
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
 from graphuq.likelihoods import Probit
@@ -48,8 +54,8 @@ def compare(
     methods : sequence, optional
         Classifiers, fitted or not, of which copies are fitted; and pairs (prior, likelihood), for
         the posterior and, where the likelihood has a gradient, the MAP estimate. By default
-        `LaplaceLearning`, and with two classes `FiedlerClustering` and probit with gamma = 0.1
-        under the approximated prior of rank 150.
+        `LaplaceLearning`, `PageRankSSL` and `RobustGC`, and with two classes `FiedlerClustering`
+        and probit with gamma = 0.1 under the approximated prior of rank 150.
     seed : int, SeedSequence or Generator, optional
         Of the sampled posteriors.
 
@@ -114,7 +120,7 @@ Run = tuple[str, Callable[[], Outcome]]
 
 
 def _default_methods(graph: Graph, labels: Labels) -> list[Any]:
-    methods: list[Any] = [LaplaceLearning()]
+    methods: list[Any] = [LaplaceLearning(), PageRankSSL(), RobustGC()]
     if labels.classes.size == 2:
         prior = Prior.approximated(graph, min(RANK, graph.n_nodes - 1))
         methods += [FiedlerClustering(), (prior, Probit(GAMMA))]

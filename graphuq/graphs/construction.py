@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
-from scipy.spatial import distance
 
 from graphuq import validation
 from graphuq.graphs.graph import Graph
@@ -187,6 +186,8 @@ def full_graph(
     validation.memory(
         3 * 8.0 * n * n, f"a full graph of {n} nodes", "use knn_graph, or fewer nodes"
     )
+    from scipy.spatial import distance  # slow to import, and most graphs come without it
+
     squared = distance.squareform(distance.pdist(X, "sqeuclidean"))
 
     def squared_to_kth() -> NDArray[np.float64]:
@@ -324,6 +325,8 @@ def _bridged(
     The shortest edge out of any component belongs to a minimum spanning tree, so this adds the
     least total length.
     """
+    from scipy.spatial import distance
+
     if not A.nnz:
         raise ValueError(
             "no edge has a weight above zero: take larger weights (tau), or other than cosine"
