@@ -10,6 +10,8 @@ from pathlib import Path
 
 import graphuq as gq
 
+_settings = {"quick": False}
+
 
 def options(description: str, **extra: tuple) -> argparse.Namespace:
     """Parse ``--quick``, ``--out`` and what the benchmark adds: name -> (type, default)."""
@@ -18,7 +20,9 @@ def options(description: str, **extra: tuple) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     for name, (kind, default) in extra.items():
         parser.add_argument(f"--{name}", type=kind, default=default)
-    return parser.parse_args()
+    chosen = parser.parse_args()
+    _settings["quick"] = chosen.quick
+    return chosen
 
 
 def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) -> None:
@@ -28,7 +32,8 @@ def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) ->
     not.
     """
     columns = list(rows[0])
-    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines = ["Quick settings: for a look, not to be quoted.", ""] if _settings["quick"] else []
+    lines += ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(_cell(row[c]) for c in columns) + " |" for row in rows]
     for claim, (figure, holds) in (claims or {}).items():
         lines += ["", f"{claim}: **{_cell(figure)}** ({'holds' if holds else 'FAILS'})"]
@@ -39,7 +44,7 @@ def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) ->
         "python": platform.python_version(),
         "cores": len(os.sched_getaffinity(0)),
     }
-    record = {"machine": machine, "rows": rows, "claims": claims or {}}
+    record = {"machine": machine, **_settings, "rows": rows, "claims": claims or {}}
     (out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
     (out / f"{name}.md").write_text("\n".join(lines) + "\n")
     if not all(holds for _, holds in (claims or {}).values()):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 
 from graphuq import validation
 from graphuq.calibration import brier_score, expected_calibration_error
 from graphuq.classifiers import (
+    GDPCA,
     FiedlerClustering,
     LaplaceLearning,
     PageRankSSL,
@@ -38,8 +39,9 @@ def compare(
     graph: Any,
     labels: Any,
     truth: Any,
-    methods: Sequence[Any] | None = None,
+    methods: Sequence[Any] | Mapping[str, Any] | None = None,
     *,
+    X: Any = None,
     seed: validation.Seed = 0,
 ) -> pd.DataFrame:
     """Fit methods to the same labels and score them on the unlabelled nodes.
@@ -51,11 +53,14 @@ def compare(
         An array gives every node's class, -1 where it is not known.
     truth : array_like, shape (n,)
         True classes.
-    methods : sequence, optional
+    methods : sequence, or mapping from name to method, optional
         Classifiers, fitted or not, of which copies are fitted; and pairs (prior, likelihood), for
         the posterior and, where the likelihood has a gradient, the MAP estimate. By default
         `LaplaceLearning`, `PageRankSSL` and `RobustGC`, and with two classes `FiedlerClustering`
         and probit with gamma = 0.1 under the approximated prior of rank 150.
+    X : array_like, shape (n, d), optional
+        Features of the nodes, for `GDPCA` and for classifiers of features, such as
+        `KAssociatedOptimalGraph`, which are fitted to the labelled nodes' rows.
     seed : int, SeedSequence or Generator, optional
         Of the sampled posteriors.
 
@@ -91,15 +96,18 @@ def compare(
     labels.accuracy(np.broadcast_to(labels.classes[0], (graph.n_nodes,)), truth)  # or refuse
     if methods is None:
         methods = _default_methods(graph, labels)
-    if not isinstance(methods, list | tuple):
-        raise TypeError(f"methods must be a list of methods, got {methods!r}")
+    if not isinstance(methods, list | tuple | Mapping):
+        raise TypeError(f"methods must be a list of methods, or name them, got {methods!r}")
     if not methods:
         raise ValueError("no methods to compare: leave methods out for the default ones")
-    runs = [run for method in methods for run in _runs(method, graph, labels, seed)]
+    named = methods.items() if isinstance(methods, Mapping) else [("", m) for m in methods]
+    runs = [run for name, m in named for run in _runs(name, m, graph, labels, X, seed)]
     names = [name for name, _ in runs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"methods must differ, but {twice[0]} is there more than once")
+        raise ValueError(
+            f"{twice[0]} is there more than once: name methods that look alike, {{'name': method}}"
+        )
     hidden = np.setdiff1d(np.arange(graph.n_nodes), labels.nodes)
     rows = []
     for _, run in runs:
@@ -127,14 +135,25 @@ def _default_methods(graph: Graph, labels: Labels) -> list[Any]:
     return methods
 
 
-def _runs(method: Any, graph: Graph, labels: Labels, seed: validation.Seed) -> list[Run]:
+def _runs(
+    name: str, method: Any, graph: Graph, labels: Labels, X: Any, seed: validation.Seed
+) -> list[Run]:
     """Return what ``method`` stands for, checked: names, and functions of no argument."""
+    if isinstance(method, GDPCA) and X is not None:
+        return [(name or repr(method), lambda: _classify(clone(method), graph, labels, X))]
     if isinstance(method, TransductiveClassifier):
-        return [(repr(method), lambda: _classify(clone(method), graph, labels))]
+        return [(name or repr(method), lambda: _classify(clone(method), graph, labels))]
+    if isinstance(method, BaseEstimator) and is_classifier(method):
+        if X is None:
+            raise ValueError(f"{method!r} classifies features: pass those of the nodes, X=")
+        rows = validation.features(X)
+        if rows.shape[0] != graph.n_nodes:
+            raise ValueError(f"X must have {graph.n_nodes} rows, one a node, got {rows.shape[0]}")
+        return [(name or repr(method), lambda: _classify_features(clone(method), rows, labels))]
     if not (isinstance(method, tuple) and len(method) == 2 and isinstance(method[0], Prior)):
         raise TypeError(
-            "a method is a classifier of nodes, such as gq.LaplaceLearning(), or a pair (prior, "
-            f"likelihood), got {method!r}"
+            "a method is a classifier of nodes, such as gq.LaplaceLearning(), or of features, or a "
+            f"pair (prior, likelihood), got {method!r}"
         )
     prior, likelihood = method
     if prior.n_nodes != graph.n_nodes:
@@ -142,7 +161,7 @@ def _runs(method: Any, graph: Graph, labels: Labels, seed: validation.Seed) -> l
             f"a prior on {prior.n_nodes} nodes does not fit the graph's {graph.n_nodes}: make it "
             "from the same graph"
         )
-    model = f"{likelihood!r}, {prior.kind} prior of rank {prior.rank}"
+    model = name or f"{likelihood!r}, {prior.kind} prior of rank {prior.rank}"
 
     def posterior() -> Outcome:
         post = sample(prior, likelihood, labels, seed=seed, progress=False)
@@ -158,8 +177,14 @@ def _runs(method: Any, graph: Graph, labels: Labels, seed: validation.Seed) -> l
     return runs
 
 
-def _classify(classifier: Any, graph: Graph, labels: Labels) -> Outcome:
-    classifier.fit(graph, labels)
+def _classify_features(classifier: Any, X: NDArray[np.float64], labels: Labels) -> Outcome:
+    classifier.fit(X[labels.nodes], labels.values)
+    has = hasattr(classifier, "predict_proba")
+    return classifier.predict(X), classifier.predict_proba(X) if has else None
+
+
+def _classify(classifier: Any, graph: Graph, labels: Labels, *features: Any) -> Outcome:
+    classifier.fit(graph, labels, *features)
     has = hasattr(classifier, "predict_proba")
     return classifier.predict(), classifier.predict_proba() if has else None
 

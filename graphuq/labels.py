@@ -166,11 +166,17 @@ class Labels:
         Raises
         ------
         ValueError
-            Lengths that differ, a truth that names none of the classes, every node labelled.
+            Lengths that differ, a truth with gaps or that names none of the classes, every node
+            labelled. A node whose true class no label shows counts as wrong.
         """
         prediction, truth = np.asarray(prediction), np.asarray(truth)
         if truth.shape != prediction.shape:
             raise ValueError(f"truth must have shape {prediction.shape}, got {truth.shape}")
+        missing = np.flatnonzero(_is_missing(truth))
+        if missing.size:
+            raise ValueError(
+                f"truth must give every node's class, but that of node {missing[0]} is missing"
+            )
         if not np.isin(truth, self.classes).any():
             raise ValueError(
                 f"truth names none of the classes {self.classes.tolist()}, but such as "

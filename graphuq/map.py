@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import expit, ndtr
-from threadpoolctl import threadpool_limits
 
 from graphuq import validation
 from graphuq.diagnostics import ConvergenceWarning
@@ -19,6 +18,7 @@ from graphuq.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import Bound, Likelihood, bind, differentiate, evaluate
 from graphuq.prior import Gaussian, Prior
+from graphuq.threads import one_blas_thread
 
 Array = NDArray[np.float64]
 
@@ -183,7 +183,7 @@ def map_estimate(
             "take method 'flow'",
         )
     # The number of BLAS threads changes last digits. Trial steps may overflow, and are then halved.
-    with threadpool_limits(1, "blas"), np.errstate(over="ignore", invalid="ignore"):
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         if method == "newton":
             end = _newton(prior, bound, tol, max_iter)
         else:

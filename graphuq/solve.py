@@ -76,8 +76,8 @@ def solve_positive_definite(
     if not worst <= 10 * tolerance:  # what cg tracks drifts a little from the true residual
         warnings.warn(
             f"conjugate gradients stopped at a relative residual of {worst:.1e}, asked was "
-            f"{tolerance:.0e}: raise max_iter, or move the parameters away from where the system "
-            "is singular",
+            f"{tolerance:.0e}: allow more iterations where there is a max_iter, or move the "
+            "parameters away from where the system is singular",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -109,3 +109,28 @@ def test_a_prior_on_another_graph_is_refused(problem):
     prior = gq.Prior.projected(gq.Graph(np.ones((9, 9))), 2)
     with pytest.raises(ValueError, match=r"prior on 9 nodes does not fit the graph's 120"):
         gq.compare(graph, labels, y, [(prior, gq.Probit(0.1))])
+
+
+def test_methods_may_be_named_and_may_classify_features(problem):
+    graph, labels, y = problem
+    X = np.random.default_rng(0).standard_normal((graph.n_nodes, 3)) + y[:, None]
+    table = gq.compare(
+        graph,
+        labels,
+        y,
+        {
+            "one": gq.LaplaceLearning(),
+            "two": gq.LaplaceLearning(),
+            "with features": gq.GDPCA(delta=1e-4),
+            "components": gq.KAssociatedOptimalGraph(),
+        },
+        X=X,
+    )
+    assert table.index.tolist() == ["one", "two", "with features", "components"]
+    assert table["accuracy"]["one"] == table["accuracy"]["two"]
+    model = gq.KAssociatedOptimalGraph().fit(X[labels.nodes], labels.values)
+    assert table["accuracy"]["components"] == labels.accuracy(model.predict(X), y)
+    with pytest.raises(ValueError, match="classifies features: pass those of the nodes, X="):
+        gq.compare(graph, labels, y, [gq.KAssociatedOptimalGraph()])
+    with pytest.raises(ValueError, match="name methods that look alike"):
+        gq.compare(graph, labels, y, [gq.LaplaceLearning(), gq.LaplaceLearning()])

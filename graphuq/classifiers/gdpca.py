@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from graphuq import validation
-from graphuq.classifiers.diffusion import checked, gmres, power, walk
+from graphuq.classifiers.diffusion import checked, gmres, power, settle, walk
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
@@ -146,6 +146,7 @@ class GDPCA(TransductiveClassifier):
         validation.integer("max_iter", self.max_iter, 1)
         if X is not None or delta > 0:
             X = _features(X, graph.n_nodes)
+        self._resolution = 0.0 if delta == 0 or self.recipe == "paper" else tol
         M, gamma = aslinearoperator(walk(graph, sigma)), 0.0
         if delta > 0:
             S = covariance(X, _medians(X) if self.recipe == "paper" else X.mean(axis=1))
@@ -169,7 +170,8 @@ class GDPCA(TransductiveClassifier):
                 Z = normalize(alpha * (M @ Z) + (1 - alpha) * Y, norm="l1")
             return Z
         solve = power if self.solver_ == "power" else gmres
-        return solve(M, Y, alpha, tol, self.max_iter)
+        Z = solve(M, Y, alpha, tol, self.max_iter)
+        return Z if delta > 0 else settle(Z, M, alpha, (1 - alpha) * Y)
 
 
 def covariance(X: Any, centre: Array) -> LinearOperator:

@@ -17,7 +17,7 @@ from graphuq import validation
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
-from graphuq.solve import solve_positive_definite
+from graphuq.solve import TOLERANCE, solve_positive_definite
 from graphuq.spectrum import lowest
 
 Array = NDArray[np.float64]
@@ -26,6 +26,9 @@ SCALINGS = ("none", "degree", "kernel")
 
 # alpha below this share of the largest degree leaves alpha I + L singular to rounding.
 SMALLEST_ALPHA = 1e-10
+
+# n lambda K^(-1) is lost beside the ones at labelled nodes where lambda is below this.
+SMALLEST_REG = 1e-12
 
 # Residual of a probe's solution; the estimate's own error is far above it.
 PROBE_TOLERANCE = 1e-6
@@ -112,7 +115,14 @@ class LaplacianKernel(TransductiveClassifier):
         self.seed = seed
 
     def _score(self, graph: Graph, labels: Labels) -> Array:
-        n_lambda = len(labels) * validation.positive("reg", self.reg)
+        reg = validation.positive("reg", self.reg)
+        if reg < SMALLEST_REG:
+            raise ValueError(
+                f"reg must be at least {SMALLEST_REG:g}, got {reg:g}: below, it is lost in rounding"
+            )
+        n_lambda = len(labels) * reg
+        self._resolution = TOLERANCE if graph.is_sparse and self.rank is None else 0.0
+        self.__dict__.pop("eigenvalues_", None)  # of an earlier fit
         if self.rank is not None:
             validation.integer("rank", self.rank, 1, graph.n_nodes, "the graph has no more nodes")
         if self.max_iter is not None:
@@ -212,7 +222,7 @@ def scaling_factors(
     """
     graph = graph if isinstance(graph, Graph) else Graph(graph)
     validation.one_of("scaling", scaling, SCALINGS)
-    alpha = _checked_alpha(graph, alpha)
+    alpha = _checked_alpha(graph, scaling, alpha)
     if scaling == "none":
         return np.ones(graph.n_nodes)
     if scaling == "degree":
@@ -259,7 +269,7 @@ def kernel_inverse(graph: Any, scaling: str, alpha: float, S: Array) -> Any:
     """
     graph = graph if isinstance(graph, Graph) else Graph(graph)
     validation.one_of("scaling", scaling, SCALINGS)
-    alpha, S = _checked_alpha(graph, alpha), checked_factors(S, graph.n_nodes)
+    alpha, S = _checked_alpha(graph, scaling, alpha), checked_factors(S, graph.n_nodes)
     L = graph.laplacian("combinatorial")
     root = _diagonal(1 / np.sqrt(S), L)
     ridge = np.full_like(S, alpha) if scaling == "degree" else alpha / S
@@ -315,7 +325,7 @@ def kernel_diagonal(
     array([0.667, 0.667])
     """
     graph = graph if isinstance(graph, Graph) else Graph(graph)
-    alpha = _checked_alpha(graph, alpha)
+    alpha = _checked_alpha(graph, "kernel", alpha)
     m = graph.n_nodes
     L = graph.laplacian("combinatorial")
     system = L + _diagonal(np.full(m, alpha), L)
@@ -347,9 +357,10 @@ def kernel_diagonal(
     return squares / n_probes + 1 / (alpha * m)
 
 
-def _checked_alpha(graph: Graph, alpha: object) -> float:
+def _checked_alpha(graph: Graph, scaling: str, alpha: object) -> float:
     number = validation.positive("alpha", alpha)
-    least = SMALLEST_ALPHA * float(graph.degrees.max())
+    largest = 1.0 if scaling == "degree" else float(graph.degrees.max())
+    least = SMALLEST_ALPHA * largest
     if number < least:
         raise ValueError(
             f"alpha must be at least {least:.2g}, {SMALLEST_ALPHA:g} of the largest degree, got "

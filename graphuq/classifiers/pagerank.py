@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq import validation
-from graphuq.classifiers.diffusion import checked, power, walk
+from graphuq.classifiers.diffusion import checked, power, settle, walk
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
@@ -42,7 +42,7 @@ class PageRankSSL(TransductiveClassifier):
     Warns
     -----
     ConvergenceWarning
-        ``max_iter`` iterations did not reach ``tol``.
+        ``max_iter`` iterations did not reach ``tol``, or scores far from all labels did not settle.
 
     Examples
     --------
@@ -69,4 +69,5 @@ class PageRankSSL(TransductiveClassifier):
         tol = validation.positive("tol", self.tol)
         validation.integer("max_iter", self.max_iter, 1)
         Y = labels.indicators(graph.n_nodes)
-        return power(walk(graph, sigma), Y, alpha, tol, self.max_iter)
+        M = walk(graph, sigma)
+        return settle(power(M, Y, alpha, tol, self.max_iter), M, alpha, (1 - alpha) * Y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from graphuq import validation
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
 
@@ -42,6 +44,9 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
     # whether scores are non-negative, so that shares of them mean something
     _non_negative = False
 
+    # scores below this share of the largest are lost in the solver's error
+    _resolution = 0.0
+
     def fit(self, graph: Any, labels: Any) -> Self:
         """Score every node.
 
@@ -60,13 +65,28 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             Parameters out of range, a graph that is no graph or that the method cannot take,
             labels that do not fit it.
+
+        Warns
+        -----
+        UserWarning
+            Nodes that no label reaches.
         """
         graph = graph if isinstance(graph, Graph) else Graph(graph)
         labels = Labels.of(labels, graph.n_nodes)
         return self._keep(labels, self._score(graph, labels))
 
     def _keep(self, labels: Labels, scores: Array) -> Self:
-        """Set what a fit leaves behind."""
+        """Set what a fit leaves behind; warn of nodes that no label reaches."""
+        reached = abs(scores).max(axis=1)
+        lost = np.flatnonzero(reached <= self._resolution * reached.max())
+        if lost.size:
+            warnings.warn(
+                f"no label reaches {lost.size} of {reached.size} nodes, first node {lost[0]}, by "
+                f"more than the solver's error: their scores say nothing, and their class is "
+                f"{labels.classes[0]} in name only; label a node near them",
+                UserWarning,
+                stacklevel=3,
+            )
         self.labels_, self.classes_ = labels, labels.classes
         self.decision_scores_ = scores
         if self._non_negative:
@@ -83,13 +103,18 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, nodes: Any = None) -> NDArray[Any]:
         """Return the predicted classes of ``nodes``, by default of all."""
         check_is_fitted(self)
-        return self.transduction_ if nodes is None else self.transduction_[nodes]
+        return self.transduction_[self._positions(nodes)]
 
     @available_if(_has_distributions)
     def predict_proba(self, nodes: Any = None) -> Array:
         """Return the label distributions of ``nodes``, by default of all, shape (n, K)."""
         check_is_fitted(self)
-        return self.label_distributions_ if nodes is None else self.label_distributions_[nodes]
+        return self.label_distributions_[self._positions(nodes)]
+
+    def _positions(self, nodes: Any) -> Any:
+        if nodes is None:
+            return slice(None)
+        return validation.node_ids("nodes", nodes, self.transduction_.size)
 
     def accuracy(self, truth: Any) -> float:
         """Return the share of unlabelled nodes whose prediction is right; see `Labels.accuracy`."""

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
-import numpy as np
-
 from graphuq import validation
+from graphuq.classifiers.diffusion import settle
 from graphuq.classifiers.resolvent import resolvent
 from graphuq.classifiers.transductive import Array, TransductiveClassifier
-from graphuq.diagnostics import ConvergenceWarning
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
-
-# Scores are done when a sweep changes none by a larger share of itself, or after so many sweeps.
-SETTLED = 1e-8
-SWEEPS = 10_000
 
 
 class ZhouGC(TransductiveClassifier):
@@ -69,21 +61,7 @@ class ZhouGC(TransductiveClassifier):
         gamma = validation.positive("gamma", self.gamma)
         Y = labels.indicators(graph.n_nodes)
         constant, solved = resolvent(graph, gamma, Y)
-        f = np.maximum(constant + gamma * solved, 0)
-        # What is small beside the largest scores is lost in the solver's error, though it decides
-        # far from all labels. Zhou's own fixed point, (1 + gamma) f = S f + gamma y, finds it: it
-        # adds positive terms only, and each sweep shrinks an error.
-        S = graph.normalised_adjacency()
-        for _ in range(SWEEPS):
-            f, previous = (S @ f + gamma * Y) / (1 + gamma), f
-            change = abs(f - previous)
-            if (change <= SETTLED * f + np.finfo(np.float64).tiny).all():
-                return f
-        warnings.warn(
-            f"the smallest scores still change by {np.max(change[f > 0] / f[f > 0]):.1e} of "
-            "themselves: nodes far from all labels may be given the wrong class; take a smaller "
-            "gamma",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-        return f
+        f = constant + gamma * solved
+        # Zhou's own fixed point, (1 + gamma) f = S f + gamma y
+        reach = 1 / (1 + gamma)
+        return settle(f, graph.normalised_adjacency(), reach, gamma * reach * Y)
