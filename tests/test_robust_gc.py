@@ -13,7 +13,7 @@ from test_spectrum import random_graphs
 
 import graphuq as gq
 from graphuq import validation
-from graphuq.classifiers import resolvent
+from graphuq.classifiers import diffusion, resolvent
 
 # here some graphs are disconnected, or long, on purpose: see test_transductive.py
 pytestmark = pytest.mark.filterwarnings("ignore:no label reaches")
