@@ -73,7 +73,7 @@ def expected_calibration_error(
     0.25
     """
     p, hits = _checked(probabilities, truth, classes)
-    validation.integer("n_bins", n_bins, 1)
+    validation.integer("n_bins", n_bins, 1, 100_000)
     confidence = p.max(axis=1)
     right = hits[np.arange(p.shape[0]), p.argmax(axis=1)]
     bins = np.clip(np.ceil(confidence * n_bins).astype(np.int64) - 1, 0, n_bins - 1)

@@ -172,6 +172,8 @@ def map_estimate(
             raise ValueError(
                 f"method 'newton' serves probit models alone, and {name} is none: take 'flow'"
             )
+        if isinstance(start, str):
+            validation.one_of("start", start, STARTS)
         if not isinstance(start, str) or start not in ("auto", "zero"):
             raise ValueError(
                 "method 'newton' starts at 0, since there is one minimum: leave start out, or take "
@@ -361,12 +363,15 @@ def _start(
     start: Any, prior: Prior, bound: Bound, labels: Labels, sequence: np.random.SeedSequence
 ) -> Array:
     if not isinstance(start, str):
-        field = np.asarray(start, dtype=np.float64)
-        if field.shape != (prior.n_nodes,) or not np.isfinite(field).all():
-            raise ValueError(
-                f"start must be one of {', '.join(map(repr, STARTS))} or a finite field of shape "
-                f"({prior.n_nodes},), got shape {field.shape}"
-            )
+        wanted = f"one of {', '.join(map(repr, STARTS))} or a finite field of {prior.n_nodes} nodes"
+        try:
+            field = np.asarray(start).astype(np.float64, casting="same_kind")
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"start must be {wanted}, got {start!r}") from error
+        if field.shape != (prior.n_nodes,):
+            raise ValueError(f"start must be {wanted}, got shape {field.shape}")
+        if not np.isfinite(field).all():
+            raise ValueError(f"start must be {wanted}, got NaN or infinite values")
         return field
     validation.one_of("start", start, STARTS)
     if start == "auto":

@@ -275,7 +275,7 @@ def _top(
     except ArpackNoConvergence as error:
         raise RuntimeError(
             f"Lanczos iterations found {len(error.eigenvalues)} of {count} eigenpairs and "
-            "stopped: ask for a smaller rank"
+            "stopped: ask for a smaller rank, or look for nodes that hang on by tiny weights"
         ) from error
     order = np.argsort(-values)
     return values[order], vectors[:, order]

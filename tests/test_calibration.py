@@ -79,5 +79,5 @@ def test_what_are_no_probabilities_is_refused(score, p, truth, message):
 
 
 def test_at_least_one_bin():
-    with pytest.raises(ValueError, match=r"n_bins must be at least 1"):
+    with pytest.raises(ValueError, match=r"n_bins must be between 1 and"):
         gq.expected_calibration_error([[0.5, 0.5]], ["a"], ["a", "b"], n_bins=0)

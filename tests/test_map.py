@@ -270,7 +270,7 @@ def test_likelihoods_without_a_map_are_refused(small):
             r"starts at 0, since there is one minimum",
         ),
         ({"start": "middle"}, ValueError, r"start must be one of"),
-        ({"start": np.zeros(3)}, ValueError, r"finite field of shape \(40,\), got shape \(3,\)"),
+        ({"start": np.zeros(3)}, ValueError, r"finite field of 40 nodes, got shape \(3,\)"),
         ({"start": np.full(40, np.nan)}, ValueError, r"finite field"),
         ({"start": 1e200 * np.arange(40)}, ValueError, r"J is inf at the start"),
         ({"tol": 0}, ValueError, r"tol must be positive"),
