@@ -6,8 +6,9 @@ Every contender has a process, a core and a thread to itself, works in double pr
 scored by the same code. The posterior is u = V diag(s) xi, xi ~ N(0, I_r), with log-likelihood
 sum log Psi(A xi; 1), A = diag(y) V_J diag(s) / gamma: the spectrally projected prior and probit.
 Other packages come with `pip install graphuq[peers]`; tinyDA asks for an older numpy than they do,
-so add it with `pip install ray` and `pip install --no-deps tinyDA`. Those that do not start are reported absent. The
-contenders are in contenders/, one file for each package; this file compares them.
+so add it with `pip install ray` and `pip install --no-deps tinyDA`. Those that do not start are
+reported absent. The contenders are in contenders/, one file for each package; this file compares
+them.
 
 What is counted, and how:
 

@@ -16,7 +16,8 @@ class FiedlerClustering(TransductiveClassifier):
 
     L q_1 = lambda_1 q_1, lambda_1 the smallest non-zero eigenvalue (Fiedler 1973; the baseline of
     Bertozzi et al. 2017, appendix B). Each cluster takes the class that lets most labelled nodes
-    keep theirs. The scores of a node are -q_1 and q_1.
+    keep theirs. The scores of a node are -q_1 and q_1. Where lambda_1 is a repeated eigenvalue, as
+    on a cycle or a complete graph, q_1 is any of its eigenvectors, and the clusters mean nothing.
 
     Parameters
     ----------

@@ -58,7 +58,9 @@ class GDPCA(TransductiveClassifier):
     alpha : float in (0, 1)
         How far labels reach. alpha = 2 / (2 + mu).
     delta : float, at least 0
-        How much features count against edges; it scales like the inverse variance of the features.
+        How much features count against edges. Of features rescaled by a factor it wants the inverse
+        square; with n nodes, d features of unit variance and degrees near m, problem (4) stays
+        convex up to about (1 / alpha - 1) (d - 1) m / n.
     solver : {"auto", "power", "gmres"}
         Power iteration converges where alpha rho(M) < 1, GMRES solves (5) anyway. "auto" takes the
         former where Proposition 2 shows that it converges.
