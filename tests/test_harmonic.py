@@ -132,3 +132,60 @@ def test_other_likelihoods_are_refused_with_what_serves_them(small):
 def test_flip_rates_outside_their_range_are_refused(flip_rate):
     with pytest.raises(ValueError, match="flip_rate"):
         gq.NoisyProbit(0.1, flip_rate)
+
+
+def rank_one(*nodes_and_values):
+    """Two triangles under the projection to one mode: all fields are multiples of each other."""
+    twins = np.ones((6, 6)) - np.eye(6)
+    twins[:3, 3:] = twins[3:, :3] = 0.01
+    return gq.Prior.projected(gq.Graph(twins), 1), gq.Labels(*nodes_and_values)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "values", "gamma", "net"),
+    [
+        ([0, 3], [1, 0], 1.0, 2),  # both labels speak for the same sign of the mode
+        ([0, 1], [1, 0], 1.0, 0),  # twins that contradict each other
+        ([0, 1, 2], [1, 1, 0], 1.5, 1),
+        ([0, 1, 2, 3], [1, 1, 0, 1], 0.7, 0),
+    ],
+)
+def test_walls_of_collinear_fields_are_one_wall(nodes, values, gamma, net):
+    prior, labels = rank_one(nodes, values)
+    post = quietly(prior, gq.LevelSet(gamma), labels, draws=8000, seed=0, progress=False)
+    # the sign of the mode is right with odds exp(2 net / gamma^2)
+    exact = np.full(6, np.tanh(net / gamma**2)) * [1, 1, 1, -1, -1, -1]
+    np.testing.assert_array_less(abs(post.mean - exact), 5 * post.mcse + 1e-3)
+
+
+def test_a_label_where_the_prior_has_no_field_says_nothing():
+    path = np.diag(np.ones(8), 1)
+    prior = gq.Prior.projected(gq.Graph(path + path.T), 1)  # node 4 is a zero of its mode
+    labels = gq.Labels([0, 4], [0, 1])
+    post = gq.sample(prior, gq.LevelSet(1.0), labels, draws=8000, seed=0, progress=False)
+    assert abs(post.mean[0] + np.tanh(1)) < 5 * post.mcse[0]
+
+
+@pytest.mark.parametrize("twin", [0, 1], ids=["agreeing", "contradicting"])
+@pytest.mark.parametrize("gamma", [0.7, 1.5])
+def test_duplicated_items_agree_with_elliptical_slice(gamma, twin):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, 2)) + 2.5 * np.repeat([[0.0], [1.0]], 20, axis=0)
+    graph = gq.knn_graph(np.vstack([X, X[:5]]), n_neighbors=6, connect=True)
+    prior = gq.Prior.projected(graph, 8)
+    labels = gq.Labels([0, 40, 7, 13, 25, 38], [0, twin, 0, 1, 1, 1])
+    a = gq.sample(prior, gq.LevelSet(gamma), labels, draws=8000, seed=0, progress=False)
+    b = quietly(
+        prior, gq.LevelSet(gamma), labels, gq.EllipticalSlice(), draws=4000, seed=1, progress=False
+    )
+    np.testing.assert_array_less(abs(a.mean - b.mean), 5 * np.hypot(a.mcse, b.mcse) + 1e-3)
+
+
+def test_walls_once_each_is_what_makes_them_right(monkeypatch):
+    """The control: every labelled node with a wall of its own."""
+    monkeypatch.setattr(harmonic, "COLLINEAR", -1.0)
+    harmonic._walls.cache_clear()
+    prior, labels = rank_one([0, 3], [1, 0])
+    post = quietly(prior, gq.LevelSet(1.0), labels, draws=8000, seed=0, progress=False)
+    harmonic._walls.cache_clear()
+    assert abs(post.mean[0] - np.tanh(2)) > 5 * post.mcse[0]

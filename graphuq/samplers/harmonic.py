@@ -16,6 +16,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 from numba import types
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from graphuq import validation
 from graphuq.jit import kernel
@@ -29,6 +32,9 @@ CROSSED, ANNEALED, START_WORK = 10.0, 40.0, 600_000
 
 # |x_j| of a node at its wall.
 AT_THE_WALL = 1e-290
+
+# Fields whose correlation is as near to 1 or -1 are multiples of each other, but for rounding.
+COLLINEAR = 1e-12
 
 
 class HarmonicState(NamedTuple):
@@ -87,20 +93,22 @@ class Harmonic:
         Walls are raised while it flies; where labels are hard to satisfy together, walls of full
         height from the start would leave it with whichever of them it first gave in to.
         """
-        law, y, cost = target.law, target.likelihood.observed.y, _cost(target)
-        x = law.draw(1, rng)[0]
+        law, cost, walls = target.law, _cost(target), _walls(target.law)
+        votes = walls.votes(target.likelihood.observed.y)
+        x = law.draw(1, rng)[0, walls.first]
         if cost <= CROSSED:
             return HarmonicState(x)
         count = int(np.clip(START_WORK // law.size, 200, 4000))
         heights = np.minimum(cost, np.linspace(0, ANNEALED, count))
-        one, none = np.empty((1, law.size)), np.zeros(1)
+        one, none = np.empty((1, x.size)), np.zeros(1)
         for flow, velocity in prior_blocks(law, count, rng):
-            for i in range(velocity.shape[0]):
-                if (x * y > 0).all():
+            w = np.ascontiguousarray(velocity[:, walls.first])
+            for i in range(w.shape[0]):
+                if (x * votes >= 0).all():
                     return HarmonicState(x)
                 height = heights[flow + i : flow + i + 1]
-                _flow(x, velocity[i : i + 1], _covariance(law), y, height, 0, 1, one, none)
-        return HarmonicState(np.where(x * y > 0, x, y * np.abs(x)) if math.isinf(cost) else x)
+                _flow(x, w[i : i + 1], walls.covariance, votes, height, 0, 1, one, none)
+        return HarmonicState(np.where(x * votes < 0, -x, x) if math.isinf(cost) else x)
 
     def advance(
         self,
@@ -113,13 +121,17 @@ class Harmonic:
     ) -> tuple[HarmonicState, Chunk]:
         """Make ``draws * thin`` flows and keep every ``thin``-th state."""
         del tune  # there is nothing to tune
-        law = target.law
+        law, walls = target.law, _walls(target.law)
         x = state.x.copy()
-        fields, hits = np.empty((draws, law.size)), np.zeros(draws)
+        fields, hits = np.empty((draws, x.size)), np.zeros(draws)
         y, cost = target.likelihood.observed.y, _cost(target)
+        votes = walls.votes(y)
         for first, velocities in prior_blocks(law, draws * thin, rng):
-            costs = np.full(velocities.shape[0], cost)
-            _flow(x, velocities, _covariance(law), y, costs, first, thin, fields, hits)
+            w = velocities if x.size == law.size else velocities[:, walls.first].copy()
+            costs = np.full(w.shape[0], cost)
+            _flow(x, w, walls.covariance, votes, costs, first, thin, fields, hits)
+        if x.size < law.size:
+            fields = fields[:, walls.of] * walls.ratio
         wrong = (fields * y < 0).sum(axis=1)
         stats = {
             "potential": np.where(wrong > 0, wrong * cost, 0.0) if cost < np.inf else 0.0 * hits,
@@ -134,15 +146,55 @@ def _cost(target: Target) -> float:
     return target.likelihood.sign_model[1]
 
 
-@lru_cache(maxsize=1)
-def _covariance(law: Gaussian) -> Array:
-    """G as one array, whose rows are the kicks; chains share it."""
+class Walls(NamedTuple):
+    """The hyperplanes x_j = 0, each once.
+
+    Without noise before the threshold, few modes may give several labelled nodes the same field
+    but for a factor, or none. The former have one wall together; at it, rounding would put each
+    on a side of its own. The latter have none.
+    """
+
+    first: NDArray[np.int64]
+    """The first labelled node of each wall."""
+    of: NDArray[np.int64]
+    """Which wall each labelled node has."""
+    ratio: Array
+    """x of each labelled node over that of its wall's first; 0 where there is no field."""
+    covariance: Array
+    """G of the first nodes, whose rows are the kicks."""
+
+    def votes(self, y: Array) -> Array:
+        """Return the sum of labels at each wall, seen from its first node."""
+        return np.asarray(np.bincount(self.of, y * np.sign(self.ratio)), dtype=np.float64)
+
+
+@lru_cache(maxsize=1)  # chains share it
+def _walls(law: Gaussian) -> Walls:
+    m = law.size
     validation.memory(
-        8.0 * law.size**2,
-        f"the covariance of {law.size} labelled nodes",
+        8.0 * m**2,
+        f"the covariance of {m} labelled nodes",
         "take gq.PCN, or fewer labels",
     )
-    return np.ascontiguousarray(law.covariance())
+    G = law.covariance()
+    deviation = np.sqrt(np.diag(G))
+    if deviation.max() == 0:
+        raise ValueError("the prior has no field at any labelled node: take more modes")
+    alive = deviation > 1e-11 * deviation.max()
+    scale = np.where(alive, 1 / np.where(alive, deviation, 1.0), 0.0)
+    blocks = (slice(start, start + 256) for start in range(0, m, 256))
+    alike = [abs(G[rows] * scale[rows, None] * scale) > 1 - COLLINEAR for rows in blocks]
+    _, group = csgraph.connected_components(sparse.vstack(list(map(sparse.csr_array, alike))))
+    _, first, of = np.unique(group, return_index=True, return_inverse=True)
+    if first.size == m and alive.all():
+        return Walls(np.arange(m), np.arange(m), np.ones(m), np.ascontiguousarray(G))
+    at = first[of]
+    ratio = np.where(alive, G[np.arange(m), at] * scale[at] ** 2, 0.0)
+    kept = np.flatnonzero(alive[first])  # walls of nodes that have a field
+    number = np.zeros(first.size, dtype=np.int64)
+    number[kept] = np.arange(kept.size)
+    first = first[kept]
+    return Walls(first, number[of], ratio, np.ascontiguousarray(G[np.ix_(first, first)]))
 
 
 @numba.njit(error_model="numpy", fastmath={"nnan", "nsz"})  # flags: a minimum in vectors
@@ -170,15 +222,16 @@ def _turn(x, w, row, cos, sin, kick, start, stop):  # type: ignore[no-untyped-de
         types.float64[::1],
     )
 )
-def _flow(x, velocities, G, y, costs, first, thin, fields, hits):  # type: ignore[no-untyped-def]
+def _flow(x, velocities, G, votes, costs, first, thin, fields, hits):  # type: ignore[no-untyped-def]
     """Flow ``x``, in place, a quarter turn for each velocity w ~ N(0, G), which is used up.
 
-    Flows count from ``first``; every ``thin``-th state is kept, and the walls hit on the way.
+    Where x_j has the sign of votes_j it is as many costs below the other side of its wall. Flows
+    count from ``first``; every ``thin``-th state is kept, and the walls hit on the way.
     """
     m = x.size
     for flow in range(velocities.shape[0]):
         draw, rest = divmod(first + flow + 1, thin)
-        w, cost = velocities[flow], costs[flow]
+        w = velocities[flow]
         left = 0.5 * math.pi
         lowest = _turn(x, w, G[0], 1.0, 0.0, 0.0, 0, m)
         while True:
@@ -187,7 +240,7 @@ def _flow(x, velocities, G, y, costs, first, thin, fields, hits):  # type: ignor
             if s >= left:
                 break
             j = 0
-            while w[j] / x[j] != lowest:
+            while j < m - 1 and w[j] / x[j] != lowest:
                 j += 1
             left -= s
             hits[draw - (rest == 0)] += 1
@@ -195,7 +248,8 @@ def _flow(x, velocities, G, y, costs, first, thin, fields, hits):  # type: ignor
             # the unit normal velocity, against a step of height cost
             before = w[j] * cos - x[j] * sin
             speed = before / math.sqrt(G[j, j])
-            if before * y[j] > 0.0:
+            cost = abs(votes[j]) * costs[flow] if votes[j] != 0.0 else 0.0
+            if before * votes[j] > 0.0:
                 # down, out of a wrong sign; a rigid wall is only crossed so before the chain has
                 # come to where it is allowed to be
                 after = math.sqrt(speed * speed + 2.0 * cost) if cost < math.inf else abs(speed)
