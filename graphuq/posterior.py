@@ -137,8 +137,9 @@ class Posterior:
     ) -> Iterator[Array]:
         """Yield draws of the latent field u at any nodes, a block at a time.
 
-        Chain after chain, each draw belongs to the one of the same number in ``modes``. Under
-        `Prior.approximated` what the sampled field leaves open is drawn afresh in each call.
+        Chain after chain, each draw belongs to the one of the same number in ``modes``. Not so
+        under `Prior.approximated`, whose modes do not determine the field: there a draw belongs to
+        the labelled nodes' field of the same number in ``read``, and all else is drawn afresh.
 
         Parameters
         ----------
@@ -168,10 +169,11 @@ class Posterior:
         >>> [block.shape for block in post.latent_draws(prior, nodes=[5, 8])][:2]
         [(256, 2), (256, 2)]
         """
-        if not isinstance(prior, Prior) or prior.summary() != self.settings["prior"]:
+        if not isinstance(prior, Prior) or not prior.is_as(self.settings["prior"]):
             raise ValueError(
                 f"prior must be the one that was sampled with, {self.settings['prior']}, got "
-                f"{prior.summary() if isinstance(prior, Prior) else prior!r}"
+                f"{prior.summary() if isinstance(prior, Prior) else prior!r}; modes of a spectrum "
+                "computed anew may differ in sign or order: keep the spectrum"
             )
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
@@ -183,6 +185,11 @@ class Posterior:
         rng = np.random.default_rng(validation.seed_sequence(seed))
         loads = prior.sigma[:, None] * prior.spectrum.vectors[wanted].T
         if prior.tail:
+            validation.memory(
+                3 * 8.0 * len(self.labels) * (wanted.size + self.modes.shape[2]),
+                f"the gain from {len(self.labels)} labelled to {wanted.size} nodes",
+                "name fewer nodes at a time",
+            )
             given = FromLabelled(prior, self.labels.nodes, wanted, self.settings["noise"])
         block = int(np.clip(2**22 // max(wanted.size, 1), 1, 256))
         for chain in range(self.modes.shape[0]):

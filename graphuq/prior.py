@@ -312,8 +312,30 @@ class Prior:
         return self.law.draw(size, np.random.default_rng(validation.seed_sequence(seed)))
 
     def summary(self) -> dict[str, Any]:
-        """Return what tells this prior from others, in plain values."""
-        return {"kind": self.kind, "nodes": self.n_nodes, "rank": self.rank, "scale": self.scale}
+        """Return what tells this prior from others, in plain values.
+
+        ``mark`` changes with the nodes' order and with the eigenvectors' signs, which solvers
+        choose as they like.
+        """
+        rng = np.random.default_rng(0)
+        left, right = rng.standard_normal(self.n_nodes), rng.standard_normal(self.rank)
+        return {
+            "kind": self.kind,
+            "nodes": self.n_nodes,
+            "rank": self.rank,
+            "scale": self.scale,
+            "mark": float(left @ (self.spectrum.vectors @ right)),
+        }
+
+    def is_as(self, summary: dict[str, Any]) -> bool:
+        """Whether ``summary`` is this prior's, but for rounding."""
+        own = self.summary()
+        return own.keys() == summary.keys() and all(
+            np.isclose(value, summary[name], rtol=1e-6, atol=1e-8)
+            if isinstance(value, float)
+            else value == summary[name]
+            for name, value in own.items()
+        )
 
     def __repr__(self) -> str:
         share = (self.n_nodes - 1 - self.rank) * self.tail**2 / self.n_nodes

@@ -167,7 +167,7 @@ def sample(
     settings = {
         "prior": prior.summary(),
         "likelihood": {"name": type(likelihood).__name__, **parameters_of(likelihood)},
-        "sampler": {"name": type(sampler).__name__, **_plain(sampler)},
+        "sampler": _plain(sampler),
         "noise": noise,
         "target_ess": target_ess,
         "chains": chains,
@@ -242,9 +242,14 @@ def automatic(likelihood: Bound) -> Sampler:
 
 
 def _plain(sampler: Sampler) -> dict[str, Any]:
-    """Return a sampler's settings as plain Python values, which files can hold."""
-    fields = dataclasses.asdict(sampler)
-    return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
+    """Return a sampler's name and settings as plain Python values, which files can hold."""
+    values: dict[str, Any] = {"name": type(sampler).__name__}
+    for field in dataclasses.fields(sampler):
+        value = getattr(sampler, field.name)
+        if dataclasses.is_dataclass(value):
+            value = _plain(value)  # type: ignore[arg-type]
+        values[field.name] = value.item() if isinstance(value, np.generic) else value
+    return values
 
 
 class _ChainRecord:

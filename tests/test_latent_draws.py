@@ -72,8 +72,22 @@ def test_another_prior_is_refused(small):
     spectrum, labels, _ = small
     prior = gq.Prior.approximated(spectrum, 8)
     post = gq.sample(prior, gq.Probit(0.5), labels, seed=0, progress=False)
+    flipped = gq.Spectrum(spectrum.values, -spectrum.vectors, spectrum.null)
+    with pytest.raises(ValueError, match="may differ in sign or order"):
+        next(post.latent_draws(gq.Prior.approximated(flipped, 8)))
     for other in (gq.Prior.approximated(spectrum, 9), gq.Prior.projected(spectrum, 8), "prior"):
         with pytest.raises(ValueError, match="must be the one that was sampled with"):
             next(post.latent_draws(other))
     with pytest.raises(ValueError, match="names node 40"):
         next(post.latent_draws(prior, nodes=[40]))
+
+
+def test_more_nodes_than_fit_are_refused(small, monkeypatch):
+    from graphuq import validation
+
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    post = gq.sample(prior, gq.Probit(0.5), labels, seed=0, progress=False)
+    monkeypatch.setattr(validation, "_available_memory", lambda: 1000.0)
+    with pytest.raises(MemoryError, match="name fewer nodes at a time"):
+        next(post.latent_draws(prior))

@@ -145,3 +145,41 @@ def test_observed_rows_follow_what_is_read():
         bound = bind(likelihood, labels, 7)
         assert isinstance(bound.observed, Observed)
         assert bound.observed.rows.tolist() == rows
+
+
+@njit
+def _halves(u, seen):
+    u[seen.rows[0], 0] *= 0.5
+    return 0.0
+
+
+@njit
+def _nothing(u, seen):
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Halving:
+    reads = "labelled"
+    potential = staticmethod(_halves)
+
+
+def test_a_potential_that_rescales_the_field_is_caught(small):
+    spectrum, labels, _ = small
+    with pytest.raises(TypeError, match="must leave the field alone"):
+        gq.sample(gq.Prior.approximated(spectrum, 8), Halving(), labels)
+
+
+@pytest.mark.parametrize(
+    "pair", [(0.1, np.nan), (-0.1, 1.0), (np.nan, 1.0), (0.1, -1.0), (0.1,), "ab", (None, 1.0)]
+)
+def test_sign_models_that_are_none_are_refused(small, pair):
+    @dataclass(frozen=True)
+    class Signs:
+        reads = "labelled"
+        potential = staticmethod(_nothing)
+        sign_model = pair
+
+    spectrum, labels, _ = small
+    with pytest.raises(TypeError, match=r"sign_model must be \(deviation"):
+        gq.sample(gq.Prior.approximated(spectrum, 8), Signs(), labels)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from conftest import quietly
 from exact import errors_in_mcse, ginzburg_landau_moments
+from numba import njit
 
 import graphuq as gq
 from graphuq.samplers import tempered
@@ -58,3 +61,53 @@ def test_other_bases_are_refused():
         gq.Tempered(gq.Harmonic())
     with pytest.raises(ValueError, match="replicas"):
         gq.Tempered(replicas=1)
+
+
+@njit
+def _fenced(u, seen):
+    return 0.0 if u[seen.rows[0], 0] * seen.y[0] > 0 else np.inf
+
+
+@njit
+def _level(u, seen, out):
+    out[:] = 0.0
+
+
+@dataclass(frozen=True)
+class Fenced:
+    """One label, never wrong."""
+
+    reads = "labelled"
+    potential = staticmethod(_fenced)
+    gradient = staticmethod(_level)
+
+
+@pytest.mark.parametrize("base", [gq.PCN(), gq.HilbertHMC(step_size=0.5)], ids=["pCN", "HMC"])
+def test_forbidden_places_stay_forbidden_for_all_replicas(small, base):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    post = quietly(prior, Fenced(), labels, gq.Tempered(base, 4), seed=0, progress=False)
+    assert post.complete
+    assert (post.stats["potential"] == 0).all()
+    # half of the prior: the mean of |u| there
+    node = labels.nodes[0]
+    expected = np.sqrt(2 / np.pi * prior.variance()[node]) * labels.codes[0]
+    assert abs(post.latent_mean[node] - expected) < 0.1
+
+
+def test_divergences_of_replicas_are_counted(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    model, base = gq.GinzburgLandau(1e-3, 0.1), gq.HilbertHMC(step_size=1.0)
+    post = quietly(prior, model, labels, gq.Tempered(base, 3), draws=50, seed=0, progress=False)
+    with pytest.warns(gq.ConvergenceWarning, match="diverged"):
+        assert post.diagnostics().divergences > 0
+
+
+def test_its_base_is_recorded_and_can_be_saved(small, tmp_path):
+    spectrum, labels, _ = small
+    prior = gq.Prior.approximated(spectrum, 8)
+    sampler = gq.Tempered(gq.PCN(beta=np.float32(0.3)), replicas=np.int64(3))
+    post = quietly(prior, gq.Probit(0.5), labels, sampler, draws=20, seed=0, progress=False)
+    post.save(tmp_path / "a.nc")
+    assert gq.load(tmp_path / "a.nc").settings["sampler"]["base"]["name"] == "PCN"

@@ -119,10 +119,23 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
     nodes = labels.nodes if reads == "labelled" else None
     gradient = getattr(likelihood, "gradient", None)
     sign_model = getattr(likelihood, "sign_model", None)
+    if sign_model is not None:
+        _check_sign_model(name, sign_model)
     bound = Bound(likelihood.potential, gradient, observed, nodes, label, sign_model)
     size = len(labels) if nodes is not None else n_nodes
-    _compile(bound, np.zeros((size, 1)), name)
+    _compile(bound, np.full((size, 1), 0.1), name)
     return bound
+
+
+def _check_sign_model(name: str, sign_model: Any) -> None:
+    """Refuse what is no (noise, V), with noise from 0 and V from 0 to infinity."""
+    pair = sign_model if isinstance(sign_model, tuple) and len(sign_model) == 2 else (-1, -1)
+    numbers = all(isinstance(part, int | float | np.number) for part in pair)
+    if not numbers or not (0 <= pair[0] < np.inf and pair[1] >= 0):
+        raise TypeError(
+            f"{name}.sign_model must be (deviation of the noise before the threshold, V: minus the "
+            f"log odds of a flip after it), both at least 0, got {sign_model!r}"
+        )
 
 
 def parameters_of(likelihood: Any) -> dict[str, float]:
@@ -173,7 +186,7 @@ def _compile(bound: Bound, field: NDArray[np.float64], name: str) -> None:
             f"return a float. numba says: {error}"
         ) from error
     except Exception as error:
-        raise ValueError(f"{name} fails at the field 0: {error!r}") from error
+        raise ValueError(f"{name} fails at a field of 0.1: {error!r}") from error
     if not np.array_equal(field, before):
         raise TypeError(f"{name}.potential or gradient writes to u: it must leave the field alone")
 

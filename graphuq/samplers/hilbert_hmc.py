@@ -248,6 +248,12 @@ def _adapted(prior: Gaussian, state: HMCState) -> HMCState:
     return HMCState(state.field, averages, reference, 2 * state.window, state.seen[:0])
 
 
+@numba.njit
+def _tempered(phi, power):  # type: ignore[no-untyped-def]
+    """Return b Phi; a forbidden place stays so at b = 0, where nothing else counts."""
+    return phi if phi == math.inf else power * phi
+
+
 @numba.njit(error_model="numpy")
 def _times(g, matrix, basis, excess, tail_variance):  # type: ignore[no-untyped-def]
     """K g."""
@@ -321,7 +327,7 @@ def _trajectories(  # type: ignore[no-untyped-def]
     w, g = np.empty_like(u), np.empty_like(u)
     g_flat = g.reshape(m)
     along = np.dot(directions, u.reshape(m))
-    phi = power * potential(u, observed) - 0.5 * np.dot(pull, along * along)
+    phi = _tempered(potential(u, observed), power) - 0.5 * np.dot(pull, along * along)
     gradient(u, observed, g)
     g_flat[:] = power * g_flat - np.dot(pull * along, directions)
     Kg = _times(g_flat, matrix, basis, excess, tail_variance)
@@ -354,7 +360,7 @@ def _trajectories(  # type: ignore[no-untyped-def]
             steps[at] += 1
             if not change < 1e300:  # overflow: nothing is left to follow
                 break
-        phi_w = power * potential(w, observed) - 0.5 * np.dot(pull, along * along)
+        phi_w = _tempered(potential(w, observed), power) - 0.5 * np.dot(pull, along * along)
         if not phi_w > -math.inf and np.isfinite(w).all():
             u[:] = w
             return i

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numba import types
 from numba.core.types import NumPyRandomGeneratorType
@@ -124,6 +125,12 @@ class PCN:
         return PCNState(field, beta, tuned), chunk
 
 
+@numba.njit
+def _tempered(phi, power):  # type: ignore[no-untyped-def]
+    """Return b Phi; a forbidden place stays so at b = 0, where nothing else counts."""
+    return phi if phi == math.inf else power * phi
+
+
 @kernel(
     types.Tuple([types.float64, types.int64, types.int64])(
         FIELD,
@@ -165,13 +172,13 @@ def _walk(  # type: ignore[no-untyped-def]
     -infinity the walk stops, with that proposal in ``u``.
     """
     w = np.empty_like(u)
-    phi = power * potential(u, observed)
+    phi = _tempered(potential(u, observed), power)
     keep = math.sqrt(1.0 - beta * beta)
     for i in range(xi.shape[0]):
         draw, rest = divmod(first + i + 1, thin)
         for j in range(u.shape[0]):
             w[j, 0] = keep * u[j, 0] + beta * xi[i, j]
-        phi_w = power * potential(w, observed)
+        phi_w = _tempered(potential(w, observed), power)
         if not phi_w > -math.inf:
             u[:] = w
             return beta, tuned, i

@@ -13,12 +13,14 @@ import numpy as np
 
 from graphuq import validation
 from graphuq.likelihoods.contract import Bound, evaluate
-from graphuq.samplers.family import Array, Chunk, Target
+from graphuq.samplers.family import Array, Chunk, NonFinitePotentialError, Target
 from graphuq.samplers.hilbert_hmc import HilbertHMC
 from graphuq.samplers.pcn import PCN
 
 # Exchanges between two adaptations of the ladder, in warm-up.
 LADDER_ROUND = 50
+
+STATISTICS = ("potential", "acceptance_rate", "swap_rate", "diverging")
 
 
 class TemperedState(NamedTuple):
@@ -100,15 +102,27 @@ class Tempered:
         states, powers = list(state.replicas), state.powers.copy()
         rejections, rounds = state.rejections.copy(), state.rounds
         fields = np.empty((draws, target.law.size))
-        stats = {name: np.zeros(draws) for name in ("potential", "acceptance_rate", "swap_rate")}
+        stats = {name: np.zeros(draws) for name in STATISTICS}
         for draw in range(draws):
             for _ in range(thin):
                 for k, power in enumerate(powers):
-                    states[k], moved = self.base.advance(
-                        target._replace(power=float(power)), states[k], rng, 1, self.base.thin, tune
-                    )
+                    try:
+                        states[k], moved = self.base.advance(
+                            target._replace(power=float(power)),
+                            states[k],
+                            rng,
+                            1,
+                            self.base.thin,
+                            tune,
+                        )
+                    except NonFinitePotentialError as error:
+                        kept = {name: values[:draw] for name, values in stats.items()}
+                        error.chunk = Chunk(fields[:draw], kept)
+                        raise
                     if k == 0:
                         stats["acceptance_rate"][draw] += moved.stats["acceptance_rate"][0] / thin
+                        if "diverging" in moved.stats:
+                            stats["diverging"][draw] += moved.stats["diverging"][0]
                 potentials = [evaluate(target.likelihood, s.field) for s in states]
                 swaps = _swap_probabilities(powers, potentials)
                 rejections += 1 - swaps
@@ -130,7 +144,8 @@ class Tempered:
 
 def _swap_probabilities(powers: Array, potentials: list[float]) -> Array:
     """Return min(1, exp((b_k - b_k+1) (Phi_k - Phi_k+1))) for each pair of neighbours."""
-    return np.exp(np.minimum(0.0, np.diff(powers) * np.diff(potentials)))
+    finite = np.minimum(potentials, 1e300)  # replicas may start where it is forbidden
+    return np.exp(np.minimum(0.0, np.diff(powers) * np.diff(finite)))
 
 
 def _even_ladder(powers: Array, rejections: Array) -> Array:
