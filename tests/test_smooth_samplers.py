@@ -64,8 +64,8 @@ def test_ginzburg_landau_agrees_with_quadrature(sampler):
         (
             hilbert_hmc,
             "_trajectories",
-            "(w, observed) - 0.5 * np.dot(pull, along * along)",
-            "(w, observed)",
+            "(w, observed), power) - 0.5 * np.dot(pull, along * along)",
+            "(w, observed), power)",
         ),
         (elliptical_slice, "_slide", "phi - math.log(1.0 - rng.random())", "phi + 1.0"),
         (elliptical_slice, "_slide", "phi_w <= level", "True"),
