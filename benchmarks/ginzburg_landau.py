@@ -47,10 +47,10 @@ def speed(prior, labels, quick: bool) -> tuple[list[dict], dict]:
     """Hilbert HMC beside pCN at every beta, in turn."""
     hidden = np.setdiff1d(np.arange(prior.n_nodes), labels.nodes)
     nodes = np.random.default_rng(0).choice(hidden, NODES, replace=False)
-    scale = 10 if quick else 1
-    contenders = [(gq.HilbertHMC(), {"draws": 20_000 // scale, "warmup": 1000})]
+    scale = 2 if quick else 1
+    contenders = [(gq.HilbertHMC(), {"draws": 4000 // scale, "warmup": 1000})]
     contenders += [
-        (gq.PCN(beta=beta), {"draws": 20_000 // scale, "warmup": 2000 // scale}) for beta in BETAS
+        (gq.PCN(beta=beta), {"draws": 4000 // scale, "warmup": 1000 // scale}) for beta in BETAS
     ]
     rows = []
     for sampler, options in contenders:
@@ -70,7 +70,7 @@ def speed(prior, labels, quick: bool) -> tuple[list[dict], dict]:
 def marginals(spectrum, labels, out: Path, quick: bool) -> dict:
     """Figure 7: marginals of the least and the most confident nodes under the three models."""
     full, smooth = gq.Prior.full(spectrum), gq.Prior.projected(spectrum, 50)
-    draws = 500 if quick else 4000
+    draws = 500 if quick else 2000
     hidden = np.setdiff1d(np.arange(full.n_nodes), labels.nodes)
     deep = gq.GinzburgLandau(epsilon=1.0, gamma=0.6)
     posts = {
