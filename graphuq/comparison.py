@@ -90,7 +90,7 @@ def compare(
     >>> bool((table["accuracy"] > 0.6).all())
     True
     """
-    graph = graph if isinstance(graph, Graph) else Graph(graph)
+    graph = Graph.of(graph)
     labels = Labels.of(labels, graph.n_nodes)
     truth = np.asarray(truth)
     labels.accuracy(np.broadcast_to(labels.classes[0], (graph.n_nodes,)), truth)  # or refuse
@@ -146,9 +146,7 @@ def _runs(
     if isinstance(method, BaseEstimator) and is_classifier(method):
         if X is None:
             raise ValueError(f"{method!r} classifies features: pass those of the nodes, X=")
-        rows = validation.features(X)
-        if rows.shape[0] != graph.n_nodes:
-            raise ValueError(f"X must have {graph.n_nodes} rows, one a node, got {rows.shape[0]}")
+        rows = validation.node_features(X, graph.n_nodes)
         return [(name or repr(method), lambda: _classify_features(clone(method), rows, labels))]
     if not (isinstance(method, tuple) and len(method) == 2 and isinstance(method[0], Prior)):
         raise TypeError(

@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 import graphuq
-from graphuq.classifiers import TransductiveClassifier
 from graphuq.labels import Labels
 from graphuq.posterior import Posterior
 
@@ -179,6 +177,10 @@ def _of_classifiers(posterior: Posterior, classifiers: Mapping[str, Any]) -> dic
         )
     if not classifiers:
         return {}
+    from sklearn.utils.validation import check_is_fitted  # files do without scikit-learn
+
+    from graphuq.classifiers import TransductiveClassifier
+
     classes = posterior.labels.classes
     for name, classifier in classifiers.items():
         if not isinstance(name, str) or not isinstance(classifier, TransductiveClassifier):

@@ -16,7 +16,7 @@ from graphuq import validation
 from graphuq.diagnostics import ConvergenceWarning
 from graphuq.labels import Labels
 from graphuq.likelihoods import Probit
-from graphuq.likelihoods.contract import Bound, Likelihood, bind, differentiate, evaluate
+from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, differentiate, evaluate
 from graphuq.prior import Gaussian, Prior
 from graphuq.threads import one_blas_thread
 
@@ -147,21 +147,11 @@ def map_estimate(
     >>> estimate.converged
     True
     """
-    if not isinstance(prior, Prior):
-        raise TypeError(
-            "prior must be a Prior, such as gq.Prior.approximated(graph, rank), got "
-            f"{type(prior).__name__}"
-        )
-    if not isinstance(labels, Labels):
-        raise TypeError(
-            "labels must be gq.Labels(nodes, values) or gq.reveal(...), got "
-            f"{type(labels).__name__}"
-        )
+    bound = bind_under(prior, likelihood, labels)
     validation.one_of("method", method, METHODS)
     validation.positive("tol", tol)
     validation.integer("max_iter", max_iter, 1)
     sequence = validation.seed_sequence(seed)
-    bound = bind(likelihood, labels, prior.n_nodes)
     name = type(likelihood).__name__
     if bound.gradient is None:
         raise ValueError(_no_gradient(bound, name))

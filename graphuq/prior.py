@@ -187,7 +187,7 @@ class Prior:
                     f"{graph.rank}: use Prior.approximated, or Spectrum.of(graph)"
                 )
         else:
-            graph = graph if isinstance(graph, Graph) else Graph(graph)
+            graph = Graph.of(graph)
             n = graph.n_nodes
             validation.memory(
                 3 * 8.0 * n * n,

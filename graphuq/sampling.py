@@ -10,7 +10,7 @@ import numpy as np
 from graphuq import diagnostics, validation
 from graphuq.extension import Extension, FromAll, FromLabelled
 from graphuq.labels import Labels
-from graphuq.likelihoods.contract import Bound, Likelihood, bind, parameters_of
+from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, parameters_of
 from graphuq.moments import NodeMoments
 from graphuq.posterior import Posterior, summarise
 from graphuq.prior import Prior
@@ -21,6 +21,9 @@ from graphuq.threads import one_blas_thread
 
 # Draws that a chain makes before its effective sample size is first looked at, at most.
 FIRST_ROUND = 500
+
+# Draws of a chain where the user does not say: as such, and at most for an effective sample size.
+DRAWS, MOST_DRAWS = 1000, 16_000
 
 
 def sample(
@@ -105,16 +108,6 @@ def sample(
     >>> post.accuracy(y) > 0.9
     True
     """
-    if not isinstance(prior, Prior):
-        raise TypeError(
-            "prior must be a Prior, such as gq.Prior.approximated(graph, rank), got "
-            f"{type(prior).__name__}"
-        )
-    if not isinstance(labels, Labels):
-        raise TypeError(
-            "labels must be gq.Labels(nodes, values) or gq.reveal(...), got "
-            f"{type(labels).__name__}"
-        )
     if isinstance(sampler, str):
         if sampler != "auto":
             raise ValueError(
@@ -124,11 +117,13 @@ def sample(
         sampler, type
     ):
         raise TypeError(f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}")
-    bound = bind(likelihood, labels, prior.n_nodes)
+    bound = bind_under(prior, likelihood, labels)
     if isinstance(sampler, str):
         sampler = automatic(bound)
     noise = sampler.noise(bound)
-    most = validation.integer("draws", _default_draws(target_ess) if draws is None else draws, 1)
+    if draws is None:
+        draws = DRAWS if target_ess is None else MOST_DRAWS
+    most = validation.integer("draws", draws, 1)
     round_of = most
     if target_ess is not None:
         target_ess = validation.positive("target_ess", target_ess)
@@ -228,10 +223,6 @@ def sample(
         )
     diagnostics.warn(messages, stacklevel=2)
     return posterior
-
-
-def _default_draws(target_ess: float | None) -> int:
-    return 1000 if target_ess is None else 16_000
 
 
 def automatic(likelihood: Bound) -> Sampler:

@@ -22,22 +22,19 @@ def solve_positive_definite(
     A: Any,
     b: Array,
     *,
-    diagonal: Array | None = None,
     tolerance: float = TOLERANCE,
     max_iterations: int | None = None,
 ) -> Array:
     """Return A^(-1) b.
 
-    A dense array is factored; a sparse one, or an operator, is only multiplied with.
+    A dense array is factored; a sparse one, or an operator, is only multiplied with. A sparse one's
+    diagonal preconditions.
 
     Parameters
     ----------
     A : ndarray, sparse array or LinearOperator, shape (n, n)
         Symmetric positive definite.
     b : ndarray, shape (n,) or (n, k)
-    diagonal : ndarray, shape (n,), optional
-        Of A, where A is an operator: the preconditioner is its inverse. A sparse array's own
-        diagonal is taken.
     tolerance : float
         Largest residual |A x - b| / |b|, for each column.
     max_iterations : int, optional
@@ -59,11 +56,9 @@ def solve_positive_definite(
     """
     if isinstance(A, np.ndarray):
         return linalg.cho_solve(linalg.cho_factor(A), b)
-    if diagonal is None and not isinstance(A, LinearOperator):
-        diagonal = A.diagonal()
     inverse = None
-    if diagonal is not None:
-        scale = 1 / diagonal
+    if not isinstance(A, LinearOperator):
+        scale = 1 / A.diagonal()
         inverse = LinearOperator(A.shape, matvec=lambda v: scale * v.ravel(), dtype=np.float64)
     columns = b.reshape(b.shape[0], -1)
     x = np.empty_like(columns)

@@ -128,7 +128,7 @@ class Spectrum:
         RuntimeError
             The iterations did not converge.
         """
-        graph = graph if isinstance(graph, Graph) else Graph(graph)
+        graph = Graph.of(graph)
         n = graph.n_nodes
         if rank is None:
             rank = n - 1

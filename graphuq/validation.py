@@ -76,8 +76,24 @@ def features(X: Any, *, accept_sparse: bool = False) -> Any:
             f"got shape {matrix.shape}"
         )
     finite_rows("X", matrix)
+    squarable(matrix)
+    return matrix
+
+
+def squarable(matrix: Any) -> None:
+    """Refuse features whose squares overflow."""
     if abs(matrix).max() > 1 / TINY:
         raise ValueError(f"X holds values beyond {1 / TINY:g}, whose squares overflow: rescale it")
+
+
+def node_features(X: Any, n_nodes: int, *, accept_sparse: bool = False) -> Any:
+    """Return ``X`` as `features` does, with one row for each node of a graph."""
+    matrix = features(X, accept_sparse=accept_sparse)
+    if matrix.shape[0] != n_nodes:
+        raise ValueError(
+            f"X must have one row for each of {n_nodes} nodes, got shape {matrix.shape}; of a "
+            "largest component take X[graph.nodes]"
+        )
     return matrix
 
 

@@ -133,7 +133,7 @@ class GDPCA(TransductiveClassifier):
         -------
         self
         """
-        graph = graph if isinstance(graph, Graph) else Graph(graph)
+        graph = Graph.of(graph)
         labels = Labels.of(labels, graph.n_nodes)
         return self._keep(labels, self._score(graph, labels, X))
 
@@ -232,12 +232,7 @@ def spectral_radius(M: LinearOperator, scale: Array) -> float:
 def _features(X: Any, n_nodes: int) -> Any:
     if X is None:
         raise ValueError("delta > 0 weighs the features of nodes: pass X, or take delta = 0")
-    X = validation.features(X, accept_sparse=True)
-    if X.shape[0] != n_nodes:
-        raise ValueError(
-            f"X must have one row for each of {n_nodes} nodes, got shape {X.shape}; of a largest "
-            "component take X[graph.nodes]"
-        )
+    X = validation.node_features(X, n_nodes, accept_sparse=True)
     if X.shape[1] < 2:
         raise ValueError("X must have at least two features, whose covariance can be taken")
     return X

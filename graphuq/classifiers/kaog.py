@@ -150,7 +150,7 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
         """
         validation.one_of("merge", self.merge, MERGES)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        _require_squarable(X)
+        validation.squarable(X)
         labels = Labels(np.arange(X.shape[0]), y)
         check_classification_targets(labels.values)
         self.classes_, codes = labels.classes, labels.indices
@@ -193,7 +193,7 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
         """Return the probability of every class, shape (m, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        _require_squarable(X)
+        validation.squarable(X)
         K = self.n_neighbors_.max()
         rows = self._nearest.rows(K, X)
         component = self.components_[rows]
@@ -211,9 +211,3 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
         """Return the most probable class, of equally probable ones the first, shape (m,)."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-
-def _require_squarable(X: NDArray[np.float64]) -> None:
-    limit = 1 / validation.TINY
-    if np.abs(X).max() > limit:
-        raise ValueError(f"X holds values beyond {limit:g}, whose squares overflow: rescale it")

@@ -281,7 +281,7 @@ def _edges(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
 
 
 def _checked(graph: Any, y: Any, S: Any) -> tuple[Graph, NDArray[np.int64], Array]:
-    graph = graph if isinstance(graph, Graph) else Graph(graph)
+    graph = Graph.of(graph)
     m = graph.n_nodes
     if np.shape(y) != (m,):
         raise ValueError(f"y must give the class of each of {m} nodes, got shape {np.shape(y)}")

@@ -220,7 +220,7 @@ def scaling_factors(
     >>> scaling_factors([[0, 1, 0], [1, 0, 2], [0, 2, 0]], "degree", alpha=0.1)
     array([1., 3., 2.])
     """
-    graph = graph if isinstance(graph, Graph) else Graph(graph)
+    graph = Graph.of(graph)
     validation.one_of("scaling", scaling, SCALINGS)
     alpha = _checked_alpha(graph, scaling, alpha)
     if scaling == "none":
@@ -267,7 +267,7 @@ def kernel_inverse(graph: Any, scaling: str, alpha: float, S: Array) -> Any:
     array([[ 1.5, -1. ],
            [-1. ,  1.5]])
     """
-    graph = graph if isinstance(graph, Graph) else Graph(graph)
+    graph = Graph.of(graph)
     validation.one_of("scaling", scaling, SCALINGS)
     alpha, S = _checked_alpha(graph, scaling, alpha), checked_factors(S, graph.n_nodes)
     L = graph.laplacian("combinatorial")
@@ -324,7 +324,7 @@ def kernel_diagonal(
     >>> kernel_diagonal([[0, 1], [1, 0]], alpha=1.0).round(3)
     array([0.667, 0.667])
     """
-    graph = graph if isinstance(graph, Graph) else Graph(graph)
+    graph = Graph.of(graph)
     alpha = _checked_alpha(graph, "kernel", alpha)
     m = graph.n_nodes
     L = graph.laplacian("combinatorial")

@@ -71,7 +71,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         UserWarning
             Nodes that no label reaches.
         """
-        graph = graph if isinstance(graph, Graph) else Graph(graph)
+        graph = Graph.of(graph)
         labels = Labels.of(labels, graph.n_nodes)
         return self._keep(labels, self._score(graph, labels))
 

@@ -61,6 +61,11 @@ class Graph:
         if self.nodes.shape != (n,):
             raise ValueError(f"nodes must name {n} nodes, got shape {self.nodes.shape}")
 
+    @classmethod
+    def of(cls, graph: Any) -> Graph:
+        """Return ``graph``, or the one of an adjacency that comes in its place."""
+        return graph if isinstance(graph, Graph) else cls(graph)
+
     @property
     def n_nodes(self) -> int:
         """Number of nodes N."""

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from graphuq.jit import kernel
 from graphuq.labels import Labels
+from graphuq.prior import Prior
 
 READS = ("labelled", "all")
 LABEL = ("sign", "field")
@@ -125,6 +126,27 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
     size = len(labels) if nodes is not None else n_nodes
     _compile(bound, np.full((size, 1), 0.1), name)
     return bound
+
+
+def bind_under(prior: Prior, likelihood: Likelihood, labels: Labels) -> Bound:
+    """Check all that makes a posterior, as `bind` does its likelihood.
+
+    Raises
+    ------
+    TypeError
+        No prior, or no labels.
+    """
+    if not isinstance(prior, Prior):
+        raise TypeError(
+            "prior must be a Prior, such as gq.Prior.approximated(graph, rank), got "
+            f"{type(prior).__name__}"
+        )
+    if not isinstance(labels, Labels):
+        raise TypeError(
+            "labels must be gq.Labels(nodes, values) or gq.reveal(...), got "
+            f"{type(labels).__name__}"
+        )
+    return bind(likelihood, labels, prior.n_nodes)
 
 
 def _check_sign_model(name: str, sign_model: Any) -> None:
