@@ -49,7 +49,7 @@ class Reference(NamedTuple):
 
     law: Gaussian
     directions: Array
-    """b, shape (d, m)."""
+    """b, shape (d, m): those in which K is narrower than C."""
     pull: Array
     matrix: Array
     """K, shape (m, m), or empty."""
@@ -60,11 +60,12 @@ class Reference(NamedTuple):
         variances = prior.variances.copy()
         variances[leading] *= shares
         law = Gaussian(prior.basis, variances, prior.tail)
+        narrow = shares < 1
         dense = law.size <= min(DENSE, 2 * variances.size)
         return cls(
             law,
-            np.ascontiguousarray(prior.basis[:, leading].T),
-            (1 / shares - 1) / prior.variances[leading],
+            np.ascontiguousarray(prior.basis[:, leading[narrow]].T),
+            (1 / shares[narrow] - 1) / prior.variances[leading[narrow]],
             law.covariance() if dense else np.empty((0, 0)),
         )
 
@@ -78,7 +79,7 @@ class HMCState(NamedTuple):
     reference: Reference
     window: int
     seen: Array
-    """Coordinates of warm-up's draws in the reference's directions, since it was last adapted."""
+    """Coordinates of warm-up's draws in the leading directions, since the last adaptation."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +164,8 @@ class HilbertHMC:
         tune: bool,
     ) -> tuple[HMCState, Chunk]:
         """Make ``draws * thin`` trajectories and keep every ``thin``-th end."""
-        tune = tune and self.step_size is None
-        fields = np.empty((draws, target.law.size))
+        law, tune = target.law, tune and self.step_size is None
+        fields = np.empty((draws, law.size))
         stats = {
             name: np.zeros(draws)
             for name in ("potential", "acceptance_rate", "step_size", "n_steps", "diverging")
@@ -172,7 +173,7 @@ class HilbertHMC:
         for start in range(0, draws, WINDOW):
             part = slice(start, start + WINDOW)
             if tune and len(state.seen) >= state.window:
-                state = _adapted(target.law, state)
+                state = _adapted(law, state)
             piece = Chunk(fields[part], {name: values[part] for name, values in stats.items()})
             state, good = self._walk(target, state, rng, thin, tune, piece)
             piece.stats["step_size"][:] = math.exp(state.averages[1])
@@ -181,7 +182,7 @@ class HilbertHMC:
                     start * thin + good, thin, target, state.field, Chunk(fields, stats)
                 )
             if tune:
-                seen = np.vstack([state.seen, piece.fields @ state.reference.directions.T])
+                seen = np.vstack([state.seen, piece.fields @ law.basis[:, _leading(law)]])
                 state = state._replace(seen=seen)
         return state, Chunk(fields, stats)
 
