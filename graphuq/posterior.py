@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from graphuq import diagnostics as _diagnostics
 from graphuq import validation
 from graphuq.extension import FromLabelled
-from graphuq.labels import Labels
 from graphuq.moments import NodeMoments
+from graphuq.node_posterior import NodePosterior
 from graphuq.prior import Prior
 
 Array = NDArray[np.float64]
@@ -24,27 +24,13 @@ DISAGREE = 2.3
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
-    """Node statistics and traces of a sampled posterior; `graphuq.sample` makes one.
-
-    Labels are coded -1 for ``labels.classes[0]`` and +1 for ``labels.classes[1]``.
+class Posterior(NodePosterior):
+    """A sampled posterior, which `graphuq.sample` makes: node statistics, and traces.
 
     Attributes
     ----------
-    labels : Labels
-        What was observed.
-    mean : ndarray, shape (N,)
-        s_j = E[l(j)], eq. (9): the expected label; of a field-valued label (Ginzburg-Landau) the
-        expected field.
-    variance : ndarray, shape (N,)
-        Var[l(j)] = 1 - s_j^2 for labels -1 and +1: 0 is certain, 1 is a coin's toss.
-    probability : ndarray, shape (N,)
-        Posterior probability of ``labels.classes[1]``.
-    mcse : ndarray, shape (N,)
-        Monte Carlo standard error of ``mean``, from batch means of all chains, or from the
-        chains' own means where these disagree.
-    latent_mean, latent_variance : ndarray, shape (N,)
-        Of the latent field u.
+    labels, mean, variance, probability, mcse, latent_mean, latent_variance
+        See `NodePosterior`.
     modes : ndarray, shape (chains, draws, r)
         Traces of the mode coefficients z: standard normal under the prior.
     traced : ndarray of int, shape (m,)
@@ -65,13 +51,6 @@ class Posterior:
         False if the run was interrupted.
     """
 
-    labels: Labels
-    mean: Array
-    variance: Array
-    probability: Array
-    mcse: Array
-    latent_mean: Array
-    latent_variance: Array
     modes: Array
     traced: NDArray[np.int64]
     field: Array
@@ -80,43 +59,6 @@ class Posterior:
     running_mean_change: Array
     settings: dict[str, Any]
     complete: bool
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes N."""
-        return self.mean.size
-
-    @property
-    def prediction(self) -> NDArray[Any]:
-        """The likelier class of every node, shape (N,)."""
-        return self.labels.classes[(self.probability >= 0.5).astype(int)]
-
-    @property
-    def mean_variance(self) -> float:
-        """Var(l), eq. (10): the variance averaged over all nodes."""
-        return float(self.variance.mean())
-
-    def ranking(self) -> NDArray[np.int64]:
-        """Return all node ids, most uncertain first: by probability nearest to 1/2.
-
-        Ties keep the order of the nodes.
-        """
-        return np.argsort(np.abs(self.probability - 0.5), kind="stable")
-
-    def accuracy(self, truth: Any) -> float:
-        """Return the share of unlabelled nodes whose prediction is right.
-
-        Parameters
-        ----------
-        truth : array_like, shape (N,)
-            The true classes.
-
-        Raises
-        ------
-        ValueError
-            A wrong length, or every node labelled.
-        """
-        return self.labels.accuracy(self.prediction, truth)
 
     def diagnostics(self) -> _diagnostics.Diagnostics:
         """Return R-hat, effective sample size, acceptance and more; warn if they are poor.

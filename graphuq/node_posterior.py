@@ -1,0 +1,83 @@
+"""What a posterior says of every node, whichever way it was come by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.labels import Labels
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NodePosterior:
+    """Statistics of all nodes: of a sampled `Posterior`, or of an approximate one.
+
+    Labels are coded -1 for ``labels.classes[0]`` and +1 for ``labels.classes[1]``.
+
+    Attributes
+    ----------
+    labels : Labels
+        What was observed.
+    mean : ndarray, shape (N,)
+        s_j = E[l(j)], eq. (9): the expected label; of a field-valued label (Ginzburg-Landau) the
+        expected field.
+    variance : ndarray, shape (N,)
+        Var[l(j)] = 1 - s_j^2 for labels -1 and +1: 0 is certain, 1 is a coin's toss.
+    probability : ndarray, shape (N,)
+        Posterior probability of ``labels.classes[1]``.
+    mcse : ndarray, shape (N,)
+        Monte Carlo standard error of ``mean``, from batch means of all chains, or from the
+        chains' own means where these disagree.
+    latent_mean, latent_variance : ndarray, shape (N,)
+        Of the latent field u.
+    """
+
+    labels: Labels
+    mean: Array
+    variance: Array
+    probability: Array
+    mcse: Array
+    latent_mean: Array
+    latent_variance: Array
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.mean.size
+
+    @property
+    def prediction(self) -> NDArray[Any]:
+        """The likelier class of every node, shape (N,)."""
+        return self.labels.classes[(self.probability >= 0.5).astype(int)]
+
+    @property
+    def mean_variance(self) -> float:
+        """Var(l), eq. (10): the variance averaged over all nodes."""
+        return float(self.variance.mean())
+
+    def ranking(self) -> NDArray[np.int64]:
+        """Return all node ids, most uncertain first: by probability nearest to 1/2.
+
+        Ties keep the order of the nodes.
+        """
+        return np.argsort(np.abs(self.probability - 0.5), kind="stable")
+
+    def accuracy(self, truth: Any) -> float:
+        """Return the share of unlabelled nodes whose prediction is right.
+
+        Parameters
+        ----------
+        truth : array_like, shape (N,)
+            The true classes.
+
+        Raises
+        ------
+        ValueError
+            A wrong length, or every node labelled.
+        """
+        return self.labels.accuracy(self.prediction, truth)
