@@ -251,7 +251,7 @@ def _groups(posterior: Posterior) -> dict[str, xr.Dataset]:
             },
             {
                 **sampled,
-                "mode": np.arange(1, rank + 1),
+                "mode": np.arange(rank) + posterior.settings["prior"]["rank"] + 1 - rank,
                 **({"node": posterior.traced} if traced else {}),
             },
             {

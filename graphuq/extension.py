@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from graphuq.gaussian import Gaussian, cosines
 from graphuq.noise import white_noise
-from graphuq.prior import Gaussian, Prior, cosines
+from graphuq.prior import Prior
 
 Array = NDArray[np.float64]
 
@@ -114,12 +115,12 @@ class _Matheron:
         law: Gaussian,
         noise: float,
     ) -> None:
-        self._n_labelled, self._rank = nodes.size, prior.rank
+        self._n_labelled, self._rank = nodes.size, prior.sigma.size
         self._tail, self._noise = prior.tail, noise
         hidden = np.setdiff1d(traced, nodes)
         both = np.concatenate([nodes, hidden])
         self._position = np.argsort(both)[np.searchsorted(np.sort(both), traced)]
-        self._modes_to_field = prior.sigma[:, None] * prior.spectrum.vectors[both].T
+        self._modes_to_field = prior.sigma[:, None] * prior.vectors[both].T
         if self._tail:
             # N(0, I - B B') with B = [q_0, Q] at these nodes: white noise times I - U (1 - c) U',
             # where B = U S V' and c = (1 - S^2)^(1/2).
@@ -148,7 +149,7 @@ class FromAll:
 
     def __init__(self, prior: Prior, traced: NDArray[np.int64]) -> None:
         self.law, self.n_nodes = prior.law, prior.n_nodes
-        self._to_modes = prior.spectrum.vectors / prior.sigma
+        self._to_modes = prior.vectors / prior.sigma
         self._traced = traced
 
     def rows(self, fields: Array) -> Iterator[Rows]:

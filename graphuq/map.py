@@ -14,10 +14,11 @@ from scipy.special import expit, ndtr
 
 from graphuq import validation
 from graphuq.diagnostics import ConvergenceWarning
+from graphuq.gaussian import Gaussian
 from graphuq.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, differentiate, evaluate
-from graphuq.prior import Gaussian, Prior
+from graphuq.prior import Prior
 from graphuq.threads import one_blas_thread
 
 Array = NDArray[np.float64]

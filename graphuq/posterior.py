@@ -125,7 +125,7 @@ class Posterior(NodePosterior):
                 "Prior.approximated modes do not determine them; name nodes=... to gq.sample"
             )
         rng = np.random.default_rng(validation.seed_sequence(seed))
-        loads = prior.sigma[:, None] * prior.spectrum.vectors[wanted].T
+        loads = prior.sigma[:, None] * prior.vectors[wanted].T
         if prior.tail:
             validation.memory(
                 3 * 8.0 * len(self.labels) * (wanted.size + self.modes.shape[2]),

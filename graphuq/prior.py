@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,117 +12,27 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from graphuq import validation
+from graphuq.gaussian import Gaussian, cosines
 from graphuq.graphs import Graph
-from graphuq.noise import white_noise
 from graphuq.spectrum import Spectrum
 
 Array = NDArray[np.float64]
 
 
-def spectral_weight(values: Array) -> Array:
-    """Prior variance of a mode, up to the scale c, as a function of its eigenvalue: 1/lambda."""
-    return 1 / values
+# What a parameter is that the labels shall choose; `graphuq.tune` does.
+AUTO = "auto"
+
+# Modes that are computed where the labels shall choose the rank.
+MOST_MODES = 300
 
 
-def cosines(S: Array) -> Array:
-    """Return (1 - S^2)^(1/2) for singular values of rows of an orthonormal basis, 0 to rounding."""
-    left = 1 - S**2
-    return np.sqrt(np.where(left < 1e-13, 0.0, left))
+def spectral_weight(values: Array, alpha: float, tau: float) -> Array:
+    """Log of the prior variance of a mode, up to the scale c: that of (lambda + tau^2)^-alpha.
 
-
-@dataclass(frozen=True, eq=False)
-class Gaussian:
-    """The centred Gaussian N(0, U diag(kappa) U' + rho^2 (I - U U')) on m nodes.
-
-    Every covariance here has this form: a few directions with variances of their own, and one
-    variance for all that is orthogonal to them.
-
-    Attributes
-    ----------
-    basis : ndarray, shape (m, p)
-        U, orthonormal columns.
-    variances : ndarray, shape (p,)
-        kappa, zero in directions that the field does not have.
-    tail : float
-        rho.
+    The Whittle-Matern family; alpha = 1, tau = 0 is the paper's 1 / lambda. In logarithms, since
+    powers of small eigenvalues overflow.
     """
-
-    basis: Array
-    variances: Array
-    tail: float
-
-    @property
-    def size(self) -> int:
-        """Number of nodes m."""
-        return self.basis.shape[0]
-
-    @property
-    def has_tail(self) -> bool:
-        """Whether anything is left outside the basis."""
-        return self.tail > 0 and self.size > self.basis.shape[1]
-
-    @cached_property
-    def deviations(self) -> Array:
-        """Return kappa^(1/2)."""
-        return np.sqrt(self.variances)
-
-    @property
-    def inverse_variances(self) -> Array:
-        """1/kappa, and 0 where kappa is 0 to rounding: the pseudo-inverse."""
-        floor = 1e-22 * self.variances.max()  # a standard deviation of 1e-11
-        kept = self.variances > floor
-        return np.where(kept, 1 / np.where(kept, self.variances, 1.0), 0.0)
-
-    def with_noise(self, deviation: float) -> Gaussian:
-        """Return the law of the field plus independent noise on every node."""
-        return Gaussian(
-            self.basis, self.variances + deviation**2, float(np.hypot(self.tail, deviation))
-        )
-
-    def covariance(self, rows: Any = slice(None), columns: Any = slice(None)) -> Array:
-        """Return the block C[rows, columns] for index arrays or slices."""
-        excess = self.variances - self.tail**2
-        block = (self.basis[rows] * excess) @ self.basis[columns].T
-        if self.tail:
-            ids = np.arange(self.size)
-            block[np.equal.outer(ids[rows], ids[columns])] += self.tail**2
-        return block
-
-    def variance(self) -> Array:
-        """Return the diagonal of C."""
-        excess = self.variances - self.tail**2
-        return np.asarray(self.tail**2 + (self.basis**2) @ excess)
-
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
-        """Return ``size`` draws, one a row: C^(1/2) applied to white noise."""
-        if not self.has_tail:
-            inside = white_noise(rng, size, self.variances.size)
-            inside *= self.deviations
-            return inside @ self.basis.T
-        white = white_noise(rng, size, self.size)
-        inside = white @ self.basis
-        inside *= self.deviations - self.tail
-        white *= self.tail
-        white += inside @ self.basis.T
-        return white
-
-    def solve(self, fields: Array) -> Array:
-        """Return C^+ applied to each row of ``fields``."""
-        inside = fields @ self.basis
-        if not self.has_tail:
-            return (inside * self.inverse_variances) @ self.basis.T
-        return (inside * (self.inverse_variances - self.tail**-2)) @ self.basis.T + (
-            fields * self.tail**-2
-        )
-
-    def precision_diagonal(self) -> Array:
-        """Return the diagonal of C^+."""
-        outside = self.tail**-2 if self.has_tail else 0.0
-        return np.asarray(outside + self.basis**2 @ (self.inverse_variances - outside))
-
-    def energy(self, fields: Array) -> Array:
-        """Return <u, C^+ u> / 2 for each row u of ``fields``."""
-        return np.asarray(0.5 * np.einsum("ij,ij->i", fields, self.solve(fields)))
+    return -alpha * np.log(values + tau**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,21 +42,26 @@ class Prior:
     With kept modes Q = [q_1 .. q_r],
 
         u = Q diag(sigma) z + rho (I - q_0 q_0' - Q Q') e,    z ~ N(0, I_r), e ~ N(0, I_N),
+        sigma_k^2 = c (lambda_k + tau^2)^-alpha,
 
-    which is eq. (11) for r = N - 1, eq. (12) for rho = 0, and eq. (14) with q_0 projected out of
-    the tail too. Make one with `full`, `projected` or `approximated`.
+    which for alpha = 1, tau = 0 is eq. (11) for r = N - 1, eq. (12) for rho = 0, and eq. (14) with
+    q_0 projected out of the tail too. Make one with `full`, `projected` or `approximated`.
 
     Attributes
     ----------
     spectrum : Spectrum
         The kept modes.
     kind : {"full", "projected", "approximated"}
-    scale : float
-        c, eq. (6).
-    sigma : ndarray, shape (r,)
-        sqrt(c / lambda_k): prior standard deviations of the modes.
-    tail : float
-        rho = sqrt(c / lambda_bar), or 0.
+    alpha, tau : float or "auto"
+        Smoothness and inverse length scale of the Whittle-Matern family. A larger alpha gives
+        smoother fields, more certain of themselves.
+    null_mode : bool
+        Whether q_0 is a mode too, the first, with variance c tau^(-2 alpha): the field then need
+        not balance between the classes.
+    lambda_bar : float, optional
+        The eigenvalue of all modes beyond the rank, where they have one of their own.
+    auto_rank : bool
+        Whether the labels shall choose the rank, up to that of ``spectrum``.
 
     Examples
     --------
@@ -157,30 +73,48 @@ class Prior:
     1.0
     >>> prior.draw(2, seed=0).shape
     (2, 4)
+    >>> Prior.projected(graph, rank=2, alpha=3.0, tau=0.1)
+    Prior.projected(4 nodes, rank 2, alpha 3, tau 0.1)
     """
 
     spectrum: Spectrum
     kind: str
-    scale: float
-    sigma: Array
-    tail: float
+    alpha: float | str = 1.0
+    tau: float | str = 0.0
+    null_mode: bool = False
+    lambda_bar: float | None = None
+    auto_rank: bool = False
 
     @classmethod
-    def full(cls, graph: Any) -> Prior:
+    def full(
+        cls,
+        graph: Any,
+        *,
+        alpha: float | str = 1.0,
+        tau: float | str = 0.0,
+        null_mode: bool = False,
+    ) -> Prior:
         """Return the prior with all N - 1 modes, eq. (11).
 
         Parameters
         ----------
         graph : Graph, adjacency or Spectrum
+        alpha : positive float or "auto"
+            With "auto", here and below, `graphuq.tune` lets the labels choose.
+        tau : float from 0 or "auto"
+        null_mode : bool
+            Let q_0 in, which takes a positive ``tau``.
 
         Raises
         ------
         ValueError
-            A disconnected graph, or a spectrum that does not hold all modes.
+            A disconnected graph, a spectrum that does not hold all modes, parameters out of range.
         MemoryError
             All eigenvectors do not fit: the remedy is `approximated`.
         """
+        alpha, tau = _checked(alpha, tau, null_mode)
         if isinstance(graph, Spectrum):
+            spectrum = graph
             if graph.rank < graph.n_nodes - 1:
                 raise ValueError(
                     f"the full prior needs all {graph.n_nodes - 1} modes, and this spectrum holds "
@@ -194,27 +128,48 @@ class Prior:
                 f"the full prior on {n} nodes",
                 "use Prior.approximated(graph, rank), which keeps only rank modes",
             )
-        return cls._of_kind("full", graph, None, 0.0)
+            spectrum = Spectrum.of(graph)
+        return cls(spectrum, "full", alpha, tau, null_mode)
 
     @classmethod
-    def projected(cls, graph: Any, rank: int) -> Prior:
+    def projected(
+        cls,
+        graph: Any,
+        rank: int | str,
+        *,
+        alpha: float | str = 1.0,
+        tau: float | str = 0.0,
+        null_mode: bool = False,
+    ) -> Prior:
         """Return the prior restricted to its first modes, eq. (12).
 
         Parameters
         ----------
         graph : Graph, adjacency or Spectrum
-        rank : int
-            r, below the number of nodes.
+        rank : int or "auto"
+            r, below the number of nodes; with "auto" up to that of a spectrum, or up to 300.
+        alpha, tau, null_mode
+            See `full`.
 
         Raises
         ------
         ValueError
-            A disconnected graph, or a rank out of range.
+            A disconnected graph, parameters out of range.
         """
-        return cls._of_kind("projected", graph, rank, 0.0)
+        alpha, tau = _checked(alpha, tau, null_mode)
+        return cls(_kept(graph, rank), "projected", alpha, tau, null_mode, auto_rank=_is_auto(rank))
 
     @classmethod
-    def approximated(cls, graph: Any, rank: int, lambda_bar: float | None = None) -> Prior:
+    def approximated(
+        cls,
+        graph: Any,
+        rank: int | str,
+        lambda_bar: float | None = None,
+        *,
+        alpha: float | str = 1.0,
+        tau: float | str = 0.0,
+        null_mode: bool = False,
+    ) -> Prior:
         """Return the prior whose modes beyond ``rank`` all have eigenvalue ``lambda_bar``.
 
         That is eq. (14), with q_0 projected out of the tail too.
@@ -222,38 +177,84 @@ class Prior:
         Parameters
         ----------
         graph : Graph, adjacency or Spectrum
-        rank : int
-            r, below the number of nodes.
+        rank : int or "auto"
+            As in `projected`.
         lambda_bar : float, optional
             The largest kept eigenvalue by default.
+        alpha, tau, null_mode
+            See `full`.
 
         Raises
         ------
         ValueError
-            A disconnected graph, a rank out of range, ``lambda_bar`` not positive.
+            A disconnected graph, parameters out of range, ``lambda_bar`` not positive.
         """
         if lambda_bar is not None:
             validation.positive("lambda_bar", lambda_bar)
-        return cls._of_kind("approximated", graph, rank, lambda_bar)
+        alpha, tau = _checked(alpha, tau, null_mode)
+        spectrum = _kept(graph, rank)
+        return cls(spectrum, "approximated", alpha, tau, null_mode, lambda_bar, _is_auto(rank))
 
-    @classmethod
-    def _of_kind(cls, kind: str, graph: Any, rank: int | None, lambda_bar: float | None) -> Prior:
-        """``lambda_bar``: 0 for no tail, None for the largest kept eigenvalue."""
-        if kind != "full" and rank is None:
-            raise TypeError("rank must be an integer, got None; Prior.full keeps all modes")
-        if isinstance(graph, Spectrum):
-            spectrum = graph if rank is None else graph.truncated(rank)
-        else:
-            spectrum = Spectrum.of(graph, rank)
-        weights = spectral_weight(spectrum.values)
-        left_out = spectrum.n_nodes - 1 - spectrum.rank
-        tail_weight = 0.0
-        if lambda_bar is None:
-            lambda_bar = float(spectrum.values[-1])
-        if lambda_bar > 0 and left_out > 0:
-            tail_weight = float(spectral_weight(np.array([lambda_bar]))[0])
-        c = spectrum.n_nodes / (weights.sum() + left_out * tail_weight)  # eq. (6)
-        return cls(spectrum, kind, float(c), np.sqrt(c * weights), float(np.sqrt(c * tail_weight)))
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Names of the parameters that the labels shall choose."""
+        names = ("alpha",) * _is_auto(self.alpha) + ("tau",) * _is_auto(self.tau)
+        return names + ("rank",) * self.auto_rank
+
+    def settled(
+        self, *, alpha: float | None = None, tau: float | None = None, rank: int | None = None
+    ) -> Prior:
+        """Return the prior with these parameters chosen; the rest stays."""
+        return dataclasses.replace(
+            self,
+            alpha=self.alpha if alpha is None else alpha,
+            tau=self.tau if tau is None else tau,
+            spectrum=self.spectrum if rank is None else self.spectrum.truncated(rank),
+            auto_rank=self.auto_rank and rank is None,
+        )
+
+    @cached_property
+    def _scaled(self) -> tuple[float, Array, float]:
+        """C of eq. (6), sigma of all modes and rho."""
+        if self.open:
+            raise ValueError(
+                f"the prior's {' and '.join(self.open)} shall be chosen by the labels: "
+                "gq.tune(prior, labels, likelihood).prior has them chosen"
+            )
+        alpha, tau = float(self.alpha), float(self.tau)
+        kept = np.append([0.0] * self.null_mode, self.spectrum.values)
+        logs = spectral_weight(kept, alpha, tau)
+        left_out = self.n_nodes - 1 - self.rank
+        tail_log = -np.inf
+        if self.kind == "approximated" and left_out > 0:
+            lambda_bar = self.spectrum.values[-1] if self.lambda_bar is None else self.lambda_bar
+            tail_log = float(spectral_weight(np.array(lambda_bar), alpha, tau))
+        top = max(logs.max(), tail_log)
+        weights, tail_weight = np.exp(logs - top), np.exp(tail_log - top)
+        c = self.n_nodes / (weights.sum() + left_out * tail_weight)
+        with np.errstate(over="ignore", under="ignore"):
+            scale = float(c * np.exp(-top))
+        return scale, np.sqrt(c * weights), float(np.sqrt(c * tail_weight))
+
+    @property
+    def scale(self) -> float:
+        """c, eq. (6)."""
+        return self._scaled[0]
+
+    @property
+    def sigma(self) -> Array:
+        """sqrt(c (lambda_k + tau^2)^-alpha), prior standard deviations of the modes, shape (p,)."""
+        return self._scaled[1]
+
+    @property
+    def tail(self) -> float:
+        """rho, the standard deviation of all modes beyond the rank, or 0."""
+        return self._scaled[2]
+
+    @property
+    def vectors(self) -> Array:
+        """The modes: Q, and q_0 before it if that is one, shape (N, p)."""
+        return self.law.basis if self.null_mode else self.spectrum.vectors
 
     @property
     def n_nodes(self) -> int:
@@ -269,7 +270,17 @@ class Prior:
     def law(self) -> Gaussian:
         """The law of the whole field; its basis is [q_0, Q]."""
         basis = np.column_stack([self.spectrum.null, self.spectrum.vectors])
-        return Gaussian(basis, np.concatenate([[0.0], self.sigma**2]), self.tail)
+        variances = np.append([0.0] * (not self.null_mode), self.sigma**2)
+        return Gaussian(basis, variances, self.tail)
+
+    def root(self, nodes: NDArray[np.int64]) -> Array:
+        """Return F, at most as wide as there are ``nodes`` or modes, with F F' = C_JJ."""
+        if self.kind == "approximated":
+            return self.at(nodes).root()
+        F = self.vectors[nodes] * self.sigma
+        if F.shape[0] >= F.shape[1]:
+            return F
+        return np.ascontiguousarray(linalg.qr(F.T, mode="r")[0][: F.shape[0]].T)
 
     def at(self, nodes: Any) -> Gaussian:
         """Return the law of the field at ``nodes`` alone, exactly, in O(J r min(J, r)).
@@ -323,6 +334,9 @@ class Prior:
             "kind": self.kind,
             "nodes": self.n_nodes,
             "rank": self.rank,
+            "alpha": self.alpha,
+            "tau": self.tau,
+            "null_mode": self.null_mode,
             "scale": self.scale,
             "mark": float(left @ (self.spectrum.vectors @ right)),
         }
@@ -338,6 +352,45 @@ class Prior:
         )
 
     def __repr__(self) -> str:
-        share = (self.n_nodes - 1 - self.rank) * self.tail**2 / self.n_nodes
-        tail = f", {share:.0%} of the variance beyond" if self.tail else ""
-        return f"Prior.{self.kind}({self.n_nodes} nodes, rank {self.rank}{tail})"
+        rank: Any = f"up to {self.rank}" if self.auto_rank else self.rank
+        parts = [f"{self.n_nodes} nodes", f"rank {rank}"]
+        parts += [
+            f"{name} {value if _is_auto(value) else format(value, '.3g')}"
+            for name, value, papers in (("alpha", self.alpha, 1.0), ("tau", self.tau, 0.0))
+            if value != papers
+        ]
+        if self.null_mode:
+            parts.append("with q_0")
+        if not self.open and self.tail:
+            share = (self.n_nodes - 1 - self.rank) * self.tail**2 / self.n_nodes
+            parts.append(f"{share:.0%} of the variance beyond")
+        return f"Prior.{self.kind}({', '.join(parts)})"
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == AUTO
+
+
+def _checked(alpha: Any, tau: Any, null_mode: Any) -> tuple[float | str, float | str]:
+    """Return alpha and tau, each as a float in its range or "auto"."""
+    if not isinstance(null_mode, bool):
+        raise TypeError(f"null_mode must be True or False, got {null_mode!r}")
+    if not _is_auto(alpha):
+        alpha = validation.between("alpha", alpha, 0.01, 100)
+    if not _is_auto(tau):
+        tau = validation.between("tau", tau, 0, 100)
+    if null_mode and tau == 0:
+        raise ValueError("null_mode needs a positive tau: at tau = 0 q_0 has infinite variance")
+    return alpha, tau
+
+
+def _kept(graph: Any, rank: Any) -> Spectrum:
+    """Return the modes that ``rank`` asks for, of a graph or of a larger spectrum."""
+    if rank is None:
+        raise TypeError("rank must be an integer or 'auto', got None; Prior.full keeps all modes")
+    if isinstance(graph, Spectrum):
+        return graph if _is_auto(rank) else graph.truncated(rank)
+    if _is_auto(rank):
+        graph = Graph.of(graph)
+        rank = min(MOST_MODES, graph.n_nodes - 1)
+    return Spectrum.of(graph, rank)

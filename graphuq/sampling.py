@@ -138,7 +138,7 @@ def sample(
         validation.integer("threads", threads, 1)
     traced = validation.node_ids("nodes", nodes, prior.n_nodes)
     sequence = validation.seed_sequence(seed)
-    rank_and_nodes = prior.rank + traced.size
+    rank_and_nodes = prior.sigma.size + traced.size
     validation.memory(
         8.0 * chains * most * rank_and_nodes,
         f"traces of {chains} x {most} draws of {rank_and_nodes} modes and nodes",

@@ -96,8 +96,17 @@ class Spectrum:
         validation.integer(
             "rank", rank, 1, self.rank, f"this spectrum holds {self.rank} modes: compute more"
         )
+        # views, and no second look at what was checked: priors of many ranks are tried
+        part = object.__new__(Spectrum)
         kept = None if self.residuals is None else self.residuals[:rank]
-        return Spectrum(self.values[:rank], self.vectors[:, :rank], self.null, kept)
+        for name, value in (
+            ("values", self.values[:rank]),
+            ("vectors", self.vectors[:, :rank]),
+            ("null", self.null),
+            ("residuals", kept),
+        ):
+            object.__setattr__(part, name, value)
+        return part
 
     @classmethod
     def of(cls, graph: Any, rank: int | None = None, laplacian: str = "normalised") -> Spectrum:

@@ -35,6 +35,14 @@ def real(name: str, value: object) -> float:
     return float(value)
 
 
+def between(name: str, value: object, low: float, high: float) -> float:
+    """Return ``value`` as a float in ``[low, high]``."""
+    number = real(name, value)
+    if not low <= number <= high:
+        raise ValueError(f"{name} must lie between {low:g} and {high:g}, got {number:g}")
+    return number
+
+
 def integer(name: str, value: object, low: int, high: int | None = None, remedy: str = "") -> int:
     """Return ``value`` as an int in ``[low, high]``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):

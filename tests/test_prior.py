@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from graphuq import Graph, Prior, Spectrum, knn_graph, validation
 from graphuq import extension as extension_module
-from graphuq import prior as prior_module
 from graphuq.extension import FromAll, FromLabelled
 
 N, RANK = 12, 4
@@ -126,16 +125,63 @@ def test_the_combinatorial_laplacian_makes_a_prior_too():
     np.testing.assert_allclose(C, inverse * N / np.trace(inverse), atol=1e-12)
 
 
-def test_the_spectral_weight_is_one_function_of_the_eigenvalue(monkeypatch):
-    monkeypatch.setattr(prior_module, "spectral_weight", lambda values: (values + 0.3) ** -2.0)
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize(("tau", "null_mode"), [(0.0, False), (0.5, False), (0.5, True)])
+@pytest.mark.parametrize("kind", ["full", "projected", "approximated"])
+def test_the_whittle_matern_family_is_a_power_of_the_laplacian(kind, alpha, tau, null_mode):
     values, vectors = np.linalg.eigh(GRAPH.laplacian().toarray())
-    weights = (values + 0.3) ** -2
-    weights[0] = 0
-    weights[RANK + 1 :] = weights[RANK]
+    weights = np.append(0.0, (values[1:] + tau**2) ** -alpha)
+    if null_mode:
+        weights[0] = tau ** (-2 * alpha)
+    if kind == "projected":
+        weights[RANK + 1 :] = 0
+    if kind == "approximated":
+        weights[RANK + 1 :] = weights[RANK]
     expected = (vectors * weights) @ vectors.T * N / weights.sum()
-    np.testing.assert_allclose(
-        Prior.approximated(GRAPH, RANK).law.covariance(), expected, atol=1e-12
-    )
+    rank = () if kind == "full" else (RANK,)
+    prior = getattr(Prior, kind)(GRAPH, *rank, alpha=alpha, tau=tau, null_mode=null_mode)
+    np.testing.assert_allclose(prior.law.covariance(), expected, atol=1e-11)
+    assert prior.variance().mean() == pytest.approx(1)
+    nodes = np.arange(0, N, 2)
+    F = prior.root(nodes)
+    assert F.shape[1] <= max(nodes.size, RANK + 1)
+    np.testing.assert_allclose(F @ F.T, expected[np.ix_(nodes, nodes)], atol=1e-11)
+
+
+def test_extreme_powers_neither_overflow_nor_lose_the_scale():
+    prior = Prior.projected(GRAPH, RANK, alpha=100.0)
+    assert np.isfinite(prior.sigma).all()
+    assert prior.variance().mean() == pytest.approx(1)
+
+
+def test_open_parameters_say_what_chooses_them():
+    spectrum = Spectrum.of(GRAPH)
+    prior = Prior.projected(spectrum, "auto", alpha="auto", tau=0.1)
+    assert prior.open == ("alpha", "rank")
+    assert "alpha auto" in repr(prior)
+    assert "rank up to" in repr(prior)
+    with pytest.raises(ValueError, match=r"alpha and rank shall be chosen.*gq\.tune"):
+        prior.draw()
+    settled = prior.settled(alpha=2.0, rank=RANK)
+    assert settled.open == ()
+    same = Prior.projected(spectrum, RANK, alpha=2.0, tau=0.1)
+    np.testing.assert_array_equal(settled.sigma, same.sigma)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": 0.0}, "alpha must lie between 0.01 and 100, got 0"),
+        ({"alpha": "automatic"}, "alpha must be a number"),
+        ({"tau": -1.0}, "tau must lie between 0 and 100, got -1"),
+        ({"tau": float("nan")}, "tau must be finite"),
+        ({"null_mode": True}, "null_mode needs a positive tau"),
+        ({"null_mode": 1}, "null_mode must be True or False"),
+    ],
+)
+def test_parameters_of_the_family_are_checked(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Prior.projected(GRAPH, RANK, **options)
 
 
 @kinds

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.gaussian import Gaussian
 from graphuq.likelihoods.contract import Bound, evaluate
-from graphuq.prior import Gaussian
 
 Array = NDArray[np.float64]
 

@@ -21,9 +21,9 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from graphuq import validation
+from graphuq.gaussian import Gaussian
 from graphuq.jit import kernel
 from graphuq.likelihoods.contract import Bound
-from graphuq.prior import Gaussian
 from graphuq.samplers.family import Array, Chunk, Target, prior_blocks
 
 # Walls up to CROSSED are crossed often enough by themselves. To start below higher ones they are

@@ -13,9 +13,9 @@ from numba.core.types import NumPyRandomGeneratorType
 from numpy.typing import NDArray
 
 from graphuq import validation
+from graphuq.gaussian import Gaussian
 from graphuq.jit import kernel
 from graphuq.likelihoods.contract import FIELD, GRADIENT, OBSERVED, POTENTIAL, Bound
-from graphuq.prior import Gaussian
 from graphuq.samplers.family import Array, Chunk, NonFinitePotentialError, Target, prior_blocks
 
 # An energy error beyond this is a divergence: the integrator has left the level set.
