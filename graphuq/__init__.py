@@ -15,6 +15,12 @@ __version__ = "0.1.0"
 
 # Where each public name lives. It is imported at first use, so that importing graphuq is cheap.
 _HOME = {
+    "Tuning": "graphuq.tuning",
+    "tune": "graphuq.tuning",
+    "LogEvidence": "graphuq.model_evidence",
+    "evidence": "graphuq.model_evidence",
+    "approximate": "graphuq.approximation",
+    "ApproximatePosterior": "graphuq.approximation",
     "BelkinNiyogi": "graphuq.classifiers",
     "ConvergenceWarning": "graphuq.diagnostics",
     "Diagnostics": "graphuq.diagnostics",
@@ -65,6 +71,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq import likelihoods as likelihoods
     from graphuq import plots as plots
     from graphuq import samplers as samplers
+    from graphuq.approximation import ApproximatePosterior as ApproximatePosterior
+    from graphuq.approximation import approximate as approximate
     from graphuq.calibration import brier_score as brier_score
     from graphuq.calibration import expected_calibration_error as expected_calibration_error
     from graphuq.classifiers import GDPCA as GDPCA
@@ -95,6 +103,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.likelihoods import check_likelihood as check_likelihood
     from graphuq.map import MapEstimate as MapEstimate
     from graphuq.map import map_estimate as map_estimate
+    from graphuq.model_evidence import LogEvidence as LogEvidence
+    from graphuq.model_evidence import evidence as evidence
     from graphuq.posterior import Posterior as Posterior
     from graphuq.prior import Prior as Prior
     from graphuq.samplers import PCN as PCN
@@ -104,6 +114,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.samplers import Tempered as Tempered
     from graphuq.sampling import sample as sample
     from graphuq.spectrum import Spectrum as Spectrum
+    from graphuq.tuning import Tuning as Tuning
+    from graphuq.tuning import tune as tune
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, differentiate, evaluate
 from graphuq.prior import Prior
 from graphuq.threads import one_blas_thread
+from graphuq.tuning import settled
 
 Array = NDArray[np.float64]
 
@@ -148,6 +149,7 @@ def map_estimate(
     >>> estimate.converged
     True
     """
+    prior, likelihood = settled(prior, likelihood, labels)
     bound = bind_under(prior, likelihood, labels)
     validation.one_of("method", method, METHODS)
     validation.positive("tol", tol)

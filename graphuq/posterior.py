@@ -111,12 +111,7 @@ class Posterior(NodePosterior):
         >>> [block.shape for block in post.latent_draws(prior, nodes=[5, 8])][:2]
         [(256, 2), (256, 2)]
         """
-        if not isinstance(prior, Prior) or not prior.is_as(self.settings["prior"]):
-            raise ValueError(
-                f"prior must be the one that was sampled with, {self.settings['prior']}, got "
-                f"{prior.summary() if isinstance(prior, Prior) else prior!r}; modes of a spectrum "
-                "computed anew may differ in sign or order: keep the spectrum"
-            )
+        Prior.require(prior, self.settings["prior"])
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
         if prior.tail and not self.read.size:

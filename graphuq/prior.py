@@ -19,11 +19,11 @@ from graphuq.spectrum import Spectrum
 Array = NDArray[np.float64]
 
 
-# What a parameter is that the labels shall choose; `graphuq.tune` does.
-AUTO = "auto"
-
 # Modes that are computed where the labels shall choose the rank.
 MOST_MODES = 300
+
+# Where they look for the other parameters.
+RANGES = {"alpha": (0.5, 10.0), "tau": (0.01, 1.0)}
 
 
 def spectral_weight(values: Array, alpha: float, tau: float) -> Array:
@@ -157,7 +157,14 @@ class Prior:
             A disconnected graph, parameters out of range.
         """
         alpha, tau = _checked(alpha, tau, null_mode)
-        return cls(_kept(graph, rank), "projected", alpha, tau, null_mode, auto_rank=_is_auto(rank))
+        return cls(
+            _kept(graph, rank),
+            "projected",
+            alpha,
+            tau,
+            null_mode,
+            auto_rank=validation.is_auto(rank),
+        )
 
     @classmethod
     def approximated(
@@ -193,22 +200,31 @@ class Prior:
             validation.positive("lambda_bar", lambda_bar)
         alpha, tau = _checked(alpha, tau, null_mode)
         spectrum = _kept(graph, rank)
-        return cls(spectrum, "approximated", alpha, tau, null_mode, lambda_bar, _is_auto(rank))
+        return cls(
+            spectrum, "approximated", alpha, tau, null_mode, lambda_bar, validation.is_auto(rank)
+        )
 
     @property
     def open(self) -> tuple[str, ...]:
         """Names of the parameters that the labels shall choose."""
-        names = ("alpha",) * _is_auto(self.alpha) + ("tau",) * _is_auto(self.tau)
+        names = ("alpha",) * validation.is_auto(self.alpha) + ("tau",) * validation.is_auto(
+            self.tau
+        )
         return names + ("rank",) * self.auto_rank
 
     def settled(
         self, *, alpha: float | None = None, tau: float | None = None, rank: int | None = None
     ) -> Prior:
         """Return the prior with these parameters chosen; the rest stays."""
+        new_alpha, new_tau = _checked(
+            self.alpha if alpha is None else alpha,
+            self.tau if tau is None else tau,
+            self.null_mode,
+        )
         return dataclasses.replace(
             self,
-            alpha=self.alpha if alpha is None else alpha,
-            tau=self.tau if tau is None else tau,
+            alpha=new_alpha,
+            tau=new_tau,
             spectrum=self.spectrum if rank is None else self.spectrum.truncated(rank),
             auto_rank=self.auto_rank and rank is None,
         )
@@ -351,11 +367,20 @@ class Prior:
             for name, value in own.items()
         )
 
+    def require(self, summary: dict[str, Any]) -> None:
+        """Refuse, as another prior, what ``summary`` does not tell of."""
+        own = self.summary() if isinstance(self, Prior) else self
+        if not isinstance(self, Prior) or not self.is_as(summary):
+            raise ValueError(
+                f"prior must be the one that was sampled with, {summary}, got {own!r}; modes of a "
+                "spectrum computed anew may differ in sign or order: keep the spectrum"
+            )
+
     def __repr__(self) -> str:
         rank: Any = f"up to {self.rank}" if self.auto_rank else self.rank
         parts = [f"{self.n_nodes} nodes", f"rank {rank}"]
         parts += [
-            f"{name} {value if _is_auto(value) else format(value, '.3g')}"
+            f"{name} {value if validation.is_auto(value) else format(value, '.3g')}"
             for name, value, papers in (("alpha", self.alpha, 1.0), ("tau", self.tau, 0.0))
             if value != papers
         ]
@@ -367,17 +392,13 @@ class Prior:
         return f"Prior.{self.kind}({', '.join(parts)})"
 
 
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == AUTO
-
-
 def _checked(alpha: Any, tau: Any, null_mode: Any) -> tuple[float | str, float | str]:
     """Return alpha and tau, each as a float in its range or "auto"."""
     if not isinstance(null_mode, bool):
         raise TypeError(f"null_mode must be True or False, got {null_mode!r}")
-    if not _is_auto(alpha):
+    if not validation.is_auto(alpha):
         alpha = validation.between("alpha", alpha, 0.01, 100)
-    if not _is_auto(tau):
+    if not validation.is_auto(tau):
         tau = validation.between("tau", tau, 0, 100)
     if null_mode and tau == 0:
         raise ValueError("null_mode needs a positive tau: at tau = 0 q_0 has infinite variance")
@@ -389,8 +410,8 @@ def _kept(graph: Any, rank: Any) -> Spectrum:
     if rank is None:
         raise TypeError("rank must be an integer or 'auto', got None; Prior.full keeps all modes")
     if isinstance(graph, Spectrum):
-        return graph if _is_auto(rank) else graph.truncated(rank)
-    if _is_auto(rank):
+        return graph if validation.is_auto(rank) else graph.truncated(rank)
+    if validation.is_auto(rank):
         graph = Graph.of(graph)
         rank = min(MOST_MODES, graph.n_nodes - 1)
     return Spectrum.of(graph, rank)

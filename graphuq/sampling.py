@@ -10,7 +10,7 @@ import numpy as np
 from graphuq import diagnostics, validation
 from graphuq.extension import Extension, FromAll, FromLabelled
 from graphuq.labels import Labels
-from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, parameters_of
+from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, described
 from graphuq.moments import NodeMoments
 from graphuq.posterior import Posterior, summarise
 from graphuq.prior import Prior
@@ -18,6 +18,7 @@ from graphuq.samplers import EllipticalSlice, Harmonic, HilbertHMC
 from graphuq.samplers.family import Chunk, Sampler, Target
 from graphuq.samplers.run import Outcome, run
 from graphuq.threads import one_blas_thread
+from graphuq.tuning import settled
 
 # Draws that a chain makes before its effective sample size is first looked at, at most.
 FIRST_ROUND = 500
@@ -48,11 +49,13 @@ def sample(
 
     Parameters
     ----------
-    prior : Prior
-        On the field at all nodes.
+    prior : Prior, Spectrum or Graph
+        On the field at all nodes. A spectrum or graph stands for `Prior.projected` on all its
+        modes, or on up to 300, with alpha "auto".
     likelihood : likelihood
-        `Probit`, `LevelSet`, `GinzburgLandau`, or one of your own
-        (`graphuq.likelihoods.contract`).
+        `Probit`, `LevelSet`, `NoisyProbit`, `GinzburgLandau`, or one of your own
+        (`graphuq.likelihoods.contract`). Parameters that are "auto", here and in the prior, are
+        chosen by the labels first: `graphuq.tune`.
     labels : Labels
         The few that are known.
     sampler : sampler or "auto"
@@ -117,6 +120,7 @@ def sample(
         sampler, type
     ):
         raise TypeError(f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}")
+    prior, likelihood = settled(prior, likelihood, labels)
     bound = bind_under(prior, likelihood, labels)
     if isinstance(sampler, str):
         sampler = automatic(bound)
@@ -161,7 +165,7 @@ def sample(
     ]
     settings = {
         "prior": prior.summary(),
-        "likelihood": {"name": type(likelihood).__name__, **parameters_of(likelihood)},
+        "likelihood": described(likelihood),
         "sampler": _plain(sampler),
         "noise": noise,
         "target_ess": target_ess,

@@ -15,7 +15,15 @@ from scipy import sparse
 
 TINY = 1e-100
 
+# What stands for a parameter that the labels shall choose, by `graphuq.tune`.
+AUTO = "auto"
+
 Seed = int | np.random.SeedSequence | np.random.Generator | None
+
+
+def is_auto(value: object) -> bool:
+    """Whether ``value`` is left for the labels to choose."""
+    return isinstance(value, str) and value == AUTO
 
 
 def positive(name: str, value: object) -> float:

@@ -11,6 +11,9 @@ A likelihood is a frozen dataclass whose fields are numbers, its parameters, and
 ``sign_model`` (optional)
     ``(noise, cost)`` if y(j) = S(u(j) + noise eta(j)), except that a wrong sign costs ``cost`` in
     Phi, or is impossible where that is infinity: then exact samplers serve it;
+``ranges`` (optional)
+    a dict from the names of parameters to (low, high): where `graphuq.tune` looks for one that is
+    "auto", in logarithms; only sign models have them;
 ``label`` (optional)
     what the label l of a node is: ``"sign"`` of the field (default), or the ``"field"`` itself.
 
@@ -28,6 +31,7 @@ from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
+from graphuq import validation
 from graphuq.jit import kernel
 from graphuq.labels import Labels
 from graphuq.prior import Prior
@@ -160,9 +164,22 @@ def _check_sign_model(name: str, sign_model: Any) -> None:
         )
 
 
+def open_parameters(likelihood: Any) -> tuple[str, ...]:
+    """Return the names of a likelihood's parameters that the labels shall choose."""
+    if not dataclasses.is_dataclass(likelihood) or isinstance(likelihood, type):
+        return ()
+    fields = dataclasses.fields(likelihood)
+    return tuple(f.name for f in fields if validation.is_auto(getattr(likelihood, f.name)))
+
+
 def parameters_of(likelihood: Any) -> dict[str, float]:
     """Return a likelihood's parameters: its dataclass fields, which must be finite numbers."""
     parameters = dataclasses.asdict(likelihood)
+    if left := open_parameters(likelihood):
+        raise ValueError(
+            f"{likelihood!r} leaves {' and '.join(left)} to the labels: "
+            "gq.tune(prior, labels, likelihood).likelihood has them chosen"
+        )
     for field, value in parameters.items():
         if not isinstance(value, int | float | np.number) or not np.isfinite(value):
             raise TypeError(
@@ -170,6 +187,11 @@ def parameters_of(likelihood: Any) -> dict[str, float]:
                 "fields of a likelihood are its parameters"
             )
     return {field: float(value) for field, value in parameters.items()}
+
+
+def described(likelihood: Any) -> dict[str, Any]:
+    """Return a likelihood's name and parameters, as a posterior's settings hold them."""
+    return {"name": type(likelihood).__name__, **parameters_of(likelihood)}
 
 
 @kernel(types.float64(POTENTIAL, FIELD, OBSERVED))

@@ -27,7 +27,7 @@ class LevelSet:
 
     Parameters
     ----------
-    gamma : float
+    gamma : float or "auto"
         Standard deviation of the noise, in units of the labels -1 and +1. A wrong label has odds
         exp(-2 / gamma^2), wherever the field is.
 
@@ -42,15 +42,17 @@ class LevelSet:
     LevelSet(gamma=0.5)
     """
 
-    gamma: float
+    gamma: float | str = validation.AUTO
 
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"gamma": (0.3, 2.0)}
     reads: ClassVar[str] = "labelled"
     potential: ClassVar[Any] = staticmethod(_potential)
 
     def __post_init__(self) -> None:
-        validation.positive("gamma", self.gamma)
+        if not validation.is_auto(self.gamma):
+            validation.positive("gamma", self.gamma)
 
     @property
     def sign_model(self) -> tuple[float, float]:
         """No noise before the threshold; a wrong sign after it costs 2 / gamma^2."""
-        return 0.0, 2 / self.gamma**2
+        return 0.0, 2 / float(self.gamma) ** 2

@@ -46,9 +46,9 @@ class NoisyProbit:
 
     Parameters
     ----------
-    gamma : float
+    gamma : float or "auto"
         Standard deviation of the noise on the field, before the threshold.
-    flip_rate : float in (0, 1/2)
+    flip_rate : float in (0, 1/2) or "auto"
         Probability that a label is wrong wherever the field is.
 
     Raises
@@ -62,19 +62,27 @@ class NoisyProbit:
     NoisyProbit(gamma=0.1, flip_rate=0.05)
     """
 
-    gamma: float
-    flip_rate: float
+    gamma: float | str = validation.AUTO
+    flip_rate: float | str = validation.AUTO
 
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {
+        "gamma": (0.01, 1.0),
+        "flip_rate": (0.001, 0.3),
+    }
     reads: ClassVar[str] = "labelled"
     potential: ClassVar[Any] = staticmethod(_potential)
     gradient: ClassVar[Any] = staticmethod(_gradient)
 
     def __post_init__(self) -> None:
-        validation.positive("gamma", self.gamma)
+        if not validation.is_auto(self.gamma):
+            validation.positive("gamma", self.gamma)
+        if validation.is_auto(self.flip_rate):
+            return
         if not 0 < validation.real("flip_rate", self.flip_rate) < 0.5:
             raise ValueError(f"flip_rate must lie in (0, 1/2), got {self.flip_rate}")
 
     @property
     def sign_model(self) -> tuple[float, float]:
         """Noise before the threshold; a wrong sign after it has odds f / (1 - f)."""
-        return self.gamma, math.log1p(-self.flip_rate) - math.log(self.flip_rate)
+        flip_rate = float(self.flip_rate)
+        return float(self.gamma), math.log1p(-flip_rate) - math.log(flip_rate)

@@ -72,9 +72,10 @@ class Probit:
 
     Parameters
     ----------
-    gamma : float
+    gamma : float or "auto"
         Standard deviation of the noise, in units of the field, whose prior deviation is 1.
-        Errors are likeliest where the field is near zero.
+        Errors are likeliest where the field is near zero. With "auto", the default, the labels
+        choose it: `graphuq.tune`.
 
     Raises
     ------
@@ -87,16 +88,18 @@ class Probit:
     Probit(gamma=0.1)
     """
 
-    gamma: float
+    gamma: float | str = validation.AUTO
 
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"gamma": (0.01, 1.0)}
     reads: ClassVar[str] = "labelled"
     potential: ClassVar[Any] = staticmethod(_potential)
     gradient: ClassVar[Any] = staticmethod(_gradient)
 
     def __post_init__(self) -> None:
-        validation.positive("gamma", self.gamma)
+        if not validation.is_auto(self.gamma):
+            validation.positive("gamma", self.gamma)
 
     @property
     def sign_model(self) -> tuple[float, float]:
         """Noise before the threshold, and no wrong signs after it."""
-        return self.gamma, math.inf
+        return float(self.gamma), math.inf

@@ -1,0 +1,102 @@
+"""The evidence: how probable a prior and a likelihood make the labels that were seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphuq.expectation_propagation import NotConvergedError, Sites, propagate
+from graphuq.labels import Labels
+from graphuq.likelihoods.contract import Bound, Likelihood, bind_under
+from graphuq.prior import Prior
+from graphuq.threads import one_blas_thread
+
+
+class LogEvidence(float):
+    """A log evidence: a float that knows how it was come by.
+
+    Attributes
+    ----------
+    method : {"expectation propagation", "annealing"}
+    correction : float
+        What was added to expectation propagation's own value: where it is well above 1, do not
+        rely on the next digit. 0 for annealing.
+    mcse : float
+        Monte Carlo standard error; 0 for expectation propagation.
+    """
+
+    method: str
+    correction: float
+    mcse: float
+
+    def __new__(
+        cls, value: float, method: str, correction: float = 0.0, mcse: float = 0.0
+    ) -> LogEvidence:
+        """Return the float, with what it knows."""
+        number = super().__new__(cls, value)
+        number.method, number.correction, number.mcse = method, correction, mcse
+        return number
+
+    @classmethod
+    def of(cls, sites: Sites) -> LogEvidence:
+        """Return what expectation propagation came to."""
+        return cls(sites.log_evidence, "expectation propagation", sites.correction)
+
+
+def evidence(prior: Prior, likelihood: Likelihood, labels: Labels) -> LogEvidence:
+    """Return the log of the evidence, the labels' probability p(y) = E_prior[prod_j t_j(u_j)].
+
+    The larger, the better prior and likelihood foresee the labels; differences between settings
+    are log Bayes factors. By expectation propagation at the labelled nodes, with the leading term
+    of what it leaves out (Opper, Paquet and Winther 2013), in O(J p min(J, p)) with p modes.
+
+    Parameters
+    ----------
+    prior : Prior
+    likelihood : likelihood
+        A sign model: `Probit`, `LevelSet`, `NoisyProbit`. Labels have probability
+        f + (1 - 2 f) Psi(y u; gamma), where f = 1 / (1 + exp(2 / gamma^2)) for the level-set model,
+        so that the evidence of all possible labels adds up to 1.
+    labels : Labels
+
+    Returns
+    -------
+    LogEvidence
+
+    Raises
+    ------
+    ValueError
+        No sign model, parameters left open.
+    RuntimeError
+        Expectation propagation did not converge: level-set and noisy probit posteriors may have
+        many modes when flips are thought rare and the labels contradict each other.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> round(gq.evidence(prior, gq.Probit(0.1), labels), 2)
+    -2.3
+    >>> bool(gq.evidence(prior, gq.Probit(10.0), labels) < -4)      # six coin's tosses
+    True
+    """
+    return LogEvidence.of(settle(prior, likelihood, bind_under(prior, likelihood, labels)))
+
+
+def settle(prior: Prior, likelihood: Likelihood, bound: Bound, start: Any = None) -> Sites:
+    """Return expectation propagation's sites, or say what it did not converge with."""
+    if bound.sign_model is None or bound.nodes is None:
+        raise ValueError(
+            f"expectation propagation serves the sign models gq.Probit, gq.LevelSet and "
+            f"gq.NoisyProbit, got {likelihood!r}"
+        )
+    with one_blas_thread():
+        try:
+            return propagate(prior.root(bound.nodes), bound, start)
+        except NotConvergedError as error:
+            raise RuntimeError(
+                f"expectation propagation did not converge for {likelihood!r} under {prior!r} and "
+                f"{bound.nodes.size} labels ({error}): allow more flips (a larger flip_rate, or "
+                "gamma of the level-set model) or more noise, or sample instead"
+            ) from error

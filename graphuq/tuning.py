@@ -1,0 +1,313 @@
+"""Parameters that the labels choose: the maximum of the evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq import validation
+from graphuq.graphs import Graph
+from graphuq.labels import Labels
+from graphuq.likelihoods import Probit
+from graphuq.likelihoods.contract import Likelihood, bind_under, open_parameters
+from graphuq.model_evidence import LogEvidence, settle
+from graphuq.prior import MOST_MODES, RANGES, Prior
+from graphuq.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Parameters that are looked for on a linear scale; all others on a logarithmic one.
+LINEAR = ("alpha",)
+
+# Points that are looked at before the best of them is climbed from, for each open parameter twice
+# as many, and how far the climb goes on: to so much of the evidence and of each range.
+FIRST_POINTS, GAIN, NARROW = 8, 0.01, 0.005
+
+# An optimum within this share of its range from an end is said to lie there.
+EDGE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """What `tune` found.
+
+    Attributes
+    ----------
+    prior : Prior
+    likelihood : likelihood
+        With the parameters of the largest evidence.
+    log_evidence : LogEvidence
+        Theirs.
+    ranges : dict
+        From each parameter that was open to (low, high), where it was looked for.
+    at_edge : tuple of str
+        Parameters that lie at an end of their range: a wider one may hold a larger evidence.
+    table : pandas.DataFrame
+        All that was looked at, in order: the parameters and their ``log_evidence``, NaN where
+        expectation propagation did not converge. `graphuq.plots.tuning` shows it.
+    """
+
+    prior: Prior
+    likelihood: Likelihood
+    log_evidence: LogEvidence
+    ranges: dict[str, tuple[float, float]]
+    at_edge: tuple[str, ...]
+    table: pd.DataFrame
+
+    @property
+    def chosen(self) -> dict[str, float]:
+        """The value of each parameter that was open."""
+        best = self.table.loc[self.table["log_evidence"].idxmax()]
+        return {name: _plain(name, best[name]) for name in self.ranges}
+
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{name} {value:.3g}" for name, value in self.chosen.items())
+        edge = f"; at the end of its range: {', '.join(self.at_edge)}" if self.at_edge else ""
+        return (
+            f"Tuning({chosen}; log evidence {self.log_evidence:.2f}, {len(self.table)} settings"
+            f"{edge})"
+        )
+
+
+def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) -> Tuning:
+    """Choose parameters of prior and likelihood by the evidence, `graphuq.evidence`.
+
+    Only the labels given are looked at. The evidence is computed at points that fill the ranges
+    evenly (Sobol's), and climbed from the best of them (by Nelder and Mead's simplex). Eigenpairs
+    are computed once.
+
+    Parameters
+    ----------
+    prior : Spectrum, Graph or Prior
+        Of a spectrum, `Prior.projected` on all its modes with alpha open, and of a graph the same
+        on up to 300 modes; of a prior, its parameters that are "auto".
+    labels : Labels
+    likelihood : likelihood
+        A sign model, whose parameters that are "auto" are open; of a class, all.
+    **ranges
+        For any of ``alpha``, ``tau``, ``rank`` and the likelihood's parameters: (low, high), where
+        to look for it, or a number to keep to. By default alpha is looked for from 0.5 to 10, tau
+        from 0.01 to 1, rank from 10 to all modes given, gamma from 0.01 to 1 (level-set: 0.3 to
+        2), flip_rate from 0.001 to 0.3.
+
+    Returns
+    -------
+    Tuning
+
+    Raises
+    ------
+    TypeError, ValueError
+        No sign model, ranges in the wrong order or for what is no parameter, ranks beyond the
+        spectrum.
+    RuntimeError
+        Expectation propagation converged nowhere.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(200, seed=0)
+    >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    >>> labels = gq.reveal(y, counts=10, seed=0)
+    >>> tuning = gq.tune(gq.Spectrum.of(graph, rank=50), labels, gamma=(0.05, 0.5))
+    >>> sorted(tuning.chosen)
+    ['alpha', 'gamma']
+    >>> tuning.prior.alpha > 1
+    True
+    """
+    prior, likelihood = _opened(prior, likelihood)
+    prior, likelihood, found = _ranges(prior, likelihood, ranges)
+    if not found:
+        raise ValueError(
+            'nothing is open: leave a parameter "auto", or give its range, such as gamma=(0.01, 1)'
+        )
+    if not isinstance(labels, Labels):
+        raise TypeError(
+            f"labels must be gq.Labels(nodes, values) or gq.reveal(...), got {labels!r}"
+        )
+    labels.require_within(prior.n_nodes)
+    rows: list[dict[str, float]] = []
+    failures: list[str] = []
+    best: tuple[LogEvidence, Prior, Likelihood] | None = None
+
+    def loss(point: NDArray[np.float64]) -> float:
+        nonlocal best
+        values = {name: _value(name, x, *found[name]) for name, x in zip(found, point, strict=True)}
+        candidate = _with(prior, likelihood, values)
+        try:
+            sites = settle(*candidate, bind_under(*candidate, labels))
+        except RuntimeError as error:
+            failures.append(str(error))
+            rows.append({**values, "log_evidence": math.nan})
+            return math.inf
+        log_evidence = LogEvidence.of(sites)
+        rows.append({**values, "log_evidence": float(log_evidence)})
+        if best is None or log_evidence > best[0]:
+            best = (log_evidence, *candidate)
+        return -float(log_evidence)
+
+    _climb(loss, len(found))
+    if best is None:
+        raise RuntimeError(f"the evidence is known nowhere in the ranges; first: {failures[0]}")
+    import pandas as pd
+
+    log_evidence, prior, likelihood = best
+    table = pd.DataFrame(rows)
+    chosen = table.loc[table["log_evidence"].idxmax()]
+    edges = tuple(
+        name
+        for name, (low, high) in found.items()
+        if not EDGE < _place(name, chosen[name], low, high) < 1 - EDGE
+    )
+    return Tuning(prior, likelihood, log_evidence, found, edges, table)
+
+
+def settled(prior: Any, likelihood: Any, labels: Any) -> tuple[Prior, Any]:
+    """Return prior and likelihood with what is open chosen by the labels, the rest untouched.
+
+    A Spectrum or Graph stands for `Prior.projected` with alpha open.
+    """
+    if isinstance(prior, Spectrum | Graph):
+        prior = _default_prior(prior)
+    if (isinstance(prior, Prior) and prior.open) or open_parameters(likelihood):
+        found = tune(prior, labels, likelihood)
+        return found.prior, found.likelihood
+    return prior, likelihood
+
+
+def _default_prior(source: Any) -> Prior:
+    """Return the projected prior on all modes of a spectrum, or on many of a graph, alpha open.
+
+    The rank is not open: with few labels the evidence may fall for too few modes, and where alpha
+    is free, more of them do no harm.
+    """
+    if not isinstance(source, Spectrum):
+        source = Graph.of(source)
+        source = Spectrum.of(source, min(MOST_MODES, source.n_nodes - 1))
+    return Prior.projected(source, source.rank, alpha=validation.AUTO)
+
+
+def _opened(prior: Any, likelihood: Any) -> tuple[Prior, Any]:
+    if not isinstance(prior, Prior):
+        prior = _default_prior(prior)
+    if isinstance(likelihood, type):
+        try:
+            likelihood = likelihood()
+        except TypeError as error:
+            raise TypeError(
+                f'{likelihood.__name__} has parameters without the default "auto": pass an instance'
+            ) from error
+    if not hasattr(type(likelihood), "sign_model"):
+        raise TypeError(
+            "gq.tune serves the sign models gq.Probit, gq.LevelSet and gq.NoisyProbit, got "
+            f"{likelihood!r}"
+        )
+    return prior, likelihood
+
+
+def _ranges(
+    prior: Prior, likelihood: Any, given: Mapping[str, Any]
+) -> tuple[Prior, Any, dict[str, tuple[float, float]]]:
+    """Return prior and likelihood with what is fixed set, and the ranges of what is open."""
+    own = {**getattr(likelihood, "ranges", {})}
+    defaults = {**RANGES, "rank": (min(10, prior.rank), prior.rank), **own}
+    known = ["alpha", "tau", "rank", *(f.name for f in dataclasses.fields(likelihood))]
+    if prior.kind == "full":
+        known.remove("rank")
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise TypeError(f"there is no parameter {unknown[0]}; there are {', '.join(known)}")
+    fixed = {n: v for n, v in given.items() if not validation.is_auto(v) and np.ndim(v) == 0}
+    prior, likelihood = _with(prior, likelihood, fixed)
+    left = [n for n in known if n in (*prior.open, *open_parameters(likelihood))]
+    found = {}
+    for name in (n for n in known if n in left or (n in given and n not in fixed)):
+        pair = given.get(name, validation.AUTO)
+        if validation.is_auto(pair):
+            if name not in defaults:
+                raise ValueError(f"{name} has no range of its own: give {name}=(low, high)")
+            pair = defaults[name]
+        found[name] = _checked_range(name, pair, prior.rank)
+    # ends that a prior or a likelihood refuses are refused now
+    for end in (0, 1):
+        _with(prior, likelihood, {name: _plain(name, pair[end]) for name, pair in found.items()})
+    return prior, likelihood, found
+
+
+def _checked_range(name: str, pair: Any, most: int) -> tuple[float, float]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TypeError(f"{name} must be a number or a range (low, high), got {pair!r}")
+    low, high = (validation.real(name, end) for end in pair)
+    if not low < high and not (name == "rank" and low == high):
+        raise ValueError(f"the range of {name} must have low below high, got ({low:g}, {high:g})")
+    if name == "rank":
+        for end in pair:
+            validation.integer("rank", end, 1, most, f"the spectrum holds {most} modes")
+    elif name not in LINEAR and not low > 0:
+        raise ValueError(
+            f"{name} is looked for on a logarithmic scale: its range must begin above 0, got "
+            f"{low:g}"
+        )
+    return low, high
+
+
+def _with(prior: Prior, likelihood: Any, values: Mapping[str, Any]) -> tuple[Prior, Any]:
+    """Return copies with ``values`` in the places that have their names."""
+    own = {name: v for name, v in values.items() if name in ("alpha", "tau", "rank")}
+    others = {name: v for name, v in values.items() if name not in own}
+    return prior.settled(**own), dataclasses.replace(likelihood, **others)
+
+
+def _plain(name: str, value: Any) -> float:
+    return int(value) if name == "rank" else float(value)
+
+
+def _value(name: str, x: float, low: float, high: float) -> float:
+    """Return the value at the place x in [0, 1] of a range."""
+    if name in LINEAR:
+        return low + x * (high - low)
+    value = math.exp(math.log(low) + x * (math.log(high) - math.log(low)))
+    return round(value) if name == "rank" else min(max(value, low), high)
+
+
+def _place(name: str, value: float, low: float, high: float) -> float:
+    """Return where in [0, 1] a value lies in its range."""
+    if low == high:
+        return 0.5
+    if name in LINEAR:
+        return (value - low) / (high - low)
+    return (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
+
+
+def _climb(loss: Any, dimension: int) -> None:
+    """Look for the least loss over the unit cube; ``loss`` keeps what it was asked."""
+    from scipy.optimize import minimize
+    from scipy.stats.qmc import Sobol
+
+    sobol = Sobol(dimension, scramble=False)
+    # the first of Sobol's points is a corner
+    points = sobol.random(FIRST_POINTS * 2**dimension)[1:]
+    losses = np.array([loss(point) for point in points])
+    if not np.isfinite(losses).any():
+        return
+    start = points[losses.argmin()]
+    # a simplex that reaches half-way to the neighbours, inwards
+    corners = start + np.diag(np.where(start < 0.5, 0.15, -0.15))
+    minimize(
+        loss,
+        start,
+        method="Nelder-Mead",
+        bounds=[(0.0, 1.0)] * dimension,
+        options={
+            "initial_simplex": np.vstack([start, corners]),
+            "xatol": NARROW,
+            "fatol": GAIN,
+            "maxfev": 60 * dimension,
+        },
+    )
