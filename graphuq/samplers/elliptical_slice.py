@@ -27,7 +27,8 @@ class EllipticalSlice:
     """Move along a random ellipse through the state and a draw of the prior, as far as Phi allows.
 
     Each step draws xi ~ N(0, C) and a level Phi(u) + E, E ~ Exp(1), and shrinks a bracket of
-    angles t until Phi(u cos t + xi sin t) is at most that level. It serves every likelihood.
+    angles t until Phi(u cos t + xi sin t) is at most that level. It serves every likelihood. Where
+    Phi counts b times, so does b times the level: E is divided by b.
 
     Parameters
     ----------
@@ -81,6 +82,7 @@ class EllipticalSlice:
             good = _slide(
                 field,
                 xi,
+                target.power,
                 target.likelihood.potential,
                 target.likelihood.observed,
                 rng,
@@ -107,6 +109,7 @@ class EllipticalSlice:
     types.int64(
         FIELD,
         types.float64[:, ::1],
+        types.float64,
         POTENTIAL,
         OBSERVED,
         NumPyRandomGeneratorType("NumPyRandomGeneratorType"),
@@ -118,7 +121,7 @@ class EllipticalSlice:
     )
 )
 def _slide(  # type: ignore[no-untyped-def]
-    u, xi, potential, observed, rng, first, thin, fields, potentials, tries
+    u, xi, power, potential, observed, rng, first, thin, fields, potentials, tries
 ):
     """Move ``u``, in place, along the ellipse of each xi; every ``thin``-th state is kept.
 
@@ -129,7 +132,7 @@ def _slide(  # type: ignore[no-untyped-def]
     phi = potential(u, observed)
     for i in range(xi.shape[0]):
         draw, rest = divmod(first + i + 1, thin)
-        level = phi - math.log(1.0 - rng.random())
+        level = phi - math.log(1.0 - rng.random()) / power
         angle = 2.0 * math.pi * rng.random()
         low, high = angle - 2.0 * math.pi, angle
         while True:

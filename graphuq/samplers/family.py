@@ -21,7 +21,7 @@ class Target(NamedTuple):
     """Prior law of the sampled field: of u, plus the noise that the sampler asked for."""
     likelihood: Bound
     power: float = 1.0
-    """An inverse temperature b: Phi counts b times. Only pCN and Hilbert HMC look at it."""
+    """An inverse temperature b: Phi counts b times. `Harmonic` does not look at it."""
 
 
 class Chunk(NamedTuple):
