@@ -15,7 +15,11 @@ A likelihood is a frozen dataclass whose fields are numbers, its parameters, and
     a dict from the names of parameters to (low, high): where `graphuq.tune` looks for one that is
     "auto", in logarithms; only sign models have them;
 ``label`` (optional)
-    what the label l of a node is: ``"sign"`` of the field (default), or the ``"field"`` itself.
+    what the label l of a node is: ``"sign"`` of the field (default), or the ``"field"`` itself;
+``log_normaliser`` (optional)
+    log of what exp(-Phi) lacks, for each label, to be a density of labels: their density at y is
+    exp(-Phi(u; y) + Phi(u; no labels) - J log_normaliser). What Phi says without labels then
+    belongs to the prior, so ``potential`` and ``gradient`` must serve a ``seen`` without labels.
 
 ``u`` is float64[m, 1], the field at the nodes read. ``seen`` is an `Observed`.
 """
@@ -79,6 +83,12 @@ class Bound(NamedTuple):
     """The nodes read; None for all."""
     label: str
     sign_model: tuple[float, float] | None
+    log_normaliser: float | None = None
+
+    def without_labels(self) -> Bound:
+        """Return what the likelihood says of the field alone; needs ``log_normaliser``."""
+        nothing = self.observed._replace(y=np.empty(0), rows=np.empty(0, dtype=np.int64))
+        return self._replace(observed=nothing)
 
 
 def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
@@ -126,7 +136,12 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
     sign_model = getattr(likelihood, "sign_model", None)
     if sign_model is not None:
         _check_sign_model(name, sign_model)
-    bound = Bound(likelihood.potential, gradient, observed, nodes, label, sign_model)
+    log_normaliser = getattr(likelihood, "log_normaliser", None)
+    if log_normaliser is not None:
+        log_normaliser = validation.real(f"{name}.log_normaliser", log_normaliser)
+    bound = Bound(
+        likelihood.potential, gradient, observed, nodes, label, sign_model, log_normaliser
+    )
     size = len(labels) if nodes is not None else n_nodes
     _compile(bound, np.full((size, 1), 0.1), name)
     return bound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -68,3 +69,8 @@ class GinzburgLandau:
     def __post_init__(self) -> None:
         validation.positive("epsilon", self.epsilon)
         validation.positive("gamma", self.gamma)
+
+    @property
+    def log_normaliser(self) -> float:
+        """Labels are N(v(j), gamma^2); the wells belong to the prior."""
+        return 0.5 * math.log(2 * math.pi) + math.log(self.gamma)
