@@ -21,6 +21,7 @@ _HOME = {
     "evidence": "graphuq.model_evidence",
     "approximate": "graphuq.approximation",
     "ApproximatePosterior": "graphuq.approximation",
+    "AnnealedEvidence": "graphuq.annealed",
     "BelkinNiyogi": "graphuq.classifiers",
     "ConvergenceWarning": "graphuq.diagnostics",
     "Diagnostics": "graphuq.diagnostics",
@@ -47,6 +48,7 @@ _HOME = {
     "Spectrum": "graphuq.spectrum",
     "Tempered": "graphuq.samplers",
     "ZhouGC": "graphuq.classifiers",
+    "annealed_evidence": "graphuq.annealed",
     "brier_score": "graphuq.calibration",
     "check_likelihood": "graphuq.likelihoods",
     "compare": "graphuq.comparison",
@@ -73,6 +75,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq import samplers as samplers
     from graphuq.approximation import ApproximatePosterior as ApproximatePosterior
     from graphuq.approximation import approximate as approximate
+    from graphuq.annealed import AnnealedEvidence as AnnealedEvidence
+    from graphuq.annealed import annealed_evidence as annealed_evidence
     from graphuq.calibration import brier_score as brier_score
     from graphuq.calibration import expected_calibration_error as expected_calibration_error
     from graphuq.classifiers import GDPCA as GDPCA

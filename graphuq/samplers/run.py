@@ -98,7 +98,7 @@ def run(
         _Chain(sampler, target, recorder, seed, draws, warmup, thin)
         for recorder, seed in zip(recorders, seeds, strict=True)
     ]
-    workers = min(len(chains), threads or _cores())
+    workers = min(len(chains), threads or cores())
     started = time.perf_counter()
     complete = True
     bar = _progress_bar((warmup + draws) * len(chains), progress)
@@ -149,7 +149,8 @@ def _progress_bar(total: int, progress: bool) -> Any:
     return tqdm(total=total, disable=not progress, unit="draw", leave=False)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
