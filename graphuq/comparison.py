@@ -92,8 +92,7 @@ def compare(
     """
     graph = Graph.of(graph)
     labels = Labels.of(labels, graph.n_nodes)
-    truth = np.asarray(truth)
-    labels.accuracy(np.broadcast_to(labels.classes[0], (graph.n_nodes,)), truth)  # or refuse
+    hidden, hidden_truth = labels.unlabelled_truth(truth, graph.n_nodes)
     if methods is None:
         methods = _default_methods(graph, labels)
     if not isinstance(methods, list | tuple | Mapping):
@@ -108,7 +107,6 @@ def compare(
         raise ValueError(
             f"{twice[0]} is there more than once: name methods that look alike, {{'name': method}}"
         )
-    hidden = np.setdiff1d(np.arange(graph.n_nodes), labels.nodes)
     rows = []
     for _, run in runs:
         start = time.perf_counter()
@@ -116,7 +114,7 @@ def compare(
         seconds = time.perf_counter() - start
         scores = [np.nan, np.nan]
         if probabilities is not None:
-            seen = (probabilities[hidden], truth[hidden], labels.classes)
+            seen = (probabilities[hidden], hidden_truth, labels.classes)
             scores = [brier_score(*seen), expected_calibration_error(*seen)]
         rows.append([labels.accuracy(prediction, truth), *scores, seconds])
     columns = ["accuracy", "brier", "calibration_error", "seconds"]

@@ -169,9 +169,27 @@ class Labels:
             Lengths that differ, a truth with gaps or that names none of the classes, every node
             labelled. A node whose true class no label shows counts as wrong.
         """
-        prediction, truth = np.asarray(prediction), np.asarray(truth)
-        if truth.shape != prediction.shape:
-            raise ValueError(f"truth must have shape {prediction.shape}, got {truth.shape}")
+        prediction = np.asarray(prediction)
+        hidden, hidden_truth = self.unlabelled_truth(truth, prediction.size)
+        return float((prediction[hidden] == hidden_truth).mean())
+
+    def unlabelled_truth(self, truth: Any, n_nodes: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return the unlabelled nodes and their true classes, of which there are as many.
+
+        Parameters
+        ----------
+        truth : array_like, shape (n_nodes,)
+            True classes of all nodes.
+        n_nodes : int
+
+        Raises
+        ------
+        ValueError
+            As `accuracy`.
+        """
+        truth = np.asarray(truth)
+        if truth.shape != (n_nodes,):
+            raise ValueError(f"truth must have shape {(n_nodes,)}, got {truth.shape}")
         missing = np.flatnonzero(_is_missing(truth))
         if missing.size:
             raise ValueError(
@@ -182,10 +200,10 @@ class Labels:
                 f"truth names none of the classes {self.classes.tolist()}, but such as "
                 f"{np.unique(truth).tolist()[:5]}: give it in the labels' own values"
             )
-        hidden = np.setdiff1d(np.arange(truth.size), self.nodes)
+        hidden = np.setdiff1d(np.arange(n_nodes), self.nodes)
         if hidden.size == 0:
             raise ValueError("every node is labelled: there is nothing to score")
-        return float((prediction[hidden] == truth[hidden]).mean())
+        return hidden, truth[hidden]
 
     def __len__(self) -> int:
         return self.nodes.size
