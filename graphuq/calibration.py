@@ -28,7 +28,7 @@ def brier_score(probabilities: Any, truth: Any, classes: Any) -> float:
     Raises
     ------
     ValueError
-        Shapes that do not fit, rows that are no probabilities.
+        Shapes that do not fit, fewer than two classes, rows that are no probabilities.
 
     Examples
     --------
@@ -44,9 +44,11 @@ def expected_calibration_error(
 ) -> float:
     """Return the mean distance between confidence and accuracy, sum_b (m_b / m) |acc_b - conf_b|.
 
-    The confidence of a prediction is its probability, the largest of the row; items go to bins
-    ((b - 1) / n_bins, b / n_bins] by it, and each bin has the accuracy and mean confidence of its
-    m_b items (Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017).
+    The confidence of a prediction is its probability, the largest of the row; by it items go to
+    bins, and bin b has the accuracy and mean confidence of its m_b items (Naeini, Cooper and
+    Hauskrecht 2015; Guo et al. 2017). The bins are equal parts of [1/K, 1], where a largest of K
+    probabilities lies; elsewhere they are often those of [0, 1], of which two classes leave half
+    empty. A bin holds its upper end, the first its lower end too.
 
     Parameters
     ----------
@@ -62,7 +64,8 @@ def expected_calibration_error(
     Raises
     ------
     ValueError
-        Shapes that do not fit, rows that are no probabilities, fewer than one bin.
+        Shapes that do not fit, fewer than two classes, rows that are no probabilities, fewer than
+        one bin.
 
     Examples
     --------
@@ -73,21 +76,27 @@ def expected_calibration_error(
     0.25
     """
     p, hits = _checked(probabilities, truth, classes)
+    _, bins, confidence, right = _binned(p, hits, n_bins)
+    return float(np.abs(np.bincount(bins, weights=right - confidence)).sum() / p.shape[0])
+
+
+def _binned(p: Array, hits: Array, n_bins: int) -> tuple[Array, NDArray[np.int64], Array, Array]:
+    """Return the bins' edges; and of each item its bin, its confidence, and 1 if it is right."""
     validation.integer("n_bins", n_bins, 1, 100_000)
     confidence = p.max(axis=1)
-    right = hits[np.arange(p.shape[0]), p.argmax(axis=1)]
-    bins = np.clip(np.ceil(confidence * n_bins).astype(np.int64) - 1, 0, n_bins - 1)
-    gaps = np.bincount(bins, weights=right - confidence, minlength=n_bins)
-    return float(np.abs(gaps).sum() / p.shape[0])
+    edges = np.linspace(1 / p.shape[1], 1, n_bins + 1)
+    bins = np.clip(np.searchsorted(edges, confidence) - 1, 0, n_bins - 1)
+    return edges, bins, confidence, hits[np.arange(p.shape[0]), p.argmax(axis=1)]
 
 
 def _checked(probabilities: Any, truth: Any, classes: Any) -> tuple[Array, Array]:
     """Return p and the indicators [truth is class k], both (m, K)."""
     p, truth, classes = (np.asarray(values) for values in (probabilities, truth, classes))
-    if p.ndim != 2 or p.shape[0] == 0 or p.shape != (*truth.shape, *classes.shape):
+    shapes_fit = p.ndim == 2 and p.shape == (*truth.shape, *classes.shape)
+    if not shapes_fit or p.shape[0] < 1 or p.shape[1] < 2:
         raise ValueError(
-            "probabilities, truth and classes must have shapes (m, K), (m,) and (K,) with m > 0, "
-            f"got {p.shape}, {truth.shape} and {classes.shape}"
+            "probabilities, truth and classes must have shapes (m, K), (m,) and (K,) with m > 0 "
+            f"and K > 1, got {p.shape}, {truth.shape} and {classes.shape}"
         )
     if not ((p >= 0).all() and np.allclose(p.sum(axis=1), 1, atol=1e-6)):
         raise ValueError(
