@@ -23,6 +23,7 @@ _HOME = {
     "ApproximatePosterior": "graphuq.approximation",
     "AnnealedEvidence": "graphuq.annealed",
     "BelkinNiyogi": "graphuq.classifiers",
+    "Calibration": "graphuq.calibration",
     "ConvergenceWarning": "graphuq.diagnostics",
     "Diagnostics": "graphuq.diagnostics",
     "GDPCA": "graphuq.classifiers",
@@ -50,6 +51,7 @@ _HOME = {
     "ZhouGC": "graphuq.classifiers",
     "annealed_evidence": "graphuq.annealed",
     "brier_score": "graphuq.calibration",
+    "calibrate": "graphuq.calibration",
     "check_likelihood": "graphuq.likelihoods",
     "compare": "graphuq.comparison",
     "epsilon_graph": "graphuq.graphs",
@@ -77,7 +79,9 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.approximation import approximate as approximate
     from graphuq.annealed import AnnealedEvidence as AnnealedEvidence
     from graphuq.annealed import annealed_evidence as annealed_evidence
+    from graphuq.calibration import Calibration as Calibration
     from graphuq.calibration import brier_score as brier_score
+    from graphuq.calibration import calibrate as calibrate
     from graphuq.calibration import expected_calibration_error as expected_calibration_error
     from graphuq.classifiers import GDPCA as GDPCA
     from graphuq.classifiers import BelkinNiyogi as BelkinNiyogi

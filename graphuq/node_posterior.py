@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq import validation
+from graphuq.calibration import Calibration, calibrate
 from graphuq.labels import Labels
 
 Array = NDArray[np.float64]
@@ -81,3 +83,48 @@ class NodePosterior:
             A wrong length, or every node labelled.
         """
         return self.labels.accuracy(self.prediction, truth)
+
+    def calibration(
+        self, truth: Any, *, n_bins: int = 10, seed: validation.Seed = 0
+    ) -> Calibration:
+        """Return how far the probabilities of unlabelled nodes can be trusted.
+
+        See `graphuq.calibrate` and `graphuq.Calibration`; `graphuq.plots.reliability` shows it.
+
+        Parameters
+        ----------
+        truth : array_like, shape (N,)
+            The true classes.
+        n_bins : int
+            Bins of confidence, equal parts of [1/2, 1].
+        seed : int, SeedSequence or Generator
+            Of the bootstrap.
+
+        Raises
+        ------
+        ValueError
+            A wrong length, gaps, other classes, or every node labelled; fewer than one bin.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+        >>> labels = gq.reveal(y, counts=3, seed=0)
+        >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+        >>> result = post.calibration(y)
+        >>> result.accuracy == post.accuracy(y)
+        True
+        >>> int(result.curve["count"].sum())
+        94
+        """
+        hidden, hidden_truth = self.labels.unlabelled_truth(truth, self.n_nodes)
+        classes = self.labels.classes
+        return calibrate(
+            self._of_both_classes[hidden], hidden_truth, classes, n_bins=n_bins, seed=seed
+        )
+
+    @property
+    def _of_both_classes(self) -> Array:
+        """Probabilities of ``labels.classes``, shape (N, 2)."""
+        return np.column_stack([1 - self.probability, self.probability])
