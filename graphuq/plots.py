@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq import validation
+from graphuq.calibration import Calibration
 from graphuq.posterior import Posterior
 
 
@@ -98,6 +99,90 @@ def hard_and_easy(
     figure.suptitle(
         f"Posterior mean label s: -1 is surely {low}, +1 surely {high}, 0 undecided"
         + ("" if truth is None else "; framed: predicted wrongly"),
+        fontsize=11,
+    )
+    return figure
+
+
+def reliability(calibration: Calibration) -> Any:
+    """Show how often predictions of some confidence are right: a reliability diagram.
+
+    Each point is a bin: the mean confidence of its items, and their accuracy with its 95%
+    interval. Below stands how many items a bin has.
+
+    Parameters
+    ----------
+    calibration : Calibration
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    TypeError
+        What is no `Calibration`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> p = np.random.default_rng(0).random(500)
+    >>> truth = np.random.default_rng(1).random(500) < p
+    >>> result = gq.calibrate(np.column_stack([1 - p, p]), truth, classes=[False, True])
+    >>> figure = gq.plots.reliability(result)
+    """
+    from matplotlib.figure import Figure
+
+    if not isinstance(calibration, Calibration):
+        raise TypeError(
+            "calibration must come from post.calibration(truth) or gq.calibrate, got "
+            f"{type(calibration).__name__}"
+        )
+    curve = calibration.curve
+    bins = curve[curve["count"] > 0]
+    start = curve["low"].iloc[0]
+    bottom = min(start, bins["accuracy_low"].min())
+    figure = Figure(figsize=(6, 6.5), layout="constrained")
+    top, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+
+    top.plot([start, 1], [start, 1], "--", color="0.4", label="right as often as claimed")
+    for side, colour, name in (
+        (bins["accuracy"] >= bins["confidence"], "#0072b2", "more often: underconfident"),
+        (bins["accuracy"] < bins["confidence"], "#d55e00", "less often: overconfident"),
+    ):
+        some = bins[side]
+        top.vlines(
+            some["confidence"], some["confidence"], some["accuracy"], colour, lw=9, alpha=0.3
+        )
+        reach = [some["accuracy"] - some["accuracy_low"], some["accuracy_high"] - some["accuracy"]]
+        top.errorbar(
+            some["confidence"],
+            some["accuracy"],
+            reach,
+            fmt="o",
+            color=colour,
+            capsize=3,
+            label=name,
+        )
+    top.set(
+        xlim=(start - 0.02, 1.02),
+        ylim=(bottom - 0.03, 1.03),
+        ylabel="accuracy: share of predictions that are right",
+    )
+    top.legend(loc="best", fontsize=9)
+    below.bar(
+        curve["low"], curve["count"], curve["high"] - curve["low"], align="edge", color="0.75",
+        edgecolor="white",
+    )  # fmt: skip
+    below.set(
+        xlabel="confidence: probability of the predicted class", ylabel="items, of "
+        f"{curve['count'].sum()}",
+    )  # fmt: skip
+    low, high = calibration.intervals["expected_calibration_error"]
+    figure.suptitle(
+        f"{calibration.accuracy:.1%} of predictions right; expected calibration error "
+        f"{calibration.expected_calibration_error:.3f} ({low:.3f} to {high:.3f})",
         fontsize=11,
     )
     return figure

@@ -46,3 +46,25 @@ def test_images_that_do_not_fit_are_refused(post):
         gq.plots.hard_and_easy(post, images())
     with pytest.raises(ValueError, match="truth must have shape"):
         gq.plots.hard_and_easy(post, images(), [0, 1], shape=(3, 4))
+
+
+def test_reliability_shows_every_bin_that_has_items():
+    p = np.repeat([0.57, 0.71, 0.99], [30, 50, 20])
+    truth = np.repeat(["a", "b", "a", "b", "a"], [24, 6, 25, 25, 20])
+    result = gq.calibrate(np.column_stack([p, 1 - p]), truth, ["a", "b"])
+    top, below = gq.plots.reliability(result).axes
+    heights = [bar.get_height() for bar in below.patches]
+    assert heights == [0, 30, 0, 0, 50, 0, 0, 0, 0, 20]
+    assert [bar.get_x() for bar in below.patches] == result.curve["low"].tolist()
+    points = {bars.get_label(): bars.lines[0].get_xydata() for bars in top.containers}
+    np.testing.assert_allclose(points["more often: underconfident"], [[0.57, 0.8], [0.99, 1.0]])
+    np.testing.assert_allclose(points["less often: overconfident"], [[0.71, 0.5]])
+    (left, _), (bottom, height) = top.get_xlim(), top.get_ylim()
+    assert left < 0.5
+    assert bottom < result.curve["accuracy_low"].min() < 0.5
+    assert height > 1
+
+
+def test_only_a_calibration_has_a_reliability(post):
+    with pytest.raises(TypeError, match=r"post\.calibration\(truth\)"):
+        gq.plots.reliability(post)
