@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from graphuq import validation
 from graphuq.calibration import Calibration, calibrate
 from graphuq.labels import Labels
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 
@@ -122,6 +125,55 @@ class NodePosterior:
         classes = self.labels.classes
         return calibrate(
             self._of_both_classes[hidden], hidden_truth, classes, n_bins=n_bins, seed=seed
+        )
+
+    def suspect_labels(self) -> pd.DataFrame:
+        """Return the given labels, those most likely to be wrong first.
+
+        A node's true class is the sign of its field: a label is wrong if the sign is not its own,
+        and the posterior probability of that is read off. So it is under Ginzburg-Landau too,
+        where a label observes the field itself. How much a label can be doubted is the
+        likelihood's to say: `Probit` with a small ``gamma`` doubts labels only where the field is
+        near zero, `NoisyProbit` and `LevelSet` doubt them anywhere.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each labelled node, with columns ``node``; ``label``, as given; ``likelier``,
+            the class that the posterior prefers, which may be the label; ``probability_wrong``.
+            Where draws all agree and probabilities tie, fields that speak more against the label
+            come first.
+
+        Examples
+        --------
+        A label that its whole neighbourhood denies:
+
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> labels = gq.reveal(y, counts=10, seed=0)
+        >>> values = labels.values.copy()
+        >>> values[3] = 1 - values[3]
+        >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+        >>> model = gq.NoisyProbit(gamma=0.1, flip_rate=0.1)
+        >>> post = gq.sample(prior, model, gq.Labels(labels.nodes, values), seed=0, progress=False)
+        >>> suspects = post.suspect_labels()
+        >>> bool(suspects["node"][0] == labels.nodes[3])
+        True
+        >>> suspects.columns.tolist()
+        ['node', 'label', 'likelier', 'probability_wrong']
+        """
+        import pandas as pd
+
+        nodes, codes = self.labels.nodes, self.labels.codes
+        wrong = np.where(codes > 0, 1 - self.probability[nodes], self.probability[nodes])
+        order = np.lexsort((codes * self.latent_mean[nodes], -wrong))
+        return pd.DataFrame(
+            {
+                "node": nodes[order],
+                "label": self.labels.values[order],
+                "likelier": self.prediction[nodes][order],
+                "probability_wrong": wrong[order],
+            }
         )
 
     @property
