@@ -257,7 +257,8 @@ def wilson(right: Any, count: Any) -> tuple[Any, Any]:
     """
     centre = (right + Z**2 / 2) / (count + Z**2)
     reach = Z / (count + Z**2) * np.sqrt(right * (count - right) / count + Z**2 / 4)
-    return np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)
+    share = right / count  # an end where all, or none, is right
+    return np.clip(centre - reach, 0.0, share), np.clip(centre + reach, share, 1.0)
 
 
 def _brier(p: Array, hits: Array) -> Array:

@@ -183,6 +183,16 @@ def test_wilson_covers_as_it_says():
             np.testing.assert_allclose(gap, 1.959963985**2 * end * (1 - end) / n)
 
 
+def test_wilson_holds_the_share_whatever_the_rounding():
+    count = np.arange(1, 2000)
+    for right in (0 * count, count // 3, count):
+        low, high = module.wilson(right, count)
+        assert (low >= 0).all()
+        assert (low <= right / count).all()
+        assert (right / count <= high).all()
+        assert (high <= 1).all()
+
+
 TRIALS, ITEMS = 150, 200
 # 95% covered, less three standard errors of that share
 COVERED = 0.95 - 3 * np.sqrt(0.95 * 0.05 / TRIALS)
