@@ -146,6 +146,42 @@ class Labels:
         Y[self.nodes, self.indices] = 1.0
         return Y
 
+    def split(
+        self, held_out: float = 0.5, *, seed: validation.Seed = None
+    ) -> tuple[Labels, Labels]:
+        """Return the labels to give to a posterior, and those to hold out, drawn at random.
+
+        Parameters
+        ----------
+        held_out : float in (0, 1)
+            Share of labels to hold out, rounded.
+        seed : int, SeedSequence or Generator, optional
+
+        Raises
+        ------
+        ValueError
+            A share outside (0, 1), a part that does not show two classes.
+
+        Examples
+        --------
+        >>> given, held_out = Labels(range(10), ["cat", "dog"] * 5).split(0.4, seed=0)
+        >>> len(given), len(held_out)
+        (6, 4)
+        """
+        if not 0 < validation.real("held_out", held_out) < 1:
+            raise ValueError(f"held_out must lie in (0, 1), got {held_out}")
+        rng = np.random.default_rng(validation.seed_sequence(seed))
+        order = rng.permutation(len(self))
+        cut = round(held_out * len(self))
+        parts = order[cut:], order[:cut]
+        if any(np.unique(self.indices[part]).size < 2 for part in parts):
+            raise ValueError(
+                f"one part of {len(self)} labels does not show two classes: label more nodes, or "
+                "hold out a share nearer to 1/2"
+            )
+        given, kept = (Labels(self.nodes[part], self.values[part]) for part in parts)
+        return given, kept
+
     def oriented(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``field``, shape (n_nodes,), with the sign that most labels of two classes have.
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import graphuq as gq
 from graphuq import Labels, reveal
 
 
@@ -244,3 +245,41 @@ def test_lists_of_numpy_scalars_are_values(scalar):
 
 def test_numpy_and_python_integers_go_together():
     assert Labels([0, 1], [np.int64(0), 1]).classes.tolist() == [0, 1]
+
+
+@given(n=st.integers(4, 40), share=st.floats(0.1, 0.9), seed=st.integers(0, 2**31))
+@settings(max_examples=30, deadline=None)
+def test_a_split_is_a_partition(n, share, seed):
+    labels = gq.Labels(3 * np.arange(n), [0, 1] * (n // 2) + [0] * (n % 2))
+    try:
+        given, held_out = labels.split(share, seed=seed)
+    except ValueError as error:
+        assert "does not show two classes" in str(error)  # noqa: PT017
+        return
+    assert len(held_out) == round(share * n)
+    nodes = np.concatenate([given.nodes, held_out.nodes])
+    assert np.sort(nodes).tolist() == labels.nodes.tolist()
+    values = np.concatenate([given.values, held_out.values])
+    assert values[np.argsort(nodes)].tolist() == labels.values.tolist()
+    again = labels.split(share, seed=seed)[1]
+    assert again.nodes.tolist() == held_out.nodes.tolist()
+
+
+def test_every_label_is_held_out_as_often():
+    labels = gq.Labels(np.arange(24), ["a", "b"] * 12)
+    times = np.zeros(24)
+    for seed in range(1000):
+        times[labels.split(0.5, seed=seed)[1].nodes] += 1
+    assert abs(times / 1000 - 0.5).max() < 4 * np.sqrt(0.25 / 1000)
+    assert times.sum() == 12_000
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.5, 1.5])
+def test_shares_outside_are_refused(share):
+    with pytest.raises(ValueError, match=r"held_out must lie in \(0, 1\)"):
+        gq.Labels([0, 1], [0, 1]).split(share)
+
+
+def test_parts_of_one_class_are_refused():
+    with pytest.raises(ValueError, match="one part of 3 labels does not show two classes"):
+        gq.Labels([0, 1, 2], [0, 1, 1]).split(0.5, seed=0)
