@@ -43,6 +43,7 @@ _HOME = {
     "PCN": "graphuq.samplers",
     "PageRankSSL": "graphuq.classifiers",
     "Posterior": "graphuq.posterior",
+    "PredictionSets": "graphuq.conformal",
     "Prior": "graphuq.prior",
     "Probit": "graphuq.likelihoods",
     "RobustGC": "graphuq.classifiers",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.classifiers import RobustGC as RobustGC
     from graphuq.classifiers import ZhouGC as ZhouGC
     from graphuq.comparison import compare as compare
+    from graphuq.conformal import PredictionSets as PredictionSets
     from graphuq.diagnostics import ConvergenceWarning as ConvergenceWarning
     from graphuq.diagnostics import Diagnostics as Diagnostics
     from graphuq.export import from_arviz as from_arviz

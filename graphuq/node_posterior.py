@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphuq import validation
 from graphuq.calibration import Calibration, calibrate
+from graphuq.conformal import PredictionSets, prediction_sets
 from graphuq.labels import Labels
 
 if TYPE_CHECKING:
@@ -125,6 +126,66 @@ class NodePosterior:
         classes = self.labels.classes
         return calibrate(
             self._of_both_classes[hidden], hidden_truth, classes, n_bins=n_bins, seed=seed
+        )
+
+    def prediction_sets(
+        self,
+        held_out: Any,
+        coverage: float = 0.9,
+        per_class: bool = False,
+        *,
+        seed: validation.Seed = 0,
+    ) -> PredictionSets:
+        """Return sets of classes that contain the truth as often as asked: split conformal.
+
+        A class is in a node's set if its probability is not lower than what the truths of
+        held-out labels mostly had (Vovk, Gammerman and Shafer 2005; Papadopoulos et al. 2002; Lei
+        et al. 2018). Then, however wrong prior and likelihood are, the set of an unlabelled node
+        contains its class with probability at least ``coverage``, and at most 1 / (n + 1) more
+        with n held-out labels; on condition that the n nodes held out are exchangeable with the
+        unlabelled ones, as when they are drawn at random (`Labels.split`). The probability is over
+        that draw: the share covered in one run strays from it by about
+        sqrt(coverage (1 - coverage) / n). Nothing is promised of single nodes, nor of true
+        classes where held-out labels are wrong.
+
+        Sets are of one class where the model is sure enough and of both where it is not; and
+        empty at the least sure nodes where it is right more often than ``coverage`` asks: ask for
+        more than its accuracy to see none.
+
+        Parameters
+        ----------
+        held_out : Labels or array_like, shape (N,)
+            Labels that the posterior was not given. An array holds -1 where there is none.
+        coverage : float in (0, 1)
+        per_class : bool
+            Whether to cover each class by itself so often, from its own held-out labels (Vovk et
+            al.'s Mondrian predictor). They need only be drawn at random within each class, at
+            whatever rates.
+        seed : int, SeedSequence or Generator
+            Breaks ties: where draws all agree, probabilities are 0 or 1 exactly.
+
+        Raises
+        ------
+        ValueError
+            A coverage outside (0, 1); held-out labels that the posterior was given, of other
+            classes, or too few: coverage / (1 - coverage) are needed, of each class where
+            ``per_class``.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+        >>> given, held_out = gq.reveal(y, counts=20, seed=0).split(seed=0)
+        >>> post = gq.sample(prior, gq.Probit(gamma=0.1), given, seed=0, progress=False)
+        >>> result = post.prediction_sets(held_out, coverage=0.9)
+        >>> result.sets.shape
+        (100, 2)
+        >>> result.coverage(y) > 0.75
+        True
+        """
+        return prediction_sets(
+            self._of_both_classes, self.labels, held_out, coverage, per_class, seed
         )
 
     def suspect_labels(self) -> pd.DataFrame:
