@@ -76,10 +76,10 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq import likelihoods as likelihoods
     from graphuq import plots as plots
     from graphuq import samplers as samplers
-    from graphuq.approximation import ApproximatePosterior as ApproximatePosterior
-    from graphuq.approximation import approximate as approximate
     from graphuq.annealed import AnnealedEvidence as AnnealedEvidence
     from graphuq.annealed import annealed_evidence as annealed_evidence
+    from graphuq.approximation import ApproximatePosterior as ApproximatePosterior
+    from graphuq.approximation import approximate as approximate
     from graphuq.calibration import Calibration as Calibration
     from graphuq.calibration import brier_score as brier_score
     from graphuq.calibration import calibrate as calibrate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphuq import validation
 from graphuq.expectation_propagation import NotConvergedError, Sites, propagate
 from graphuq.labels import Labels
 from graphuq.likelihoods.contract import Bound, Likelihood, bind_under
@@ -42,21 +43,27 @@ class LogEvidence(float):
         return cls(sites.log_evidence, "expectation propagation", sites.correction)
 
 
-def evidence(prior: Prior, likelihood: Likelihood, labels: Labels) -> LogEvidence:
+def evidence(
+    prior: Prior, likelihood: Likelihood, labels: Labels, *, seed: validation.Seed = None
+) -> LogEvidence:
     """Return the log of the evidence, the labels' probability p(y) = E_prior[prod_j t_j(u_j)].
 
     The larger, the better prior and likelihood foresee the labels; differences between settings
     are log Bayes factors. By expectation propagation at the labelled nodes, with the leading term
-    of what it leaves out (Opper, Paquet and Winther 2013), in O(J p min(J, p)) with p modes.
+    of what it leaves out (Opper, Paquet and Winther 2013), in O(J p min(J, p)) with p modes; for
+    likelihoods that are no sign models by annealing, `graphuq.annealed_evidence`, which takes
+    seconds or minutes.
 
     Parameters
     ----------
     prior : Prior
     likelihood : likelihood
-        A sign model: `Probit`, `LevelSet`, `NoisyProbit`. Labels have probability
+        Under the sign models `Probit`, `LevelSet` and `NoisyProbit` labels have probability
         f + (1 - 2 f) Psi(y u; gamma), where f = 1 / (1 + exp(2 / gamma^2)) for the level-set model,
         so that the evidence of all possible labels adds up to 1.
     labels : Labels
+    seed : int, SeedSequence or Generator, optional
+        Of the annealing.
 
     Returns
     -------
@@ -65,7 +72,7 @@ def evidence(prior: Prior, likelihood: Likelihood, labels: Labels) -> LogEvidenc
     Raises
     ------
     ValueError
-        No sign model, parameters left open.
+        Parameters left open.
     RuntimeError
         Expectation propagation did not converge: level-set and noisy probit posteriors may have
         many modes when flips are thought rare and the labels contradict each other.
@@ -81,7 +88,13 @@ def evidence(prior: Prior, likelihood: Likelihood, labels: Labels) -> LogEvidenc
     >>> bool(gq.evidence(prior, gq.Probit(10.0), labels) < -4)      # six coin's tosses
     True
     """
-    return LogEvidence.of(settle(prior, likelihood, bind_under(prior, likelihood, labels)))
+    bound = bind_under(prior, likelihood, labels)
+    if bound.sign_model is None:
+        from graphuq.annealed import annealed_evidence  # which samples, and sampling may ask here
+
+        estimate = annealed_evidence(prior, likelihood, labels, seed=seed)
+        return LogEvidence(estimate.log_evidence, "annealing", mcse=estimate.mcse)
+    return LogEvidence.of(settle(prior, likelihood, bound))
 
 
 def settle(prior: Prior, likelihood: Likelihood, bound: Bound, start: Any = None) -> Sites:
