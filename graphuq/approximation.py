@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from graphuq import validation
+from graphuq.calibration import Calibration, calibrate
 from graphuq.expectation_propagation import label_probability, sign_probability
 from graphuq.extension import FromLabelled
 from graphuq.labels import Labels
@@ -50,6 +51,36 @@ class ApproximatePosterior(NodePosterior):
     leave_one_out: Array
     log_evidence: LogEvidence
     settings: dict[str, Any]
+
+    def calibration(
+        self, truth: Any = None, *, n_bins: int = 10, seed: validation.Seed = 0
+    ) -> Calibration:
+        """Return how far probabilities can be trusted: against the truth, or without it.
+
+        Without it each given label is held against what all others say of it, ``leave_one_out``.
+        That asks for labels drawn at random, and sees no less error than the labels themselves
+        have.
+
+        Parameters
+        ----------
+        truth, n_bins, seed
+            See `NodePosterior.calibration`.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(200, seed=0)
+        >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+        >>> labels = gq.reveal(y, counts=20, seed=0)
+        >>> quick = gq.approximate(graph, gq.Probit(), labels)
+        >>> bool(abs(quick.calibration().accuracy - quick.accuracy(y)) < 0.1)
+        True
+        """
+        if truth is not None:
+            return super().calibration(truth, n_bins=n_bins, seed=seed)
+        probabilities = np.column_stack([1 - self.leave_one_out, self.leave_one_out])
+        labels = self.labels
+        return calibrate(probabilities, labels.values, labels.classes, n_bins=n_bins, seed=seed)
 
     def latent_draws(
         self, prior: Prior, nodes: Any = None, *, draws: int = 1000, seed: validation.Seed = None

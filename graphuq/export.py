@@ -20,7 +20,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 import graphuq
+from graphuq.approximation import ApproximatePosterior
 from graphuq.labels import Labels
+from graphuq.model_evidence import LogEvidence
+from graphuq.node_posterior import NodePosterior
 from graphuq.posterior import Posterior
 
 NODE_STATISTICS = (
@@ -32,13 +35,16 @@ NODE_STATISTICS = (
     "latent_variance",
 )
 
+# What an approximate posterior knows of labelled nodes besides.
+SITES = ("site_precision", "site_shift", "leave_one_out")
 
-def to_arviz(posterior: Posterior, classifiers: Mapping[str, Any] | None = None) -> Any:
+
+def to_arviz(posterior: NodePosterior, classifiers: Mapping[str, Any] | None = None) -> Any:
     """Return ``posterior`` as InferenceData (arviz 0.x) or DataTree (arviz 1.x).
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or ApproximatePosterior
     classifiers : mapping from name to TransductiveClassifier, optional
         Fitted on the same nodes to the same classes, to stand beside the posterior.
 
@@ -50,7 +56,9 @@ def to_arviz(posterior: Posterior, classifiers: Mapping[str, Any] | None = None)
         where `Posterior.read` has it), ``observed_data`` (``y`` at the labelled nodes),
         ``constant_data`` (class names, eq. (16)) and ``node_summary`` (per node: mean, variance,
         probability, mcse, prediction, rank, and ``decision_score`` and ``transduction`` of the
-        classifiers).
+        classifiers). An approximate posterior has no draws: it comes without the first two groups,
+        with ``approximate`` = 1 among the attributes of the others, and with its sites and
+        ``leave_one_out`` in ``observed_data``.
 
     Raises
     ------
@@ -66,8 +74,8 @@ def to_arviz(posterior: Posterior, classifiers: Mapping[str, Any] | None = None)
     return xr.DataTree.from_dict(groups)
 
 
-def from_arviz(tree: Any) -> Posterior:
-    """Return the `Posterior` that `to_arviz` made ``tree`` from.
+def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
+    """Return the posterior that `to_arviz` made ``tree`` from.
 
     Parameters
     ----------
@@ -79,6 +87,8 @@ def from_arviz(tree: Any) -> Posterior:
         A tree without graphuq's groups.
     """
     try:
+        if tree["node_summary"].attrs.get("approximate"):
+            return _approximate_from(tree["node_summary"], tree["observed_data"])
         posterior, nodes = tree["posterior"], tree["node_summary"]
         stats, observed, constant = (
             tree[name] for name in ("sample_stats", "observed_data", "constant_data")
@@ -106,12 +116,24 @@ def from_arviz(tree: Any) -> Posterior:
     )
 
 
-def save(posterior: Posterior, path: str | os.PathLike[str]) -> None:
+def _approximate_from(nodes: Any, observed: Any) -> ApproximatePosterior:
+    return ApproximatePosterior(
+        labels=Labels(observed["label_node"].values, observed["label"].values),
+        **{name: nodes[name].values for name in NODE_STATISTICS},
+        **{name: observed[name].values for name in SITES},
+        log_evidence=LogEvidence(
+            nodes.attrs["log_evidence"], nodes.attrs["method"], nodes.attrs["correction"]
+        ),
+        settings=json.loads(nodes.attrs["settings"]),
+    )
+
+
+def save(posterior: NodePosterior, path: str | os.PathLike[str]) -> None:
     """Write ``posterior`` to a NetCDF file, whole or not at all.
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or ApproximatePosterior
     path : path-like
         Its folder must exist.
     """
@@ -132,8 +154,8 @@ def save(posterior: Posterior, path: str | os.PathLike[str]) -> None:
         raise
 
 
-def load(path: str | os.PathLike[str]) -> Posterior:
-    """Return the `Posterior` in a NetCDF file that `Posterior.save` or arviz wrote.
+def load(path: str | os.PathLike[str]) -> Posterior | ApproximatePosterior:
+    """Return the posterior in a NetCDF file that its ``save`` or arviz wrote.
 
     Parameters
     ----------
@@ -169,7 +191,7 @@ def rhat_and_ess(traces: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     return np.where(np.isnan(r_hat), np.inf, r_hat), np.where(np.isnan(ess), np.inf, ess)
 
 
-def _of_classifiers(posterior: Posterior, classifiers: Mapping[str, Any]) -> dict[str, Any]:
+def _of_classifiers(posterior: NodePosterior, classifiers: Mapping[str, Any]) -> dict[str, Any]:
     """Return what each classifier says of each node, named as on the classifier."""
     if not isinstance(classifiers, Mapping):
         raise TypeError(
@@ -227,21 +249,44 @@ def _arviz() -> ModuleType:
     return arviz
 
 
-def _groups(posterior: Posterior) -> dict[str, xr.Dataset]:
-    chains, draws, rank = posterior.modes.shape
-    traced, read = posterior.traced.size > 0, posterior.read.size > 0
+def _groups(posterior: NodePosterior) -> dict[str, xr.Dataset]:
+    if isinstance(posterior, ApproximatePosterior):
+        attrs = {"approximate": 1, **_origin()}
+        groups = _of_nodes(posterior, attrs)
+        groups["node_summary"].attrs |= {
+            "settings": json.dumps(posterior.settings),
+            "log_evidence": float(posterior.log_evidence),
+            "method": posterior.log_evidence.method,
+            "correction": posterior.log_evidence.correction,
+        }
+        groups["observed_data"] = groups["observed_data"].assign(
+            {name: ("label_node", getattr(posterior, name)) for name in SITES}
+        )
+        return groups
+    assert isinstance(posterior, Posterior)
     attrs = {
-        "created_at": datetime.now(UTC).isoformat(),
-        "inference_library": "graphuq",
-        "inference_library_version": graphuq.__version__,
+        **_origin(),
         "sampling_time": posterior.settings["sampling_time"],
         "tuning_steps": posterior.settings["tuning_steps"],
     }
+    groups = _of_nodes(posterior, attrs)
+    change = xr.DataArray(posterior.running_mean_change, dims=("chain", "batch"))
+    groups["constant_data"] = groups["constant_data"].assign(running_mean_change=change)
+    return _of_draws(posterior, attrs) | groups
+
+
+def _origin() -> dict[str, Any]:
+    return {
+        "created_at": datetime.now(UTC).isoformat(),
+        "inference_library": "graphuq",
+        "inference_library_version": graphuq.__version__,
+    }
+
+
+def _of_draws(posterior: Posterior, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
+    chains, draws, modes = posterior.modes.shape
+    traced, read = posterior.traced.size > 0, posterior.read.size > 0
     sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
-    order = posterior.ranking()
-    rank_of = np.empty_like(order)
-    rank_of[order] = np.arange(order.size)
-    labels = posterior.labels
     return {
         "posterior": xr.Dataset(
             {
@@ -251,7 +296,8 @@ def _groups(posterior: Posterior) -> dict[str, xr.Dataset]:
             },
             {
                 **sampled,
-                "mode": np.arange(rank) + posterior.settings["prior"]["rank"] + 1 - rank,
+                # from 1, or from 0 where q_0 is a mode
+                "mode": np.arange(modes) + posterior.settings["prior"]["rank"] + 1 - modes,
                 **({"node": posterior.traced} if traced else {}),
             },
             {
@@ -265,22 +311,24 @@ def _groups(posterior: Posterior) -> dict[str, xr.Dataset]:
                 **{name: (("chain", "draw"), values) for name, values in posterior.stats.items()},
                 **({"x": (("chain", "draw", "label_node"), posterior.read)} if read else {}),
             },
-            {**sampled, **({"label_node": labels.nodes} if read else {})},
+            {**sampled, **({"label_node": posterior.labels.nodes} if read else {})},
             attrs,
         ),
+    }
+
+
+def _of_nodes(posterior: NodePosterior, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
+    order = posterior.ranking()
+    rank_of = np.empty_like(order)
+    rank_of[order] = np.arange(order.size)
+    labels = posterior.labels
+    return {
         "observed_data": xr.Dataset(
             {"y": ("label_node", labels.codes), "label": ("label_node", labels.values)},
             {"label_node": labels.nodes},
             attrs,
         ),
-        "constant_data": xr.Dataset(
-            {
-                "class_name": ("class", labels.classes),
-                "running_mean_change": (("chain", "batch"), posterior.running_mean_change),
-            },
-            {"chain": np.arange(chains)},
-            attrs,
-        ),
+        "constant_data": xr.Dataset({"class_name": ("class", labels.classes)}, attrs=attrs),
         "node_summary": xr.Dataset(
             {
                 **{name: ("node", getattr(posterior, name)) for name in NODE_STATISTICS},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -236,6 +237,33 @@ class NodePosterior:
                 "probability_wrong": wrong[order],
             }
         )
+
+    def to_arviz(self, classifiers: Mapping[str, Any] | None = None) -> Any:
+        """Return an arviz InferenceData (arviz 0.x) or xarray DataTree (arviz 1.x).
+
+        See `graphuq.export.to_arviz` for its groups.
+
+        Parameters
+        ----------
+        classifiers : mapping from name to TransductiveClassifier, optional
+            Fitted to the same graph and classes; ``node_summary`` gets their scores and
+            predictions.
+        """
+        from graphuq.export import to_arviz
+
+        return to_arviz(self, classifiers)
+
+    def save(self, path: Any) -> None:
+        """Write a NetCDF file that `graphuq.load` and arviz read.
+
+        Parameters
+        ----------
+        path : path-like
+            An existing file is replaced, whole or not at all.
+        """
+        from graphuq.export import save
+
+        save(self, path)
 
     @property
     def _of_both_classes(self) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,33 +136,6 @@ class Posterior(NodePosterior):
                     yield given.trace(self.read[chain, part], rng)[1]
                 else:
                     yield self.modes[chain, part] @ loads
-
-    def to_arviz(self, classifiers: Mapping[str, Any] | None = None) -> Any:
-        """Return an arviz InferenceData (arviz 0.x) or xarray DataTree (arviz 1.x).
-
-        See `graphuq.export.to_arviz` for its groups.
-
-        Parameters
-        ----------
-        classifiers : mapping from name to TransductiveClassifier, optional
-            Fitted to the same graph and classes; ``node_summary`` gets their scores and
-            predictions.
-        """
-        from graphuq.export import to_arviz
-
-        return to_arviz(self, classifiers)
-
-    def save(self, path: Any) -> None:
-        """Write a NetCDF file that `graphuq.load` and arviz read.
-
-        Parameters
-        ----------
-        path : path-like
-            An existing file is replaced, whole or not at all.
-        """
-        from graphuq.export import save
-
-        save(self, path)
 
     def __repr__(self) -> str:
         chains, draws = self.modes.shape[:2]
