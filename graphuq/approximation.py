@@ -16,7 +16,12 @@ from graphuq.calibration import Calibration, calibrate
 from graphuq.expectation_propagation import label_probability, sign_probability
 from graphuq.extension import FromLabelled
 from graphuq.labels import Labels
-from graphuq.likelihoods.contract import Likelihood, bind_under, described
+from graphuq.likelihoods.contract import (
+    Likelihood,
+    bind_under,
+    described,
+    described_sign_model,
+)
 from graphuq.model_evidence import LogEvidence, settle
 from graphuq.node_posterior import NodePosterior
 from graphuq.prior import Prior
@@ -212,6 +217,7 @@ def approximate(
         settings={
             "prior": prior.summary(),
             "likelihood": described(likelihood),
+            "sign_model": described_sign_model(bound),
             "seconds": time.perf_counter() - begun,
         },
     )

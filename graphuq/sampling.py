@@ -10,7 +10,13 @@ import numpy as np
 from graphuq import diagnostics, validation
 from graphuq.extension import Extension, FromAll, FromLabelled
 from graphuq.labels import Labels
-from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, described
+from graphuq.likelihoods.contract import (
+    Bound,
+    Likelihood,
+    bind_under,
+    described,
+    described_sign_model,
+)
 from graphuq.moments import NodeMoments
 from graphuq.posterior import Posterior, summarise
 from graphuq.prior import Prior
@@ -166,6 +172,7 @@ def sample(
     settings = {
         "prior": prior.summary(),
         "likelihood": described(likelihood),
+        "sign_model": described_sign_model(bound),
         "sampler": _plain(sampler),
         "noise": noise,
         "target_ess": target_ess,

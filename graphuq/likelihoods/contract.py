@@ -34,6 +34,7 @@ from numba import types
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from graphuq import validation
 from graphuq.jit import kernel
@@ -207,6 +208,14 @@ def parameters_of(likelihood: Any) -> dict[str, float]:
 def described(likelihood: Any) -> dict[str, Any]:
     """Return a likelihood's name and parameters, as a posterior's settings hold them."""
     return {"name": type(likelihood).__name__, **parameters_of(likelihood)}
+
+
+def described_sign_model(bound: Bound) -> dict[str, float] | None:
+    """Return noise and flip rate of a sign model: JSON holds them, and not an infinite cost."""
+    if bound.sign_model is None:
+        return None
+    noise, cost = bound.sign_model
+    return {"noise": float(noise), "flip_rate": float(expit(-cost))}
 
 
 @kernel(types.float64(POTENTIAL, FIELD, OBSERVED))
