@@ -37,7 +37,7 @@ class ApproximatePosterior(NodePosterior):
 
     Attributes
     ----------
-    labels, mean, variance, probability, latent_mean, latent_variance
+    labels, mean, variance, probability, latent_mean, latent_variance, settings
         See `NodePosterior`.
     mcse : ndarray, shape (N,)
         NaN: there are no draws, and the error of the approximation is not known.
@@ -47,15 +47,12 @@ class ApproximatePosterior(NodePosterior):
         P(label j is ``classes[1]`` | all other labels).
     log_evidence : LogEvidence
         See `graphuq.evidence`.
-    settings : dict
-        Prior, likelihood, time.
     """
 
     site_precision: Array
     site_shift: Array
     leave_one_out: Array
     log_evidence: LogEvidence
-    settings: dict[str, Any]
 
     def calibration(
         self, truth: Any = None, *, n_bins: int = 10, seed: validation.Seed = 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from graphuq import validation
 from graphuq.calibration import Calibration, calibrate
 from graphuq.conformal import PredictionSets, prediction_sets
 from graphuq.labels import Labels
+from graphuq.prior import Prior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class NodePosterior:
+class NodePosterior(ABC):
     """Statistics of all nodes: of a sampled `Posterior`, or of an approximate one.
 
     Labels are coded -1 for ``labels.classes[0]`` and +1 for ``labels.classes[1]``.
@@ -42,6 +44,8 @@ class NodePosterior:
         chains' own means where these disagree.
     latent_mean, latent_variance : ndarray, shape (N,)
         Of the latent field u.
+    settings : dict
+        What was run: prior, likelihood, and how.
     """
 
     labels: Labels
@@ -51,6 +55,13 @@ class NodePosterior:
     mcse: Array
     latent_mean: Array
     latent_variance: Array
+    settings: dict[str, Any]
+
+    @abstractmethod
+    def latent_draws(
+        self, prior: Prior, nodes: Any = None, *, seed: validation.Seed = None
+    ) -> Iterator[Array]:
+        """Yield draws of the latent field u at any nodes, a block at a time."""
 
     @property
     def n_nodes(self) -> int:

@@ -29,7 +29,7 @@ class Posterior(NodePosterior):
 
     Attributes
     ----------
-    labels, mean, variance, probability, mcse, latent_mean, latent_variance
+    labels, mean, variance, probability, mcse, latent_mean, latent_variance, settings
         See `NodePosterior`.
     modes : ndarray, shape (chains, draws, r)
         Traces of the mode coefficients z: standard normal under the prior.
@@ -45,8 +45,6 @@ class Posterior(NodePosterior):
         ``acceptance_rate`` and the sampler's own.
     running_mean_change : ndarray, shape (chains, batches)
         |mean of u after k T steps - after (k - 1) T steps|, eq. (16), with T of ``settings``.
-    settings : dict
-        What was run: prior, likelihood, sampler, draws, seed, times.
     complete : bool
         False if the run was interrupted.
     """
@@ -57,7 +55,6 @@ class Posterior(NodePosterior):
     read: Array
     stats: dict[str, Array]
     running_mean_change: Array
-    settings: dict[str, Any]
     complete: bool
 
     def diagnostics(self) -> _diagnostics.Diagnostics:
