@@ -275,6 +275,55 @@ class NodePosterior(ABC):
         from graphuq.export import save
 
         save(self, path)
+    def suggest(
+        self,
+        prior: Prior,
+        k: int = 1,
+        method: str = "bald",
+        *,
+        candidates: int = 300,
+        seed: validation.Seed = 0,
+    ) -> NDArray[np.int64]:
+        """Return the unlabelled nodes to label next, best first.
+        They are picked one after another, each for what the ones before leave uncertain. See
+        `graphuq.suggestion` for the formulas.
+        prior : Prior
+            The one that the posterior is of.
+        k : int
+            How many.
+        method : str
+            ``"bald"``: what the answer tells of the field (Houlsby et al. 2011).
+            ``"variance_reduction"``: the expected fall of the labels' summed variance; about as
+            good, and dearer on many nodes.
+            ``"variance"``: the label's own variance.
+            ``"v_opt"`` (Ji and Han 2012) and ``"sigma_opt"`` (Ma, Garnett and Schneider 2013):
+            the expected fall of the field's summed variance, or of its sum's variance, were the
+            field itself observed. They heed which nodes are labelled, not how.
+        candidates : int
+            The first three look at so many nodes only, the most uncertain ones.
+        seed : int, SeedSequence or Generator
+            Of draws that are made afresh, of an `ApproximatePosterior` or under
+            `Prior.approximated`.
+        Returns
+        -------
+        ndarray of int64, shape (k,)
+        Raises
+        ------
+        ValueError
+            ``k`` above the number of unlabelled nodes, an unknown method, another prior.
+        MemoryError
+            Covariances between the nodes and the candidates do not fit.
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+        >>> labels = gq.reveal(y, counts=3, seed=0)
+        >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+        >>> post.suggest(prior, k=3).shape
+        (3,)
+        from graphuq.suggestion import suggest
+        return suggest(self, prior, k, method, candidates, seed)
 
     @property
     def _of_both_classes(self) -> Array:

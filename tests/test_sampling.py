@@ -199,7 +199,7 @@ def test_bad_arguments_are_refused_before_any_work(small):
     prior = gq.Prior.approximated(spectrum, 8)
     model = gq.Probit(0.1)
     for arguments, error, message in (
-        ((spectrum, model, labels), TypeError, "prior must be"),
+        ((labels, model, labels), TypeError, "prior must be"),
         ((prior, model, [0, 1]), TypeError, "labels must be"),
         ((prior, "probit", labels), TypeError, "a likelihood is"),
         ((prior, model, labels, "nuts"), ValueError, "sampler must be"),
