@@ -275,6 +275,7 @@ class NodePosterior(ABC):
         from graphuq.export import save
 
         save(self, path)
+
     def suggest(
         self,
         prior: Prior,
@@ -285,8 +286,12 @@ class NodePosterior(ABC):
         seed: validation.Seed = 0,
     ) -> NDArray[np.int64]:
         """Return the unlabelled nodes to label next, best first.
+
         They are picked one after another, each for what the ones before leave uncertain. See
         `graphuq.suggestion` for the formulas.
+
+        Parameters
+        ----------
         prior : Prior
             The one that the posterior is of.
         k : int
@@ -304,15 +309,18 @@ class NodePosterior(ABC):
         seed : int, SeedSequence or Generator
             Of draws that are made afresh, of an `ApproximatePosterior` or under
             `Prior.approximated`.
+
         Returns
         -------
         ndarray of int64, shape (k,)
+
         Raises
         ------
         ValueError
             ``k`` above the number of unlabelled nodes, an unknown method, another prior.
         MemoryError
             Covariances between the nodes and the candidates do not fit.
+
         Examples
         --------
         >>> import graphuq as gq
@@ -322,7 +330,9 @@ class NodePosterior(ABC):
         >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
         >>> post.suggest(prior, k=3).shape
         (3,)
+        """
         from graphuq.suggestion import suggest
+
         return suggest(self, prior, k, method, candidates, seed)
 
     @property

@@ -15,12 +15,12 @@ from graphuq.likelihoods.probit import Probit
 
 @pytest.fixture(scope="module")
 def simulated():
-    """Two hundred nodes, and labels from a prior with alpha = 2 and probit noise 0.3."""
-    X, _ = gq.datasets.two_moons(300, seed=3)
-    spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), rank=60)
+    """Digits' graph, and labels from a prior with alpha = 2 and probit noise 0.3."""
+    X, _ = gq.datasets.digit_pair(4, 9)
+    spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=10), rank=60)
     rng = np.random.default_rng(0)
     field = gq.Prior.projected(spectrum, 60, alpha=2.0).draw(1, seed=4)[0]
-    nodes = rng.permutation(300)[:150]
+    nodes = rng.permutation(361)[:150]
     noisy = field[nodes] + 0.3 * rng.standard_normal(150)
     return spectrum, gq.Labels(nodes, np.where(noisy > 0, "b", "a"))
 
@@ -117,13 +117,12 @@ def test_settings_without_convergence_are_left_out(simulated):
     spectrum, labels = simulated
     rng = np.random.default_rng(0)
     mixed = gq.Labels(labels.nodes, rng.permutation(labels.values))
-    found = gq.tune(
-        gq.Prior.projected(spectrum, 5, alpha=4.0), mixed, gq.LevelSet, gamma=(0.1, 2.0)
-    )
+    prior = gq.Prior.projected(spectrum, 60)
+    found = gq.tune(prior, mixed, gq.LevelSet, gamma=(0.1, 2.0))
     assert found.table["log_evidence"].isna().any()
     assert np.isfinite(found.log_evidence)
     with pytest.raises(RuntimeError, match="known nowhere in the ranges"):
-        gq.tune(gq.Prior.projected(spectrum, 5, alpha=4.0), mixed, gq.LevelSet, gamma=(0.1, 0.12))
+        gq.tune(prior, mixed, gq.LevelSet, gamma=(0.1, 0.12))
 
 
 @pytest.mark.parametrize(
