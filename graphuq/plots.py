@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from graphuq import validation
 from graphuq.calibration import Calibration
 from graphuq.posterior import Posterior
+from graphuq.tuning import LINEAR, Tuning
 
 
 def hard_and_easy(
@@ -185,4 +186,54 @@ def reliability(calibration: Calibration) -> Any:
         f"{calibration.expected_calibration_error:.3f} ({low:.3f} to {high:.3f})",
         fontsize=11,
     )
+    return figure
+
+
+def tuning(found: Tuning) -> Any:
+    """Show the evidence of all settings that `graphuq.tune` looked at, a panel a parameter.
+
+    The upper edge of the points is the largest evidence that was seen with each value; the ring is
+    what was chosen. Settings more than 30 nats below it, or without convergence, are left out.
+
+    Parameters
+    ----------
+    found : Tuning
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    TypeError
+        What is no `Tuning`.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(200, seed=0)
+    >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    >>> found = gq.tune(gq.Spectrum.of(graph, rank=50), gq.reveal(y, counts=10, seed=0))
+    >>> figure = gq.plots.tuning(found)
+    """
+    from matplotlib.figure import Figure
+
+    if not isinstance(found, Tuning):
+        raise TypeError(f"tuning must come from gq.tune, got {type(found).__name__}")
+    best = float(found.log_evidence)
+    seen = found.table[found.table["log_evidence"] > best - 30]
+    names = list(found.ranges)
+    figure = Figure(figsize=(1.2 + 3.2 * len(names), 3.6), layout="constrained")
+    axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    for ax, name in zip(axes, names, strict=True):
+        ax.plot(seen[name], seen["log_evidence"], "o", color="#0072b2", ms=4, alpha=0.5)
+        value = found.chosen[name]
+        ax.plot([value], [best], "o", mfc="none", mec="#d55e00", mew=2, ms=11)
+        ax.set(
+            title=f"{name} = {value:.3g}", xlabel=name, xlim=found.ranges[name],
+            xscale="linear" if name in LINEAR else "log",
+        )  # fmt: skip
+    axes[0].set_ylabel("log evidence: log probability of the labels")
+    shown = f"{len(seen)} of {len(found.table)} settings"
+    figure.suptitle(f"{shown}; ringed: the largest evidence, {best:.2f}", fontsize=11)
     return figure

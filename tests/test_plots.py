@@ -68,3 +68,14 @@ def test_reliability_shows_every_bin_that_has_items():
 def test_only_a_calibration_has_a_reliability(post):
     with pytest.raises(TypeError, match=r"post\.calibration\(truth\)"):
         gq.plots.reliability(post)
+
+
+def test_tuning_shows_each_open_parameter_and_what_was_chosen(small):
+    spectrum, labels, _ = small
+    found = gq.tune(spectrum, labels, gq.Probit)
+    figure = gq.plots.tuning(found)
+    titles = [ax.get_title() for ax in figure.axes]
+    assert titles == [f"{name} = {value:.3g}" for name, value in found.chosen.items()]
+    assert str(len(found.table)) in figure.get_suptitle()
+    with pytest.raises(TypeError, match=r"must come from gq\.tune"):
+        gq.plots.tuning(found.table)
