@@ -12,6 +12,9 @@ from graphuq.calibration import Calibration
 from graphuq.posterior import Posterior
 from graphuq.tuning import LINEAR, Tuning
 
+# Settings whose labels are exp(-30) times as probable as under the one chosen are not shown.
+NATS = 30
+
 
 def hard_and_easy(
     posterior: Posterior,
@@ -193,7 +196,8 @@ def tuning(found: Tuning) -> Any:
     """Show the evidence of all settings that `graphuq.tune` looked at, a panel a parameter.
 
     The upper edge of the points is the largest evidence that was seen with each value; the ring is
-    what was chosen. Settings more than 30 nats below it, or without convergence, are left out.
+    what was chosen, by the evidence and a weak prior on alpha. Settings more than 30 nats below,
+    or without convergence, are left out.
 
     Parameters
     ----------
@@ -221,7 +225,7 @@ def tuning(found: Tuning) -> Any:
     if not isinstance(found, Tuning):
         raise TypeError(f"tuning must come from gq.tune, got {type(found).__name__}")
     best = float(found.log_evidence)
-    seen = found.table[found.table["log_evidence"] > best - 30]
+    seen = found.table[found.table["log_evidence"] > best - NATS]
     names = list(found.ranges)
     figure = Figure(figsize=(1.2 + 3.2 * len(names), 3.6), layout="constrained")
     axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
@@ -235,5 +239,5 @@ def tuning(found: Tuning) -> Any:
         )  # fmt: skip
     axes[0].set_ylabel("log evidence: log probability of the labels")
     shown = f"{len(seen)} of {len(found.table)} settings"
-    figure.suptitle(f"{shown}; ringed: the largest evidence, {best:.2f}", fontsize=11)
+    figure.suptitle(f"{shown}; ringed: what was chosen, with {best:.2f}", fontsize=11)
     return figure

@@ -22,8 +22,10 @@ Array = NDArray[np.float64]
 # Modes that are computed where the labels shall choose the rank.
 MOST_MODES = 300
 
-# Where they look for the other parameters.
+# Where they look for the other parameters. A handful of labels cannot tell a smooth field from one
+# mode alone, and the latter is too sure of itself: alpha is thought exponential with this mean.
 RANGES = {"alpha": (0.5, 10.0), "tau": (0.01, 1.0)}
+MEAN_ALPHA = 4.0
 
 
 def spectral_weight(values: Array, alpha: float, tau: float) -> Array:

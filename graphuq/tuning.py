@@ -1,4 +1,4 @@
-"""Parameters that the labels choose: the maximum of the evidence."""
+"""Parameters that the labels choose: the maximum of the evidence, and a weak prior on alpha."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphuq.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import Likelihood, bind_under, open_parameters
 from graphuq.model_evidence import LogEvidence, settle
-from graphuq.prior import MOST_MODES, RANGES, Prior
+from graphuq.prior import MEAN_ALPHA, MOST_MODES, RANGES, Prior
 from graphuq.spectrum import Spectrum
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Tuning:
     ----------
     prior : Prior
     likelihood : likelihood
-        With the parameters of the largest evidence.
+        With the parameters chosen.
     log_evidence : LogEvidence
         Theirs.
     ranges : dict
@@ -50,8 +50,9 @@ class Tuning:
     at_edge : tuple of str
         Parameters that lie at an end of their range: a wider one may hold a larger evidence.
     table : pandas.DataFrame
-        All that was looked at, in order: the parameters and their ``log_evidence``, NaN where
-        expectation propagation did not converge. `graphuq.plots.tuning` shows it.
+        All that was looked at, in order: the parameters, their ``log_evidence``, NaN where
+        expectation propagation did not converge, and ``log_posterior``, whose maximum was looked
+        for: the same less alpha / 4. `graphuq.plots.tuning` shows it.
     """
 
     prior: Prior
@@ -64,7 +65,7 @@ class Tuning:
     @property
     def chosen(self) -> dict[str, float]:
         """The value of each parameter that was open."""
-        best = self.table.loc[self.table["log_evidence"].idxmax()]
+        best = self.table.loc[self.table["log_posterior"].idxmax()]
         return {name: _plain(name, best[name]) for name in self.ranges}
 
     def __repr__(self) -> str:
@@ -79,7 +80,10 @@ class Tuning:
 def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) -> Tuning:
     """Choose parameters of prior and likelihood by the evidence, `graphuq.evidence`.
 
-    Only the labels given are looked at. The evidence is computed at points that fill the ranges
+    Only the labels given are looked at. Alpha, where it is open, has an exponential prior with mean
+    4: a handful of labels says little about it, and the largest that explains them would leave one
+    mode only, and probabilities too sure. All else is flat, on the scale on which it is looked for:
+    what is maximised is log evidence - alpha / 4. It is computed at points that fill the ranges
     evenly (Sobol's), and climbed from the best of them (by Nelder and Mead's simplex). Eigenpairs
     are computed once.
 
@@ -134,7 +138,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     labels.require_within(prior.n_nodes)
     rows: list[dict[str, float]] = []
     failures: list[str] = []
-    best: tuple[LogEvidence, Prior, Likelihood] | None = None
+    best: tuple[float, LogEvidence, Prior, Likelihood] | None = None
 
     def loss(point: NDArray[np.float64]) -> float:
         nonlocal best
@@ -144,22 +148,23 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
             sites = settle(*candidate, bind_under(*candidate, labels))
         except RuntimeError as error:
             failures.append(str(error))
-            rows.append({**values, "log_evidence": math.nan})
+            rows.append({**values, "log_evidence": math.nan, "log_posterior": math.nan})
             return math.inf
         log_evidence = LogEvidence.of(sites)
-        rows.append({**values, "log_evidence": float(log_evidence)})
-        if best is None or log_evidence > best[0]:
-            best = (log_evidence, *candidate)
-        return -float(log_evidence)
+        log_posterior = float(log_evidence) - values.get("alpha", 0.0) / MEAN_ALPHA
+        rows.append({**values, "log_evidence": float(log_evidence), "log_posterior": log_posterior})
+        if best is None or log_posterior > best[0]:
+            best = (log_posterior, log_evidence, *candidate)
+        return -log_posterior
 
     _climb(loss, len(found))
     if best is None:
         raise RuntimeError(f"the evidence is known nowhere in the ranges; first: {failures[0]}")
     import pandas as pd
 
-    log_evidence, prior, likelihood = best
+    _, log_evidence, prior, likelihood = best
     table = pd.DataFrame(rows)
-    chosen = table.loc[table["log_evidence"].idxmax()]
+    chosen = table.loc[table["log_posterior"].idxmax()]
     edges = tuple(
         name
         for name, (low, high) in found.items()
