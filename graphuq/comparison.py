@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from graphuq import validation
+from graphuq.approximation import approximate
 from graphuq.calibration import brier_score, expected_calibration_error
 from graphuq.classifiers import (
     GDPCA,
@@ -28,11 +29,8 @@ from graphuq.likelihoods.contract import bind
 from graphuq.map import map_estimate
 from graphuq.prior import Prior
 from graphuq.sampling import sample
-
-# The probit model that is compared by default: the paper's noise, and its number of modes on two
-# moons (Figure 9), or as many as the graph has.
-GAMMA = 0.1
-RANK = 150
+from graphuq.spectrum import Spectrum
+from graphuq.tuning import settled
 
 
 def compare(
@@ -54,10 +52,11 @@ def compare(
     truth : array_like, shape (n,)
         True classes.
     methods : sequence, or mapping from name to method, optional
-        Classifiers, fitted or not, of which copies are fitted; and pairs (prior, likelihood), for
-        the posterior and, where the likelihood has a gradient, the MAP estimate. By default
-        `LaplaceLearning`, `PageRankSSL` and `RobustGC`, and with two classes `FiedlerClustering`
-        and probit with gamma = 0.1 under the approximated prior of rank 150.
+        Classifiers, fitted or not, of which copies are fitted; and pairs (prior, likelihood), as
+        `graphuq.sample` takes them, for the posterior, its approximation under sign models and,
+        where the likelihood has a gradient, the MAP estimate. By default `LaplaceLearning`,
+        `PageRankSSL` and `RobustGC`, and with two classes `FiedlerClustering` and probit, with
+        parameters chosen by the labels.
     X : array_like, shape (n, d), optional
         Features of the nodes, for `GDPCA` and for classifiers of features, such as
         `KAssociatedOptimalGraph`, which are fitted to the labelled nodes' rows.
@@ -69,8 +68,9 @@ def compare(
     pandas.DataFrame
         A row for each method, in order, with columns ``accuracy``, ``brier`` (`brier_score`),
         ``calibration_error`` (`expected_calibration_error` in ten bins) and ``seconds`` of wall
-        time, without that of making the prior, and with that of loading or compiling a sampler
-        which the process has not used before. NaN for methods without probabilities.
+        time, without that of making the prior and choosing parameters, and with that of loading or
+        compiling a sampler which the process has not used before. NaN for methods without
+        probabilities.
 
     Raises
     ------
@@ -128,8 +128,7 @@ Run = tuple[str, Callable[[], Outcome]]
 def _default_methods(graph: Graph, labels: Labels) -> list[Any]:
     methods: list[Any] = [LaplaceLearning(), PageRankSSL(), RobustGC()]
     if labels.classes.size == 2:
-        prior = Prior.approximated(graph, min(RANK, graph.n_nodes - 1))
-        methods += [FiedlerClustering(), (prior, Probit(GAMMA))]
+        methods += [FiedlerClustering(), (graph, Probit())]
     return methods
 
 
@@ -146,29 +145,37 @@ def _runs(
             raise ValueError(f"{method!r} classifies features: pass those of the nodes, X=")
         rows = validation.node_features(X, graph.n_nodes)
         return [(name or repr(method), lambda: _classify_features(clone(method), rows, labels))]
-    if not (isinstance(method, tuple) and len(method) == 2 and isinstance(method[0], Prior)):
+    pair = isinstance(method, tuple) and len(method) == 2
+    if not pair or not isinstance(method[0], Prior | Spectrum | Graph):
         raise TypeError(
             "a method is a classifier of nodes, such as gq.LaplaceLearning(), or of features, or a "
             f"pair (prior, likelihood), got {method!r}"
         )
-    prior, likelihood = method
-    if prior.n_nodes != graph.n_nodes:
+    if method[0].n_nodes != graph.n_nodes:
         raise ValueError(
-            f"a prior on {prior.n_nodes} nodes does not fit the graph's {graph.n_nodes}: make it "
-            "from the same graph"
+            f"a prior on {method[0].n_nodes} nodes does not fit the graph's {graph.n_nodes}: make "
+            "it from the same graph"
         )
-    model = name or f"{likelihood!r}, {prior.kind} prior of rank {prior.rank}"
+    prior, likelihood = settled(method[0], method[1], labels)
+    model = name or f"{likelihood!r} under {prior!r}"
 
     def posterior() -> Outcome:
         post = sample(prior, likelihood, labels, seed=seed, progress=False)
         return post.prediction, _both_classes(post.probability)
 
+    def approximation() -> Outcome:
+        quick = approximate(prior, likelihood, labels)
+        return quick.prediction, _both_classes(quick.probability)
+
     def mode() -> Outcome:
         estimate = map_estimate(prior, likelihood, labels)
         return estimate.prediction, _both_classes(estimate.probability)
 
+    bound = bind(likelihood, labels, prior.n_nodes)
     runs: list[Run] = [(f"posterior of {model}", posterior)]
-    if bind(likelihood, labels, prior.n_nodes).gradient is not None:
+    if bound.sign_model is not None:
+        runs.append((f"approximation of {model}", approximation))
+    if bound.gradient is not None:
         runs.append((f"MAP of {model}", mode))
     return runs
 

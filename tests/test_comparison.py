@@ -20,22 +20,25 @@ def test_the_table_holds_what_each_method_gives_by_itself(problem):
     table = gq.compare(
         graph, labels, y, [gq.LaplaceLearning(), gq.FiedlerClustering(), (prior, model)], seed=4
     )
-    tail = "Probit(gamma=0.3), projected prior of rank 20"
+    tail = "Probit(gamma=0.3) under Prior.projected(120 nodes, rank 20)"
     assert table.index.tolist() == [
-        "LaplaceLearning()", "FiedlerClustering()", f"posterior of {tail}", f"MAP of {tail}"
+        "LaplaceLearning()", "FiedlerClustering()", f"posterior of {tail}",
+        f"approximation of {tail}", f"MAP of {tail}"
     ]  # fmt: skip
     assert table.columns.tolist() == ["accuracy", "brier", "calibration_error", "seconds"]
     laplace = gq.LaplaceLearning().fit(graph, labels)
     fiedler = gq.FiedlerClustering().fit(graph, labels)
     post = gq.sample(prior, model, labels, seed=4, progress=False)
+    quick = gq.approximate(prior, model, labels)
     mode = gq.map_estimate(prior, model, labels)
     assert table["accuracy"].tolist() == [
-        method.accuracy(y) for method in (laplace, fiedler, post, mode)
+        method.accuracy(y) for method in (laplace, fiedler, post, quick, mode)
     ]
     hidden = np.setdiff1d(np.arange(120), labels.nodes)
     for name, p in (
         ("LaplaceLearning()", laplace.predict_proba()),
         (f"posterior of {tail}", np.column_stack([1 - post.probability, post.probability])),
+        (f"approximation of {tail}", np.column_stack([1 - quick.probability, quick.probability])),
         (f"MAP of {tail}", np.column_stack([1 - mode.probability, mode.probability])),
     ):
         row = table.loc[name]
@@ -53,15 +56,23 @@ def test_models_without_a_map_or_without_probabilities_have_the_rest(problem):
     table = gq.compare(
         graph, labels, y, [(prior, gq.LevelSet(0.5)), (prior, gq.GinzburgLandau(10.0, 0.6))]
     )
-    assert [name.split()[0] for name in table.index] == ["posterior", "posterior", "MAP"]
-    assert table["brier"].isna().tolist() == [False, False, True]
+    kinds = [name.split()[0] for name in table.index]
+    assert kinds == ["posterior", "approximation", "posterior", "MAP"]
+    assert table["brier"].isna().tolist() == [False, False, False, True]
+
+
+def test_what_a_pair_leaves_open_is_chosen_by_the_labels(problem):
+    graph, labels, y = problem
+    table = gq.compare(graph, labels, y, {"chosen": (graph, gq.Probit())})
+    quick = gq.approximate(graph, gq.Probit(), labels)
+    assert table.loc["approximation of chosen", "accuracy"] == quick.accuracy(y)
 
 
 def test_one_seed_gives_one_table(problem):
     graph, labels, y = problem
     first, second = (gq.compare(graph, labels, y, seed=1).drop(columns="seconds") for _ in range(2))
     assert first.equals(second)
-    assert len(first) == 6
+    assert len(first) == 7
 
 
 def test_many_classes_and_labels_in_the_way_of_scikit_learn():
