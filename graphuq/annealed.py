@@ -26,9 +26,9 @@ from graphuq.labels import Labels
 from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, evaluate, parameters_of
 from graphuq.prior import Prior
 from graphuq.samplers import Harmonic
+from graphuq.samplers.automatic import automatic
 from graphuq.samplers.family import Chunk, NonFinitePotentialError, Sampler, Target
 from graphuq.samplers.run import cores
-from graphuq.sampling import automatic
 from graphuq.threads import one_blas_thread
 
 Array = NDArray[np.float64]

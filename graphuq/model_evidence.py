@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphuq import validation
+from graphuq.annealed import annealed_evidence
 from graphuq.expectation_propagation import NotConvergedError, Sites, propagate
 from graphuq.labels import Labels
 from graphuq.likelihoods.contract import Bound, Likelihood, bind_under
@@ -90,8 +91,6 @@ def evidence(
     """
     bound = bind_under(prior, likelihood, labels)
     if bound.sign_model is None:
-        from graphuq.annealed import annealed_evidence  # which samples, and sampling may ask here
-
         estimate = annealed_evidence(prior, likelihood, labels, seed=seed)
         return LogEvidence(estimate.log_evidence, "annealing", mcse=estimate.mcse)
     return LogEvidence.of(settle(prior, likelihood, bound))

@@ -11,7 +11,6 @@ from graphuq import diagnostics, validation
 from graphuq.extension import Extension, FromAll, FromLabelled
 from graphuq.labels import Labels
 from graphuq.likelihoods.contract import (
-    Bound,
     Likelihood,
     bind_under,
     described,
@@ -20,7 +19,7 @@ from graphuq.likelihoods.contract import (
 from graphuq.moments import NodeMoments
 from graphuq.posterior import Posterior, summarise
 from graphuq.prior import Prior
-from graphuq.samplers import EllipticalSlice, Harmonic, HilbertHMC
+from graphuq.samplers.automatic import automatic
 from graphuq.samplers.family import Chunk, Sampler, Target
 from graphuq.samplers.run import Outcome, run
 from graphuq.threads import one_blas_thread
@@ -234,13 +233,6 @@ def sample(
         )
     diagnostics.warn(messages, stacklevel=2)
     return posterior
-
-
-def automatic(likelihood: Bound) -> Sampler:
-    """Return the best sampler for a likelihood."""
-    if likelihood.sign_model is not None:
-        return Harmonic()
-    return EllipticalSlice() if likelihood.gradient is None else HilbertHMC()
 
 
 def _plain(sampler: Sampler) -> dict[str, Any]:
