@@ -65,6 +65,7 @@ _HOME = {
     "pca": "graphuq.graphs",
     "reveal": "graphuq.labels",
     "sample": "graphuq.sampling",
+    "sample_jointly": "graphuq.joint",
 }
 _MODULES = ("classifiers", "datasets", "likelihoods", "plots", "samplers")
 
@@ -104,6 +105,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.graphs import full_graph as full_graph
     from graphuq.graphs import knn_graph as knn_graph
     from graphuq.graphs import pca as pca
+    from graphuq.joint import sample_jointly as sample_jointly
     from graphuq.labels import Labels as Labels
     from graphuq.labels import reveal as reveal
     from graphuq.likelihoods import GinzburgLandau as GinzburgLandau

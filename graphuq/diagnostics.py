@@ -31,9 +31,10 @@ class Diagnostics:
     Attributes
     ----------
     r_hat : float
-        Largest rank-normalised split R-hat over the log posterior, the potential, the modes and
-        the traced nodes; above 1.05 the chains tell different stories. Of a single chain the
-        plain split R-hat. NaN with fewer than four draws.
+        Largest rank-normalised split R-hat over the log posterior, the potential, the modes,
+        the traced nodes and the logarithms of hyperparameters that were sampled; above 1.05 the
+        chains tell different stories. Of a single chain the plain split R-hat. NaN with
+        fewer than four draws.
     ess : float
         Smallest bulk effective sample size over the same: what the draws are worth.
     acceptance : float
@@ -110,7 +111,8 @@ def split_rhat(traces: Array) -> Array:
 def _monitored(posterior: Posterior) -> Array:
     stats = posterior.stats
     scalars = np.stack([stats["lp"], stats["potential"]], axis=-1)
-    return np.concatenate([scalars, posterior.modes, posterior.field], axis=-1)
+    positive = [np.log(values)[..., None] for values in posterior.hyperparameters.values()]
+    return np.concatenate([scalars, posterior.modes, posterior.field, *positive], axis=-1)
 
 
 def _messages(posterior: Posterior, r_hat: float, ess: float, acceptance: float) -> tuple[str, ...]:

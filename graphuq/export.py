@@ -51,14 +51,14 @@ def to_arviz(posterior: NodePosterior, classifiers: Mapping[str, Any] | None = N
     Returns
     -------
     InferenceData or DataTree
-        With groups ``posterior`` (``z``: mode coefficients, ``u``: the field at traced nodes),
-        ``sample_stats`` (``lp``, ``potential``, ``acceptance_rate``, ...; ``x``: the field read,
-        where `Posterior.read` has it), ``observed_data`` (``y`` at the labelled nodes),
-        ``constant_data`` (class names, eq. (16)) and ``node_summary`` (per node: mean, variance,
-        probability, mcse, prediction, rank, and ``decision_score`` and ``transduction`` of the
-        classifiers). An approximate posterior has no draws: it comes without the first two groups,
-        with ``approximate`` = 1 among the attributes of the others, and with its sites and
-        ``leave_one_out`` in ``observed_data``.
+        With groups ``posterior`` (``z``: mode coefficients, ``u``: the field at traced nodes,
+        hyperparameters that were sampled), ``sample_stats`` (``lp``, ``potential``,
+        ``acceptance_rate``, ...; ``x``: the field read, where `Posterior.read` has it),
+        ``observed_data`` (``y`` at the labelled nodes), ``constant_data`` (class names, eq. (16))
+        and ``node_summary`` (per node: mean, variance, probability, mcse, prediction, rank, and
+        ``decision_score`` and ``transduction`` of the classifiers). An approximate posterior has
+        no draws: it comes without the first two groups, with ``approximate`` = 1 among the
+        attributes of the others, and with its sites and ``leave_one_out`` in ``observed_data``.
 
     Raises
     ------
@@ -113,6 +113,11 @@ def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
         running_mean_change=constant["running_mean_change"].values,
         settings=settings,
         complete=bool(posterior.attrs["complete"]),
+        hyperparameters={
+            str(name): posterior[name].values
+            for name in posterior.data_vars
+            if name not in ("z", "u")
+        },
     )
 
 
@@ -293,6 +298,10 @@ def _of_draws(posterior: Posterior, attrs: dict[str, Any]) -> dict[str, xr.Datas
                 "z": (("chain", "draw", "mode"), posterior.modes),
                 # arviz cannot plot a variable without entries
                 **({"u": (("chain", "draw", "node"), posterior.field)} if traced else {}),
+                **{
+                    name: (("chain", "draw"), values)
+                    for name, values in posterior.hyperparameters.items()
+                },
             },
             {
                 **sampled,

@@ -7,7 +7,7 @@ there, the rest of the graph is Gaussian, with a mean and a variance that are kn
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,10 @@ class Rows(NamedTuple):
 class Extension(Protocol):
     """How the field read determines all nodes, modes and traced nodes."""
 
-    law: Gaussian
-    """Prior law of the field read."""
     n_nodes: int
+
+    def energy(self, fields: Array) -> Array:
+        """Return minus the log prior density of each field read (draws, m), up to a constant."""
 
     def rows(self, fields: Array) -> Iterator[Rows]:
         """Yield the moments of all nodes, some rows at a time, given fields (draws, m).
@@ -80,6 +81,10 @@ class FromLabelled:
         left[left < 1e-12 * total] = 0.0  # rounding
         self._deviation = np.sqrt(left)
         self._matheron = _Matheron(prior, nodes, traced, self.law, noise)
+
+    def energy(self, fields: Array) -> Array:
+        """Return that of N(0, G)."""
+        return self.law.energy(fields)
 
     def rows(self, fields: Array) -> Iterator[Rows]:
         """Yield the conditional moments of all nodes."""
@@ -152,6 +157,10 @@ class FromAll:
         self._to_modes = prior.vectors / prior.sigma
         self._traced = traced
 
+    def energy(self, fields: Array) -> Array:
+        """Return that of the prior."""
+        return self.law.energy(fields)
+
     def rows(self, fields: Array) -> Iterator[Rows]:
         """Yield the field itself, with no spread."""
         n = self.n_nodes
@@ -163,3 +172,44 @@ class FromAll:
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return the modes z = diag(1/sigma) Q' u and the field at the traced nodes."""
         return fields @ self._to_modes, fields[:, self._traced]
+
+
+class FromModes:
+    """All nodes given the modes z and the prior's parameters, which vary from draw to draw.
+
+    A row of what is read is z followed by ``names``, some of alpha and tau: the field is
+    Q diag(sigma) z, with the draw's own sigma, and nothing is left to infer.
+    """
+
+    def __init__(self, prior: Prior, traced: NDArray[np.int64], names: tuple[str, ...]) -> None:
+        self.n_nodes = prior.n_nodes
+        self._prior, self._traced, self._names = prior, traced, names
+        self._rank = prior.vectors.shape[1]
+
+    def energy(self, fields: Array) -> Array:
+        """Return that of z: the parameters' density is constant over their ranges."""
+        return np.asarray(0.5 * (fields[:, : self._rank] ** 2).sum(axis=1))
+
+    def coefficients(self, fields: Array) -> Array:
+        """Return diag(sigma) z of each draw, shape (draws, r)."""
+        if not self._names:
+            return fields * self._prior.sigma
+        settled: Any = self._prior.settled
+        sigma = [
+            settled(**dict(zip(self._names, row, strict=True))).sigma
+            for row in fields[:, self._rank :].tolist()
+        ]
+        return fields[:, : self._rank] * np.stack(sigma)
+
+    def rows(self, fields: Array) -> Iterator[Rows]:
+        """Yield the field itself, with no spread."""
+        coefficients = self.coefficients(fields).T
+        for start in range(0, self.n_nodes, ROWS):
+            nodes = slice(start, min(start + ROWS, self.n_nodes))
+            mean = self._prior.vectors[nodes] @ coefficients
+            yield Rows(nodes, mean, np.zeros(mean.shape[0]))
+
+    def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return the modes z and the field at the traced nodes."""
+        at_traced = self.coefficients(fields) @ self._prior.vectors[self._traced].T
+        return fields[:, : self._rank], at_traced

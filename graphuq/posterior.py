@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphuq import diagnostics as _diagnostics
 from graphuq import validation
-from graphuq.extension import FromLabelled
+from graphuq.extension import FromLabelled, FromModes
 from graphuq.moments import NodeMoments
 from graphuq.node_posterior import NodePosterior
 from graphuq.prior import Prior
@@ -47,6 +48,9 @@ class Posterior(NodePosterior):
         |mean of u after k T steps - after (k - 1) T steps|, eq. (16), with T of ``settings``.
     complete : bool
         False if the run was interrupted.
+    hyperparameters : dict of ndarray, shape (chains, draws)
+        Traces of what `graphuq.sample_jointly` sampled along with the field; of `graphuq.sample`
+        none. The settings then hold posterior means in their place.
     """
 
     modes: Array
@@ -56,6 +60,7 @@ class Posterior(NodePosterior):
     stats: dict[str, Array]
     running_mean_change: Array
     complete: bool
+    hyperparameters: dict[str, Array] = dataclasses.field(default_factory=dict)
 
     def diagnostics(self) -> _diagnostics.Diagnostics:
         """Return R-hat, effective sample size, acceptance and more; warn if they are poor.
@@ -83,7 +88,8 @@ class Posterior(NodePosterior):
         Parameters
         ----------
         prior : Prior
-            The one that was sampled with.
+            The one that was sampled with; of what was sampled along, its alpha and tau are not
+            looked at.
         nodes : array_like of int, optional
             All nodes by default.
         seed : int, SeedSequence or Generator, optional
@@ -108,6 +114,9 @@ class Posterior(NodePosterior):
         >>> [block.shape for block in post.latent_draws(prior, nodes=[5, 8])][:2]
         [(256, 2), (256, 2)]
         """
+        names = tuple(name for name in ("alpha", "tau") if name in self.hyperparameters)
+        if isinstance(prior, Prior):
+            prior = prior.settled(**{name: self.settings["prior"][name] for name in names})
         Prior.require(prior, self.settings["prior"])
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
@@ -117,7 +126,6 @@ class Posterior(NodePosterior):
                 "Prior.approximated modes do not determine them; name nodes=... to gq.sample"
             )
         rng = np.random.default_rng(validation.seed_sequence(seed))
-        loads = prior.sigma[:, None] * prior.vectors[wanted].T
         if prior.tail:
             validation.memory(
                 3 * 8.0 * len(self.labels) * (wanted.size + self.modes.shape[2]),
@@ -125,6 +133,9 @@ class Posterior(NodePosterior):
                 "name fewer nodes at a time",
             )
             given = FromLabelled(prior, self.labels.nodes, wanted, self.settings["noise"])
+        by_modes = FromModes(prior, wanted, names)
+        parameters = [self.hyperparameters[name] for name in names]
+        drawn = np.dstack([self.modes, *parameters])
         block = int(np.clip(2**22 // max(wanted.size, 1), 1, 256))
         for chain in range(self.modes.shape[0]):
             for start in range(0, self.modes.shape[1], block):
@@ -132,7 +143,7 @@ class Posterior(NodePosterior):
                 if prior.tail:
                     yield given.trace(self.read[chain, part], rng)[1]
                 else:
-                    yield self.modes[chain, part] @ loads
+                    yield by_modes.trace(drawn[chain, part], rng)[1]
 
     def __repr__(self) -> str:
         chains, draws = self.modes.shape[:2]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphuq import diagnostics, validation
-from graphuq.extension import Extension, FromAll, FromLabelled
+from graphuq.extension import FromAll, FromLabelled
 from graphuq.labels import Labels
 from graphuq.likelihoods.contract import (
     Likelihood,
@@ -16,11 +16,11 @@ from graphuq.likelihoods.contract import (
     described,
     described_sign_model,
 )
-from graphuq.moments import NodeMoments
-from graphuq.posterior import Posterior, summarise
+from graphuq.posterior import Posterior
 from graphuq.prior import Prior
+from graphuq.record import ChainRecord, side_by_side
 from graphuq.samplers.automatic import automatic
-from graphuq.samplers.family import Chunk, Sampler, Target
+from graphuq.samplers.family import Sampler, Target
 from graphuq.samplers.run import Outcome, run
 from graphuq.threads import one_blas_thread
 from graphuq.tuning import settled
@@ -154,7 +154,7 @@ def sample(
         "ask for fewer draws, and thin more",
     )
 
-    extension: Extension
+    extension: FromAll | FromLabelled
     with one_blas_thread():  # the number of BLAS threads changes last digits
         if bound.nodes is None:
             extension = FromAll(prior, traced)
@@ -163,7 +163,7 @@ def sample(
     streams = [chain.spawn(2) for chain in sequence.spawn(chains)]
     read = bound.nodes.size if bound.nodes is not None and prior.tail else 0
     records = [
-        _ChainRecord(
+        ChainRecord(
             extension, bound.label, most, round_of, rank_and_nodes, read, np.random.default_rng(own)
         )
         for _, own in streams
@@ -192,7 +192,7 @@ def sample(
             "stopped": outcome.stopped,
             "running_mean_every": records[0].moments.batch_length * thin,
         }
-        return _assemble(kept, labels, bound.label, traced, so_far, outcome.complete)
+        return side_by_side(kept, labels, bound.label, traced, so_far, outcome.complete)
 
     ess = np.inf
 
@@ -244,67 +244,3 @@ def _plain(sampler: Sampler) -> dict[str, Any]:
             value = _plain(value)  # type: ignore[arg-type]
         values[field.name] = value.item() if isinstance(value, np.generic) else value
     return values
-
-
-class _ChainRecord:
-    """One chain's draws: node moments, traces, statistics."""
-
-    def __init__(
-        self,
-        extension: Extension,
-        label: str,
-        most: int,
-        first: int,
-        columns: int,
-        read: int,
-        rng: np.random.Generator,
-    ) -> None:
-        self.moments = NodeMoments(extension, label, first)
-        self.traces, self.read = np.empty((most, columns)), np.empty((most, read))
-        self.stats: list[dict[str, Any]] = []
-        self.draws = 0
-        self._extension, self._rng = extension, rng
-
-    def record(self, chunk: Chunk) -> None:
-        self.moments.add(chunk.fields)
-        kept = slice(self.draws, self.draws + chunk.fields.shape[0])
-        self.traces[kept] = np.hstack(self._extension.trace(chunk.fields, self._rng))
-        if self.read.size:
-            self.read[kept] = chunk.fields
-        lp = -chunk.stats["potential"] - self._extension.law.energy(chunk.fields)
-        self.stats.append({"lp": lp, **chunk.stats})
-        self.draws = kept.stop
-
-
-def _assemble(
-    records: list[_ChainRecord],
-    labels: Labels,
-    label: str,
-    traced: Any,
-    settings: dict[str, Any],
-    complete: bool,
-) -> Posterior:
-    """Put chains side by side; after an interruption, as far as all of them came."""
-    draws = min(record.draws for record in records)
-    changes = [record.moments.running_mean_change for record in records]
-    batches = min(len(change) for change in changes)
-    traces = np.stack([record.traces[:draws] for record in records])
-    rank = traces.shape[2] - traced.size
-    stats = {
-        name: np.stack(
-            [np.concatenate([s[name] for s in record.stats])[:draws] for record in records]
-        )
-        for name in records[0].stats[0]
-    }
-    return Posterior(
-        labels=labels,
-        **summarise([record.moments for record in records], label),
-        modes=traces[:, :, :rank],
-        traced=traced,
-        field=traces[:, :, rank:],
-        read=np.stack([record.read[:draws] for record in records]),
-        stats=stats,
-        running_mean_change=np.array([change[:batches] for change in changes]),
-        settings=settings,
-        complete=complete,
-    )

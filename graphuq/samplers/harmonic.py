@@ -94,6 +94,7 @@ class Harmonic:
         height from the start would leave it with whichever of them it first gave in to.
         """
         law, cost, walls = target.law, _cost(target), _walls(target.law)
+        kicks = np.empty(walls.first.size)
         votes = walls.votes(target.likelihood.observed.y)
         x = law.draw(1, rng)[0, walls.first]
         if cost <= CROSSED:
@@ -107,7 +108,7 @@ class Harmonic:
                 if (x * votes >= 0).all():
                     return HarmonicState(x)
                 height = heights[flow + i : flow + i + 1]
-                _flow(x, w[i : i + 1], walls.covariance, votes, height, 0, 1, one, none)
+                _flow(x, w[i : i + 1], walls.covariance, votes, height, 0, 1, one, none, kicks)
         return HarmonicState(np.where(x * votes < 0, -x, x) if math.isinf(cost) else x)
 
     def advance(
@@ -123,13 +124,13 @@ class Harmonic:
         del tune  # there is nothing to tune
         law, walls = target.law, _walls(target.law)
         x = state.x.copy()
-        fields, hits = np.empty((draws, x.size)), np.zeros(draws)
+        fields, hits, kicks = np.empty((draws, x.size)), np.zeros(draws), np.empty(x.size)
         y, cost = target.likelihood.observed.y, _cost(target)
         votes = walls.votes(y)
         for first, velocities in prior_blocks(law, draws * thin, rng):
             w = velocities if x.size == law.size else velocities[:, walls.first].copy()
             costs = np.full(w.shape[0], cost)
-            _flow(x, w, walls.covariance, votes, costs, first, thin, fields, hits)
+            _flow(x, w, walls.covariance, votes, costs, first, thin, fields, hits, kicks)
         if x.size < law.size:
             fields = fields[:, walls.of] * walls.ratio
         wrong = (fields * y < 0).sum(axis=1)
@@ -170,13 +171,23 @@ class Walls(NamedTuple):
 
 @lru_cache(maxsize=1)  # chains share it
 def _walls(law: Gaussian) -> Walls:
-    m = law.size
     validation.memory(
-        8.0 * m**2,
-        f"the covariance of {m} labelled nodes",
+        8.0 * law.size**2,
+        f"the covariance of {law.size} labelled nodes",
         "take gq.PCN, or fewer labels",
     )
-    G = law.covariance()
+    return walls_of(law.covariance())
+
+
+def walls_of(G: Array) -> Walls:
+    """Return the walls of labelled nodes whose x has covariance ``G``.
+
+    Raises
+    ------
+    ValueError
+        No field at any of them.
+    """
+    m = G.shape[0]
     deviation = np.sqrt(np.diag(G))
     if deviation.max() == 0:
         raise ValueError("the prior has no field at any labelled node: take more modes")
@@ -184,10 +195,10 @@ def _walls(law: Gaussian) -> Walls:
     scale = np.where(alive, 1 / np.where(alive, deviation, 1.0), 0.0)
     blocks = (slice(start, start + 256) for start in range(0, m, 256))
     alike = [abs(G[rows] * scale[rows, None] * scale) > 1 - COLLINEAR for rows in blocks]
+    if alive.all() and sum(map(np.count_nonzero, alike)) == m:  # each node only like itself
+        return Walls(np.arange(m), np.arange(m), np.ones(m), np.ascontiguousarray(G))
     _, group = csgraph.connected_components(sparse.vstack(list(map(sparse.csr_array, alike))))
     _, first, of = np.unique(group, return_index=True, return_inverse=True)
-    if first.size == m and alive.all():
-        return Walls(np.arange(m), np.arange(m), np.ones(m), np.ascontiguousarray(G))
     at = first[of]
     ratio = np.where(alive, G[np.arange(m), at] * scale[at] ** 2, 0.0)
     kept = np.flatnonzero(alive[first])  # walls of nodes that have a field
@@ -195,6 +206,16 @@ def _walls(law: Gaussian) -> Walls:
     number[kept] = np.arange(kept.size)
     first = first[kept]
     return Walls(first, number[of], ratio, np.ascontiguousarray(G[np.ix_(first, first)]))
+
+
+def quarter_turn(x: Array, w: Array, walls: Walls, votes: Array, cost: float) -> tuple[Array, int]:
+    """Flow ``x``, in place, once from velocity ``w`` ~ N(0, G); return its kicks and their number.
+
+    With x = M a, a ~ N(0, I) and w = M b, the flow carries a along, to b + M' kicks.
+    """
+    kicks, hits, kept = np.empty(x.size), np.zeros(1), np.empty((1, x.size))
+    _flow(x, w[None].copy(), walls.covariance, votes, np.array([cost]), 0, 1, kept, hits, kicks)
+    return kicks, int(hits[0])
 
 
 @numba.njit(error_model="numpy", fastmath={"nnan", "nsz"})  # flags: a minimum in vectors
@@ -220,19 +241,22 @@ def _turn(x, w, row, cos, sin, kick, start, stop):  # type: ignore[no-untyped-de
         types.int64,
         types.float64[:, ::1],
         types.float64[::1],
+        types.float64[::1],
     )
 )
-def _flow(x, velocities, G, votes, costs, first, thin, fields, hits):  # type: ignore[no-untyped-def]
+def _flow(x, velocities, G, votes, costs, first, thin, fields, hits, kicks):  # type: ignore[no-untyped-def]
     """Flow ``x``, in place, a quarter turn for each velocity w ~ N(0, G), which is used up.
 
     Where x_j has the sign of votes_j it is as many costs below the other side of its wall. Flows
-    count from ``first``; every ``thin``-th state is kept, and the walls hit on the way.
+    count from ``first``; every ``thin``-th state is kept, and the walls hit on the way. The last
+    flow ends at w(0) + G ``kicks``: where no wall is hit, a quarter turn forgets its start.
     """
     m = x.size
     for flow in range(velocities.shape[0]):
         draw, rest = divmod(first + flow + 1, thin)
         w = velocities[flow]
         left = 0.5 * math.pi
+        kicks[:] = 0.0
         lowest = _turn(x, w, G[0], 1.0, 0.0, 0.0, 0, m)
         while True:
             # x_j(s) = 0 first where cot(s) = -w_j / x_j is largest on (0, pi)
@@ -259,6 +283,7 @@ def _flow(x, velocities, G, votes, costs, first, thin, fields, hits):  # type: i
             else:
                 after = -speed
             kick = (after - speed) / math.sqrt(G[j, j])
+            kicks[j] += kick * math.sin(left)
             lowest = _turn(x, w, G[j], cos, sin, kick, 0, j)
             lowest = min(lowest, _turn(x, w, G[j], cos, sin, kick, j + 1, m))
             # on the side that it moves to, where it cannot be hit again at once

@@ -47,11 +47,12 @@ class _Chain:
         draws: int,
         warmup: int,
         thin: int,
+        chunk_draws: int,
     ) -> None:
         self._sampler, self._target, self._recorder = sampler, target, recorder
         self._rng = np.random.default_rng(seed)
         self._thin = thin
-        self._chunk_draws = _chunk_draws(target, thin)
+        self._chunk_draws = chunk_draws
         self.plan = [(n, True) for n in _split(warmup, self._chunk_draws)]
         self.extend(draws)
         self._state: Any = None
@@ -89,13 +90,16 @@ def run(
     threads: int | None,
     progress: bool,
     more: Callable[[], int],
+    step_seconds: float | None = None,
 ) -> Outcome:
     """Run one chain for each recorder; on Ctrl-C stop after the chunks under way.
 
     When all chains have their draws, ``more()`` says how many more each shall make, 0 to end.
+    ``step_seconds`` is what a step takes, about, where it is more than those of one likelihood.
     """
+    chunk_draws = _chunk_draws(step_seconds or _step_seconds(target), thin)
     chains = [
-        _Chain(sampler, target, recorder, seed, draws, warmup, thin)
+        _Chain(sampler, target, recorder, seed, draws, warmup, thin, chunk_draws)
         for recorder, seed in zip(recorders, seeds, strict=True)
     ]
     workers = min(len(chains), threads or cores())
@@ -156,10 +160,13 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _chunk_draws(target: Target, thin: int) -> int:
+def _step_seconds(target: Target) -> float:
     m, p = target.law.basis.shape
-    seconds_a_step = 1e-6 + 4e-10 * m * p + 5e-8 * m
-    return int(np.clip(CHUNK_SECONDS / (seconds_a_step * thin), 1, CHUNK_DRAWS))
+    return 1e-6 + 4e-10 * m * p + 5e-8 * m
+
+
+def _chunk_draws(step_seconds: float, thin: int) -> int:
+    return int(np.clip(CHUNK_SECONDS / (step_seconds * thin), 1, CHUNK_DRAWS))
 
 
 def _split(total: int, size: int) -> list[int]:

@@ -1,0 +1,260 @@
+"""Hyperparameters sampled along with the field, over one set of eigenpairs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq import diagnostics, validation
+from graphuq.extension import FromModes
+from graphuq.labels import Labels
+from graphuq.likelihoods import LevelSet, NoisyProbit, Probit
+from graphuq.likelihoods.contract import Likelihood, bind_under, parameters_of
+from graphuq.posterior import Posterior
+from graphuq.prior import Prior
+from graphuq.record import ChainRecord, side_by_side
+from graphuq.samplers.family import Target
+from graphuq.samplers.hyperparameters import NAMES
+from graphuq.samplers.joint import OF_THE_PRIOR, Joint
+from graphuq.samplers.run import run
+from graphuq.threads import one_blas_thread
+
+# Where each parameter may lie at all; at the ends of alpha and tau as `Prior` has them.
+LIMITS = {
+    "alpha": (0.01, 100.0),
+    "tau": (validation.TINY, 100.0),
+    "gamma": (validation.TINY, 1 / validation.TINY),
+    "flip_rate": (validation.TINY, 0.4999),
+}
+
+Ranges = dict[str, tuple[float, float]]
+
+
+def sample_jointly(
+    prior: Prior,
+    likelihood: Likelihood,
+    labels: Labels,
+    *,
+    draws: int = 1000,
+    chains: int = 4,
+    warmup: int | None = None,
+    thin: int | None = None,
+    nodes: Any = (),
+    seed: validation.Seed = None,
+    threads: int | None = None,
+    progress: bool = True,
+    **ranges: Any,
+) -> Posterior:
+    """Sample hyperparameters with the field: the posterior averages over them.
+
+    The joint density, of the whitened modes z and of theta = (alpha, tau, gamma, flip_rate), is
+
+        p(theta) N(z; 0, I) prod_j p(y_j | u_j),    u = Q diag(sigma(alpha, tau)) z,
+
+    with p(theta) flat in alpha, log tau, log gamma and log flip_rate over the ranges given. A
+    parameter without a range stays as it is in ``prior`` or ``likelihood``. See
+    `graphuq.samplers.joint` for the sampler. Ctrl-C returns what was sampled so far.
+
+    Parameters
+    ----------
+    prior : Prior
+        `Prior.projected` or `Prior.full`, whose fields are those of their modes.
+    likelihood : Probit, LevelSet or NoisyProbit
+    labels : Labels
+    draws, chains, nodes, seed, threads, progress
+        As in `graphuq.sample`.
+    warmup : int, optional
+        Draws discarded at the start of each chain, 100 by default.
+    thin : int, optional
+        Steps from one draw to the next, in warm-up too, 20 by default: hyperparameters move
+        less in a step than the field does.
+    **ranges : (low, high)
+        Of ``alpha`` and ``tau`` of the prior, and of the likelihood's parameters:
+        ``gamma=(0.02, 0.3)``.
+
+    Returns
+    -------
+    Posterior
+        Node statistics averaged over the hyperparameters, whose draws are in
+        ``hyperparameters``; its diagnostics look at them too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Arguments that do not fit together, before any work; a prior with a tail, a likelihood
+        that is no sign model, no range, a range of no parameter or in the wrong order.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the chains plainly disagree; `Posterior.diagnostics` looks closer.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=5, seed=0)
+    >>> post = gq.sample_jointly(
+    ...     prior, gq.Probit(gamma=0.1), labels, alpha=(1, 6), draws=200, seed=0, progress=False
+    ... )
+    >>> post.hyperparameters["alpha"].shape
+    (4, 200)
+    """
+    box = _ranges(prior, likelihood, ranges)
+    middle = {name: _middle(name, *box[name]) for name in box}
+    prior, likelihood = _settled(prior, likelihood, middle)
+    bound = bind_under(prior, likelihood, labels)
+    sampler = Joint(prior, _box(prior, likelihood, box), isinstance(likelihood, LevelSet))
+    draws = validation.integer("draws", draws, 1)
+    chains = validation.integer("chains", chains, 1)
+    warmup = validation.integer("warmup", sampler.warmup(draws) if warmup is None else warmup, 0)
+    thin = validation.integer("thin", sampler.thin if thin is None else thin, 1)
+    if threads is not None:
+        validation.integer("threads", threads, 1)
+    traced = validation.node_ids("nodes", nodes, prior.n_nodes)
+    sequence = validation.seed_sequence(seed)
+    p, m = prior.sigma.size, len(labels)
+    validation.memory(
+        8.0 * chains * (draws * (p + traced.size) + 2 * m**2),
+        f"traces of {chains} x {draws} draws of {p + traced.size} modes and nodes, and the "
+        f"covariances of {m} labelled nodes",
+        "ask for fewer draws, and thin more, or take fewer labels",
+    )
+
+    names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
+    extension = FromModes(prior, traced, names)
+    streams = [chain.spawn(2) for chain in sequence.spawn(chains)]
+    records = [
+        ChainRecord(
+            extension, bound.label, draws, draws, p + traced.size, 0, np.random.default_rng(own)
+        )
+        for _, own in streams
+    ]
+    with one_blas_thread():
+        target = Target(prior.at(labels.nodes), bound)
+    outcome = run(
+        sampler,
+        target,
+        records,
+        [walking for walking, _ in streams],
+        draws=draws,
+        warmup=warmup,
+        thin=thin,
+        threads=threads,
+        progress=progress,
+        more=lambda: 0,
+        step_seconds=1e-4 + 5e-9 * m * p + 1e-10 * m**2 * p,
+    )
+    kept = [record for record in records if record.draws]
+    if not kept:
+        raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
+    settings: dict[str, Any] = {
+        "ranges": {name: list(ends) for name, ends in box.items()},
+        "sampler": {"name": "Joint", "sweeps": sampler.sweeps, "thin": sampler.thin},
+        "target_ess": None,
+        "chains": chains,
+        "draws": min(record.draws for record in kept),
+        "warmup": warmup,
+        "thin": thin,
+        "seed_entropy": np.asarray(sequence.entropy).tolist(),
+        "seed_spawn_key": np.asarray(sequence.spawn_key, dtype=int).tolist(),
+        "tuning_steps": warmup * thin,
+        "sampling_time": outcome.seconds,
+        "stopped": outcome.stopped,
+        "running_mean_every": records[0].moments.batch_length * thin,
+    }
+    posterior = side_by_side(
+        kept, labels, bound.label, traced, settings, outcome.complete, tuple(box)
+    )
+    posterior.settings.update(_at_means(posterior, prior, likelihood))
+    diagnostics.warn(diagnostics.quick_messages(posterior), stacklevel=2)
+    return posterior
+
+
+def _at_means(posterior: Posterior, prior: Prior, likelihood: Likelihood) -> dict[str, Any]:
+    """Return the settings of prior and likelihood at the means of what was sampled."""
+    means = {
+        name: float(values.mean() if name == "alpha" else np.exp(np.log(values).mean()))
+        for name, values in posterior.hyperparameters.items()
+    }
+    prior, likelihood = _settled(prior, likelihood, means)
+    parameters = parameters_of(likelihood)
+    return {
+        "prior": prior.summary(),
+        "likelihood": {"name": type(likelihood).__name__, **parameters},
+        "noise": 0.0 if isinstance(likelihood, LevelSet) else parameters["gamma"],
+    }
+
+
+def _ranges(prior: Any, likelihood: Any, given: Mapping[str, Any]) -> Ranges:
+    """Return the range of each parameter to be sampled, in the order of `NAMES`."""
+    if isinstance(prior, Prior) and prior.kind == "approximated":
+        raise ValueError(
+            "gq.sample_jointly needs a prior whose fields are those of its modes: take "
+            f"Prior.projected(spectrum, rank={prior.rank}) or Prior.full in place of {prior!r}"
+        )
+    if isinstance(prior, Prior) and prior.auto_rank:
+        raise ValueError("gq.sample_jointly needs a rank: Prior.projected(spectrum, rank=100)")
+    if not isinstance(likelihood, Probit | LevelSet | NoisyProbit):
+        raise TypeError(
+            "gq.sample_jointly serves the sign models gq.Probit, gq.LevelSet and gq.NoisyProbit; "
+            f"for other likelihoods choose parameters, and take gq.sample; got {likelihood!r}"
+        )
+    own = [field.name for field in dataclasses.fields(likelihood)]
+    allowed = [name for name in NAMES if name in own or name in NAMES[:OF_THE_PRIOR]]
+    unknown = [name for name in given if name not in allowed]
+    if unknown:
+        raise TypeError(
+            f"there is no parameter {unknown[0]} of the prior or of {type(likelihood).__name__}: "
+            f"ranges are of {', '.join(allowed)}"
+        )
+    if not given:
+        raise ValueError(
+            f"say what to sample along, and over which range: alpha=(1, 8); of {allowed}. With "
+            "all fixed take gq.sample"
+        )
+    values = {"alpha": getattr(prior, "alpha", None), "tau": getattr(prior, "tau", None)}
+    values.update((name, getattr(likelihood, name)) for name in own)
+    for name, value in values.items():
+        if value == "auto" and name not in given:
+            raise ValueError(f"{name} is 'auto': say over which range, {name}=(low, high)")
+    return {name: _range(name, given[name]) for name in allowed if name in given}
+
+
+def _range(name: str, ends: Any) -> tuple[float, float]:
+    if not isinstance(ends, tuple | list | np.ndarray) or len(ends) != 2:
+        raise TypeError(f"{name} must be a range (low, high), got {ends!r}")
+    low, high = (validation.between(f"{name}, of which a range is wanted,", end, *LIMITS[name])
+                 for end in ends)  # fmt: skip
+    if not low < high:
+        raise ValueError(f"{name} must be a range (low, high) with low < high, got {ends!r}")
+    return low, high
+
+
+def _middle(name: str, low: float, high: float) -> float:
+    return (low + high) / 2 if name == "alpha" else float(np.sqrt(low) * np.sqrt(high))
+
+
+def _settled(prior: Any, likelihood: Any, values: Mapping[str, float]) -> tuple[Any, Any]:
+    """Return prior and likelihood with these parameters."""
+    of_prior: dict[str, Any] = {
+        name: values[name] for name in NAMES[:OF_THE_PRIOR] if name in values
+    }
+    rest = {name: value for name, value in values.items() if name not in own}
+    if isinstance(prior, Prior):
+        prior = prior.settled(**of_prior)
+    return prior, dataclasses.replace(likelihood, **rest)
+
+
+def _box(prior: Prior, likelihood: Any, ranges: Ranges) -> NDArray[np.float64]:
+    """Return the ends of (alpha, log tau, log gamma, log flip_rate), equal where fixed."""
+    fixed = {"alpha": prior.alpha, "tau": prior.tau, **parameters_of(likelihood)}
+    ends = np.array([ranges.get(name, (fixed.get(name, 0.0),) * 2) for name in NAMES])
+    with np.errstate(divide="ignore"):  # tau = 0, no flips
+        ends[1:] = np.log(ends[1:])
+    return ends

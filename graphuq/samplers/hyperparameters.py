@@ -1,0 +1,181 @@
+"""Slice sampling of hyperparameters given the whitened modes.
+
+A point is (alpha, log tau, log gamma, log flip_rate), uniform on a box, of which some sides may
+have no width. Given z, the field at the labelled nodes is f = Q_J diag(sigma(alpha, tau)) z, and
+the noise before the threshold is integrated out: the labels' likelihood costs O(J r).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+from numba import types
+from numba.core.types import NumPyRandomGeneratorType
+
+from graphuq.jit import kernel
+
+NAMES = ("alpha", "tau", "gamma", "flip_rate")
+
+# Proposals of a slice before it is given up: each halves what is left of the range, or nearly.
+MOST_PROPOSALS = 200
+
+_SQRT_HALF = math.sqrt(0.5)
+_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+
+_GENERATOR = NumPyRandomGeneratorType("NumPyRandomGeneratorType")
+_VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
+
+
+@numba.njit
+def _sign_model(point, level_set):  # type: ignore[no-untyped-def]
+    """Return the noise before the threshold, and the cost of a wrong sign after it."""
+    if level_set:
+        return 0.0, 2.0 * math.exp(-2.0 * point[2])
+    flip_rate = math.exp(point[3])
+    cost = math.log1p(-flip_rate) - point[3] if flip_rate > 0.0 else math.inf
+    return math.exp(point[2]), cost
+
+
+@numba.njit
+def _deviations(values, n_nodes, alpha, tau, sigma):  # type: ignore[no-untyped-def]
+    """Write `Prior.sigma`, whose formula this is again, for every proposal of a slice."""
+    top = -math.inf
+    for k in range(values.size):
+        sigma[k] = -0.5 * alpha * math.log(values[k] + tau * tau)
+        top = max(top, sigma[k])
+    total = 0.0
+    for k in range(values.size):
+        sigma[k] = math.exp(sigma[k] - top)
+        total += sigma[k] * sigma[k]
+    scale = math.sqrt(n_nodes / total)
+    for k in range(values.size):
+        sigma[k] *= scale
+
+
+@numba.njit(fastmath={"reassoc"})  # a sum in vectors
+def _field(Q, sigma, z, f):  # type: ignore[no-untyped-def]
+    """Write Q diag(sigma) z; np.dot would take seconds more to compile."""
+    for j in range(f.size):
+        total = 0.0
+        for k in range(z.size):
+            total += Q[j, k] * (sigma[k] * z[k])
+        f[j] = total
+
+
+@numba.njit
+def _log_cdf(x):  # type: ignore[no-untyped-def]
+    """Return log Psi(x; 1), beyond the reach of erfc by its asymptotic series."""
+    if x > 0.0:
+        return math.log1p(-0.5 * math.erfc(x * _SQRT_HALF))
+    if x > -20.0:
+        return math.log(0.5 * math.erfc(-x * _SQRT_HALF))
+    i = 1.0 / (x * x)
+    series = 1.0 - i * (1.0 - 3.0 * i * (1.0 - 5.0 * i * (1.0 - 7.0 * i)))
+    return -0.5 * x * x - math.log(-x) - _LOG_SQRT_2PI + math.log(series)
+
+
+@numba.njit
+def _log_likelihood(f, y, noise, cost):  # type: ignore[no-untyped-def]
+    """Return sum_j log(q + (1 - 2 q) Psi(y_j f_j; noise)), q = 1 / (1 + e^cost).
+
+    Unlike minus a potential it counts the constant of each label, which depends on the cost.
+    """
+    odds, total = math.exp(-cost), 0.0
+    for j in range(f.size):
+        if noise == 0.0:
+            total -= cost if (f[j] >= 0.0) != (y[j] > 0.0) else 0.0
+        elif odds == 0.0:
+            total += _log_cdf(y[j] * f[j] / noise)
+        else:
+            right = 0.5 * math.erfc(-y[j] * f[j] / noise * _SQRT_HALF)
+            total += math.log(odds + (1.0 - odds) * right)
+    return total - f.size * math.log1p(odds)
+
+
+@kernel(types.float64(_VECTOR, _VECTOR, types.float64, types.float64))
+def log_likelihood(f, y, noise, cost):  # type: ignore[no-untyped-def]
+    """Return log p(y | f), the noise before the threshold integrated out."""
+    return _log_likelihood(f, y, noise, cost)
+
+
+@kernel(
+    types.UniTuple(types.float64, 2)(
+        _GENERATOR,
+        _VECTOR,
+        _MATRIX,
+        _VECTOR,
+        types.float64,
+        _VECTOR,
+        types.boolean,
+        types.int64,
+        _VECTOR,
+        _MATRIX,
+        _VECTOR,
+        _VECTOR,
+    )
+)
+def slice_hyperparameters(  # type: ignore[no-untyped-def]
+    rng, z, Q, values, n_nodes, y, level_set, sweeps, point, box, sigma, f
+):
+    """Move ``point`` within ``box``, and return its noise and cost; ``sigma`` and ``f`` follow.
+
+    Neal 2003, section 4: the whole side is the first interval, which shrinks towards the point
+    until a proposal lies in the slice.
+    """
+    _deviations(values, n_nodes, point[0], math.exp(point[1]), sigma)
+    _field(Q, sigma, z, f)
+    noise, cost = _sign_model(point, level_set)
+    now = _log_likelihood(f, y, noise, cost)
+    for update in range(sweeps * point.size):
+        i = update % point.size
+        low, high, here = box[i, 0], box[i, 1], point[i]
+        if not low < high:
+            continue
+        floor = now - rng.standard_exponential()
+        for proposal in range(MOST_PROPOSALS):
+            last = proposal == MOST_PROPOSALS - 1
+            point[i] = here if last else low + (high - low) * rng.random()
+            if i < 2:
+                _deviations(values, n_nodes, point[0], math.exp(point[1]), sigma)
+                _field(Q, sigma, z, f)
+            noise, cost = _sign_model(point, level_set)
+            now = _log_likelihood(f, y, noise, cost)
+            if now >= floor:
+                break
+            if point[i] < here:
+                low = point[i]
+            else:
+                high = point[i]
+    return noise, cost
+
+
+@numba.njit
+def _positive(rng, mean):  # type: ignore[no-untyped-def]
+    """Draw from N(mean, 1) given that it is positive; Robert 1995, proposition 2.3."""
+    if mean > -0.5:
+        while True:
+            t = mean + rng.standard_normal()
+            if t > 0.0:
+                return t
+    rate = 0.5 * (-mean + math.sqrt(mean * mean + 4.0))
+    while True:
+        t = rng.standard_exponential() / rate
+        if rng.random() < math.exp(-0.5 * (t - mean - rate) ** 2):
+            return t
+
+
+@kernel(types.void(_GENERATOR, _VECTOR, _VECTOR, types.float64, types.float64, _VECTOR))
+def add_noise(rng, f, y, noise, cost, x):  # type: ignore[no-untyped-def]
+    """Write a draw of x = f + noise eta given the labels."""
+    odds = math.exp(-cost)
+    for j in range(f.size):
+        if noise == 0.0:
+            x[j] = f[j]
+            continue
+        sign, mean = y[j], y[j] * f[j] / noise
+        right = math.erfc(-mean * _SQRT_HALF)
+        wrong = odds * math.erfc(mean * _SQRT_HALF)
+        if wrong > 0.0 and rng.random() * (right + wrong) < wrong:
+            sign, mean = -sign, -mean
+        x[j] = sign * noise * _positive(rng, mean)
