@@ -242,9 +242,8 @@ def _middle(name: str, low: float, high: float) -> float:
 
 def _settled(prior: Any, likelihood: Any, values: Mapping[str, float]) -> tuple[Any, Any]:
     """Return prior and likelihood with these parameters."""
-    of_prior: dict[str, Any] = {
-        name: values[name] for name in NAMES[:OF_THE_PRIOR] if name in values
-    }
+    own = NAMES[:OF_THE_PRIOR]
+    of_prior: dict[str, Any] = {name: value for name, value in values.items() if name in own}
     rest = {name: value for name, value in values.items() if name not in own}
     if isinstance(prior, Prior):
         prior = prior.settled(**of_prior)
