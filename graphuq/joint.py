@@ -23,7 +23,7 @@ from graphuq.samplers.joint import OF_THE_PRIOR, Joint
 from graphuq.samplers.run import run
 from graphuq.threads import one_blas_thread
 
-# Where each parameter may lie at all; at the ends of alpha and tau as `Prior` has them.
+# Where each parameter may lie at all; those of alpha and tau are `Prior`'s.
 LIMITS = {
     "alpha": (0.01, 100.0),
     "tau": (validation.TINY, 100.0),
@@ -155,7 +155,7 @@ def sample_jointly(
         raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
     settings: dict[str, Any] = {
         "ranges": {name: list(ends) for name, ends in box.items()},
-        "sampler": {"name": "Joint", "sweeps": sampler.sweeps, "thin": sampler.thin},
+        "sampler": {"name": "Joint", "sweeps": sampler.sweeps},
         "target_ess": None,
         "chains": chains,
         "draws": min(record.draws for record in kept),

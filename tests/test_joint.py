@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import dataclasses
 import itertools
 import warnings
 from functools import lru_cache
@@ -292,9 +294,25 @@ def test_they_survive_a_file(post, tmp_path):
     assert again.settings["likelihood"]["flip_rate"] == 0.1
 
 
-def test_diagnostics_look_at_them(post):
-    import dataclasses
+def test_ctrl_c_returns_what_there_is(small, monkeypatch):
+    advance, calls = joint.Joint.advance, []
 
+    def interrupting(*arguments):
+        calls.append(None)
+        if len(calls) == 6:
+            _thread.interrupt_main()
+        return advance(*arguments)
+
+    monkeypatch.setattr(joint.Joint, "advance", interrupting)
+    prior = gq.Prior.projected(small[0], 8)
+    cut = sampled(prior, gq.Probit(0.3), small[1], ["gamma"], draws=50_000, warmup=0, chains=2)
+    assert not cut.complete
+    assert cut.hyperparameters["gamma"].shape == cut.modes.shape[:2]
+    assert 1 <= cut.settings["draws"] < 50_000
+    assert GAMMA[0] < cut.settings["likelihood"]["gamma"] < GAMMA[1]
+
+
+def test_diagnostics_look_at_them(post):
     shifted = post.hyperparameters["alpha"] + 3 * np.arange(4)[:, None]
     worse = dataclasses.replace(post, hyperparameters={"alpha": shifted})
     assert post.diagnostics().r_hat < 1.05

@@ -152,7 +152,7 @@ def slice_hyperparameters(  # type: ignore[no-untyped-def]
 
 @numba.njit
 def _positive(rng, mean):  # type: ignore[no-untyped-def]
-    """Draw from N(mean, 1) given that it is positive; Robert 1995, proposition 2.3."""
+    """Draw from N(mean, 1) given that it is positive; Robert 1995."""
     if mean > -0.5:
         while True:
             t = mean + rng.standard_normal()
