@@ -31,7 +31,8 @@ def spectrum() -> gq.Spectrum:
 def simulated(modes: gq.Spectrum, rng: np.random.Generator) -> tuple[dict, gq.Labels]:
     """Return the truth, and labels that follow from it; both classes are among them."""
     while True:
-        alpha = rng.uniform(*RANGES["alpha"])
+        ends = np.exp(-np.array(RANGES["alpha"][::-1]) / 4)
+        alpha = float(-4 * np.log(rng.uniform(*ends)))  # exponential with mean 4, between its ends
         gamma = float(np.exp(rng.uniform(*np.log(RANGES["gamma"]))))
         (u,) = gq.Prior.projected(modes, RANK, alpha=alpha).draw(1, seed=rng)
         nodes = rng.choice(N, LABELS, replace=False)

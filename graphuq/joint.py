@@ -13,7 +13,13 @@ from graphuq import diagnostics, validation
 from graphuq.extension import FromModes
 from graphuq.labels import Labels
 from graphuq.likelihoods import LevelSet, NoisyProbit, Probit
-from graphuq.likelihoods.contract import Likelihood, bind_under, parameters_of
+from graphuq.likelihoods.contract import (
+    Likelihood,
+    bind_under,
+    described,
+    described_sign_model,
+    parameters_of,
+)
 from graphuq.posterior import Posterior
 from graphuq.prior import Prior
 from graphuq.record import ChainRecord, side_by_side
@@ -22,14 +28,7 @@ from graphuq.samplers.hyperparameters import NAMES
 from graphuq.samplers.joint import OF_THE_PRIOR, Joint
 from graphuq.samplers.run import run
 from graphuq.threads import one_blas_thread
-
-# Where each parameter may lie at all; those of alpha and tau are `Prior`'s.
-LIMITS = {
-    "alpha": (0.01, 100.0),
-    "tau": (validation.TINY, 100.0),
-    "gamma": (validation.TINY, 1 / validation.TINY),
-    "flip_rate": (validation.TINY, 0.4999),
-}
+from graphuq.tuning import open_ranges
 
 Ranges = dict[str, tuple[float, float]]
 
@@ -55,14 +54,16 @@ def sample_jointly(
 
         p(theta) N(z; 0, I) prod_j p(y_j | u_j),    u = Q diag(sigma(alpha, tau)) z,
 
-    with p(theta) flat in alpha, log tau, log gamma and log flip_rate over the ranges given. A
-    parameter without a range stays as it is in ``prior`` or ``likelihood``. See
-    `graphuq.samplers.joint` for the sampler. Ctrl-C returns what was sampled so far.
+    with p(theta) as `graphuq.tune` has it: exponential in alpha, with mean 4, and flat in log tau,
+    log gamma and log flip_rate, over their ranges. `graphuq.tune` finds the maximum of what this
+    averages over. A parameter that is not "auto" and has no range stays as it is in ``prior`` or
+    ``likelihood``. See `graphuq.samplers.joint` for the sampler. Ctrl-C returns what was sampled so
+    far.
 
     Parameters
     ----------
     prior : Prior
-        `Prior.projected` or `Prior.full`, whose fields are those of their modes.
+        `Prior.projected` or `Prior.full`, whose fields are those of their modes, with a rank.
     likelihood : Probit, LevelSet or NoisyProbit
     labels : Labels
     draws, chains, nodes, seed, threads, progress
@@ -72,9 +73,9 @@ def sample_jointly(
     thin : int, optional
         Steps from one draw to the next, in warm-up too, 20 by default: hyperparameters move
         less in a step than the field does.
-    **ranges : (low, high)
-        Of ``alpha`` and ``tau`` of the prior, and of the likelihood's parameters:
-        ``gamma=(0.02, 0.3)``.
+    **ranges
+        As in `graphuq.tune`: (low, high) of ``alpha`` and ``tau`` of the prior, and of the
+        likelihood's parameters, such as ``gamma=(0.02, 0.3)``; what is "auto" has one of its own.
 
     Returns
     -------
@@ -105,7 +106,9 @@ def sample_jointly(
     >>> post.hyperparameters["alpha"].shape
     (4, 200)
     """
-    box = _ranges(prior, likelihood, ranges)
+    _require_modes(prior, likelihood)
+    prior, likelihood, box = open_ranges(prior, likelihood, ranges)
+    box = {name: box[name] for name in NAMES if name in box}
     middle = {name: _middle(name, *box[name]) for name in box}
     prior, likelihood = _settled(prior, likelihood, middle)
     bound = bind_under(prior, likelihood, labels)
@@ -186,54 +189,24 @@ def _at_means(posterior: Posterior, prior: Prior, likelihood: Likelihood) -> dic
     parameters = parameters_of(likelihood)
     return {
         "prior": prior.summary(),
-        "likelihood": {"name": type(likelihood).__name__, **parameters},
+        "likelihood": described(likelihood),
+        "sign_model": described_sign_model(bind_under(prior, likelihood, posterior.labels)),
         "noise": 0.0 if isinstance(likelihood, LevelSet) else parameters["gamma"],
     }
 
 
-def _ranges(prior: Any, likelihood: Any, given: Mapping[str, Any]) -> Ranges:
-    """Return the range of each parameter to be sampled, in the order of `NAMES`."""
-    if isinstance(prior, Prior) and prior.kind == "approximated":
-        raise ValueError(
-            "gq.sample_jointly needs a prior whose fields are those of its modes: take "
-            f"Prior.projected(spectrum, rank={prior.rank}) or Prior.full in place of {prior!r}"
+def _require_modes(prior: Any, likelihood: Any) -> None:
+    """Refuse priors whose fields are not those of their modes, and other likelihoods."""
+    if not isinstance(prior, Prior) or prior.kind == "approximated" or prior.auto_rank:
+        raise TypeError(
+            "gq.sample_jointly needs a prior whose fields are those of its modes, and a rank: take "
+            f"Prior.projected(spectrum, rank=100) or Prior.full, got {prior!r}"
         )
-    if isinstance(prior, Prior) and prior.auto_rank:
-        raise ValueError("gq.sample_jointly needs a rank: Prior.projected(spectrum, rank=100)")
     if not isinstance(likelihood, Probit | LevelSet | NoisyProbit):
         raise TypeError(
             "gq.sample_jointly serves the sign models gq.Probit, gq.LevelSet and gq.NoisyProbit; "
             f"for other likelihoods choose parameters, and take gq.sample; got {likelihood!r}"
         )
-    own = [field.name for field in dataclasses.fields(likelihood)]
-    allowed = [name for name in NAMES if name in own or name in NAMES[:OF_THE_PRIOR]]
-    unknown = [name for name in given if name not in allowed]
-    if unknown:
-        raise TypeError(
-            f"there is no parameter {unknown[0]} of the prior or of {type(likelihood).__name__}: "
-            f"ranges are of {', '.join(allowed)}"
-        )
-    if not given:
-        raise ValueError(
-            f"say what to sample along, and over which range: alpha=(1, 8); of {allowed}. With "
-            "all fixed take gq.sample"
-        )
-    values = {"alpha": getattr(prior, "alpha", None), "tau": getattr(prior, "tau", None)}
-    values.update((name, getattr(likelihood, name)) for name in own)
-    for name, value in values.items():
-        if value == "auto" and name not in given:
-            raise ValueError(f"{name} is 'auto': say over which range, {name}=(low, high)")
-    return {name: _range(name, given[name]) for name in allowed if name in given}
-
-
-def _range(name: str, ends: Any) -> tuple[float, float]:
-    if not isinstance(ends, tuple | list | np.ndarray) or len(ends) != 2:
-        raise TypeError(f"{name} must be a range (low, high), got {ends!r}")
-    low, high = (validation.between(f"{name}, of which a range is wanted,", end, *LIMITS[name])
-                 for end in ends)  # fmt: skip
-    if not low < high:
-        raise ValueError(f"{name} must be a range (low, high) with low < high, got {ends!r}")
-    return low, high
 
 
 def _middle(name: str, low: float, high: float) -> float:

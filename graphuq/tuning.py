@@ -126,11 +126,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     True
     """
     prior, likelihood = _opened(prior, likelihood)
-    prior, likelihood, found = _ranges(prior, likelihood, ranges)
-    if not found:
-        raise ValueError(
-            'nothing is open: leave a parameter "auto", or give its range, such as gamma=(0.01, 1)'
-        )
+    prior, likelihood, found = open_ranges(prior, likelihood, ranges)
     if not isinstance(labels, Labels):
         raise TypeError(
             f"labels must be gq.Labels(nodes, values) or gq.reveal(...), got {labels!r}"
@@ -216,10 +212,18 @@ def _opened(prior: Any, likelihood: Any) -> tuple[Prior, Any]:
     return prior, likelihood
 
 
-def _ranges(
+def open_ranges(
     prior: Prior, likelihood: Any, given: Mapping[str, Any]
 ) -> tuple[Prior, Any, dict[str, tuple[float, float]]]:
-    """Return prior and likelihood with what is fixed set, and the ranges of what is open."""
+    """Return prior and likelihood with what is fixed set, and the ranges of what is open.
+
+    Open is what is "auto", and what has a range among those ``given``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Ranges that are none, of no parameter, or beyond what it may be; nothing open.
+    """
     own = {**getattr(likelihood, "ranges", {})}
     defaults = {**RANGES, "rank": (min(10, prior.rank), prior.rank), **own}
     known = ["alpha", "tau", "rank", *(f.name for f in dataclasses.fields(likelihood))]
@@ -239,6 +243,10 @@ def _ranges(
                 raise ValueError(f"{name} has no range of its own: give {name}=(low, high)")
             pair = defaults[name]
         found[name] = _checked_range(name, pair, prior.rank)
+    if not found:
+        raise ValueError(
+            'nothing is open: leave a parameter "auto", or give its range, such as gamma=(0.01, 1)'
+        )
     # ends that a prior or a likelihood refuses are refused now
     for end in (0, 1):
         _with(prior, likelihood, {name: _plain(name, pair[end]) for name, pair in found.items()})

@@ -33,6 +33,11 @@ def sampled(prior, likelihood, labels, names, **options):
         return gq.sample_jointly(prior, likelihood, labels, **ranges, **options)
 
 
+def drawn_alpha(rng, low, high, size=None):
+    """Exponential with mean 4, between its ends."""
+    return -4 * np.log(rng.uniform(np.exp(-high / 4), np.exp(-low / 4), size))
+
+
 def unit(name, values):
     """Where values lie in their range, from -1 to 1."""
     if name != "alpha":
@@ -70,7 +75,7 @@ def test_they_are_those_of_orthant_probabilities(small):
         at = prior.settled(alpha=np.interp(a, [-1, 1], ALPHA))
         gamma = float(np.exp(np.interp(b, [-1, 1], np.log(GAMMA))))
         G = at.covariance(labels.nodes, labels.nodes) + gamma**2 * np.eye(4)
-        mass = wa * wb * orthant(labels.codes[:, None] * G * labels.codes)
+        mass = wa * wb * orthant(labels.codes[:, None] * G * labels.codes) * np.exp(-at.alpha / 4)
         total += mass
         moments += mass * np.array([a, b, a * a, a * b, b * b])
         means += mass * exact_mean(at, gq.Probit(gamma), labels, NODES)
@@ -87,8 +92,10 @@ def by_importance(prior, likelihood, labels, names, size=200_000):
     rng = np.random.default_rng(0)
     drawn = {}
     for name in names:
-        value = rng.uniform(*(BOX[name] if name == "alpha" else np.log(BOX[name])), size)
-        drawn[name] = value if name == "alpha" else np.exp(value)
+        if name == "alpha":
+            drawn[name] = drawn_alpha(rng, *ALPHA, size)
+        else:
+            drawn[name] = np.exp(rng.uniform(*np.log(BOX[name]), size))
     alpha, tau = (drawn.get(name, getattr(prior, name)) for name in ("alpha", "tau"))
     alpha, tau = (np.broadcast_to(values, size)[:, None] for values in (alpha, tau))
     values = np.append([0.0] * prior.null_mode, prior.spectrum.values)
@@ -204,7 +211,7 @@ def rank_p_values(spectrum, model, drawn_from):
     """P-values of uniform ranks of alpha, gamma and the field at a node."""
     rng, ranks = np.random.default_rng(3), []
     for seed in range(SIMULATIONS):
-        alpha = rng.uniform(*drawn_from)
+        alpha = drawn_alpha(rng, *drawn_from)
         gamma = float(np.exp(rng.uniform(*np.log(GAMMA))))
         prior = gq.Prior.projected(spectrum, 8, alpha=alpha)
         (u,) = prior.draw(1, seed=rng)
@@ -323,13 +330,13 @@ def test_diagnostics_look_at_them(post):
 @pytest.mark.parametrize(
     ("ranges", "error", "match"),
     [
-        ({}, ValueError, "over which range"),
-        ({"beta": (1, 2)}, TypeError, "no parameter beta of the prior or of Probit"),
-        ({"flip_rate": (0.1, 0.2)}, TypeError, "ranges are of alpha, tau, gamma"),
-        ({"alpha": 3.0}, TypeError, r"alpha must be a range \(low, high\)"),
-        ({"alpha": (3, 1)}, ValueError, "low < high"),
+        ({}, ValueError, "nothing is open"),
+        ({"alpha": 3.0}, ValueError, "nothing is open"),
+        ({"beta": (1, 2)}, TypeError, "no parameter beta"),
+        ({"flip_rate": (0.1, 0.2)}, TypeError, "there are alpha, tau, rank, gamma"),
+        ({"alpha": (3, 1)}, ValueError, "must have low below high"),
         ({"alpha": (0, 1)}, ValueError, "between 0.01 and 100"),
-        ({"tau": (0, 1)}, ValueError, "tau, of which a range"),
+        ({"tau": (0, 1)}, ValueError, "must begin above 0"),
         ({"gamma": (float("nan"), 1)}, ValueError, "finite"),
     ],
 )
@@ -343,16 +350,28 @@ def test_what_it_cannot_serve_is_refused_with_the_remedy(small):
     spectrum, labels, _ = small
     alpha = {"alpha": (1, 2)}
     prior = gq.Prior.projected(spectrum, 8)
-    with pytest.raises(ValueError, match=r"take Prior.projected\(spectrum, rank=8\)"):
+    with pytest.raises(TypeError, match=r"take Prior\.projected\(spectrum, rank=100\)"):
         gq.sample_jointly(gq.Prior.approximated(spectrum, 8), gq.Probit(0.3), labels, **alpha)
     with pytest.raises(TypeError, match=r"sign models.*take gq.sample"):
         gq.sample_jointly(prior, gq.GinzburgLandau(1.0, 1.0), labels, **alpha)
-    with pytest.raises(ValueError, match="needs a rank"):
+    with pytest.raises(TypeError, match="and a rank"):
         gq.sample_jointly(gq.Prior.projected(spectrum, "auto"), gq.Probit(0.3), labels, **alpha)
-    auto = gq.Prior.projected(spectrum, 8, tau="auto")
-    with pytest.raises(ValueError, match="tau is 'auto': say over which range"):
-        gq.sample_jointly(auto, gq.Probit(0.3), labels, **alpha)
-    with pytest.raises(TypeError, match="prior must be a Prior"):
+    with pytest.raises(TypeError, match="needs a prior whose fields"):
         gq.sample_jointly(spectrum, gq.Probit(0.3), labels, gamma=(0.1, 1.0))
     with pytest.raises(TypeError, match="labels must be"):
         gq.sample_jointly(prior, gq.Probit(0.3), [0, 1], **alpha)
+
+
+def test_what_is_auto_has_a_range_of_its_own(small):
+    spectrum, labels, _ = small
+    prior = gq.Prior.projected(spectrum, 8, alpha="auto", tau="auto")
+    post = quietly_jointly(prior, gq.Probit(), labels, draws=20, chains=1, progress=False, seed=0)
+    assert post.settings["ranges"] == {
+        "alpha": [0.5, 10.0], "tau": [0.01, 1.0], "gamma": [0.01, 1.0]
+    }  # fmt: skip
+
+
+def quietly_jointly(*arguments, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gq.ConvergenceWarning)
+        return gq.sample_jointly(*arguments, **options)

@@ -1,8 +1,9 @@
 """Slice sampling of hyperparameters given the whitened modes.
 
-A point is (alpha, log tau, log gamma, log flip_rate), uniform on a box, of which some sides may
-have no width. Given z, the field at the labelled nodes is f = Q_J diag(sigma(alpha, tau)) z, and
-the noise before the threshold is integrated out: the labels' likelihood costs O(J r).
+A point is (alpha, log tau, log gamma, log flip_rate), in a box, of which some sides may have no
+width; there alpha is exponential, and all else uniform. Given z, the field at the labelled nodes is
+f = Q_J diag(sigma(alpha, tau)) z, and the noise before the threshold is integrated out: the labels'
+likelihood costs O(J r).
 """
 
 from __future__ import annotations
@@ -111,12 +112,13 @@ def log_likelihood(f, y, noise, cost):  # type: ignore[no-untyped-def]
         types.int64,
         _VECTOR,
         _MATRIX,
+        types.float64,
         _VECTOR,
         _VECTOR,
     )
 )
 def slice_hyperparameters(  # type: ignore[no-untyped-def]
-    rng, z, Q, values, n_nodes, y, level_set, sweeps, point, box, sigma, f
+    rng, z, Q, values, n_nodes, y, level_set, sweeps, point, box, mean_alpha, sigma, f
 ):
     """Move ``point`` within ``box``, and return its noise and cost; ``sigma`` and ``f`` follow.
 
@@ -126,7 +128,7 @@ def slice_hyperparameters(  # type: ignore[no-untyped-def]
     _deviations(values, n_nodes, point[0], math.exp(point[1]), sigma)
     _field(Q, sigma, z, f)
     noise, cost = _sign_model(point, level_set)
-    now = _log_likelihood(f, y, noise, cost)
+    now = _log_likelihood(f, y, noise, cost) - point[0] / mean_alpha
     for update in range(sweeps * point.size):
         i = update % point.size
         low, high, here = box[i, 0], box[i, 1], point[i]
@@ -140,7 +142,7 @@ def slice_hyperparameters(  # type: ignore[no-untyped-def]
                 _deviations(values, n_nodes, point[0], math.exp(point[1]), sigma)
                 _field(Q, sigma, z, f)
             noise, cost = _sign_model(point, level_set)
-            now = _log_likelihood(f, y, noise, cost)
+            now = _log_likelihood(f, y, noise, cost) - point[0] / mean_alpha
             if now >= floor:
                 break
             if point[i] < here:

@@ -21,7 +21,7 @@ import numpy as np
 
 from graphuq.likelihoods.contract import Bound
 from graphuq.noise import white_noise
-from graphuq.prior import Prior
+from graphuq.prior import MEAN_ALPHA, Prior
 from graphuq.samplers.family import Array, Chunk, Target
 from graphuq.samplers.harmonic import Harmonic, quarter_turn, walls_of
 from graphuq.samplers.hyperparameters import (
@@ -86,7 +86,7 @@ class Joint:
         return 0.0
 
     def start(self, target: Target, rng: np.random.Generator) -> JointState:
-        """Return hyperparameters from their prior, and a field that fits the labels, or nearly."""
+        """Return hyperparameters from the box, and a field that fits the labels, or nearly."""
         low, high = self.box.T
         point = low.copy()
         free = low < high
@@ -160,7 +160,7 @@ class Joint:
         """Move ``point``; write its sigma and f, and return its noise and cost."""
         Q, values, n, y = at
         return slice_hyperparameters(
-            rng, z, Q, values, n, y, self.level_set, sweeps, point, self.box, sigma, f
+            rng, z, Q, values, n, y, self.level_set, sweeps, point, self.box, MEAN_ALPHA, sigma, f
         )
 
 
