@@ -3,8 +3,8 @@
 python benchmarks/hyperparameters.py [--quick] [--simulations 100]
 
 Each simulation draws alpha and gamma from their prior, a field and noisy labels given them, and
-asks for alpha and gamma back, of `gq.tune` and of `gq.sample_jointly`. Intervals that are right cover the truth at their own rate: of 100
-at 90%, 85 to 95 do but for one run in 16.
+asks `gq.tune` and `gq.sample_jointly` for alpha and gamma back. Intervals that are right cover the
+truth at their own rate: of 100 at 90%, 85 to 95 do but for one run in 16.
 """
 
 from __future__ import annotations
