@@ -38,6 +38,10 @@ class LogEvidence(float):
         number.method, number.correction, number.mcse = method, correction, mcse
         return number
 
+    def __getnewargs__(self) -> tuple[float, str, float, float]:  # type: ignore[override]
+        """Return what copies and pickles are made of."""
+        return float(self), self.method, self.correction, self.mcse
+
     @classmethod
     def of(cls, sites: Sites) -> LogEvidence:
         """Return what expectation propagation came to."""

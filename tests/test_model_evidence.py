@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -220,6 +222,15 @@ def test_draws_of_the_gaussian_have_its_moments(small):
     np.testing.assert_array_equal(fields, again)
     with pytest.raises(ValueError, match="must be the one"):
         next(quick.latent_draws(gq.Prior.full(spectrum)))
+
+
+def test_an_approximate_posterior_survives_a_pickle_and_a_copy(small):
+    spectrum, labels, _ = small
+    quick = gq.approximate(gq.Prior.projected(spectrum, 10), gq.Probit(0.1), labels)
+    for again in (pickle.loads(pickle.dumps(quick)), copy.deepcopy(quick)):
+        assert again.log_evidence == quick.log_evidence
+        assert vars(again.log_evidence) == vars(quick.log_evidence)
+        np.testing.assert_array_equal(again.mean, quick.mean)
 
 
 def test_going_on_from_fewer_labels_ends_at_the_same(small):
