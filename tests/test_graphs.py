@@ -9,7 +9,8 @@ from scipy.sparse import csgraph
 from scipy.spatial.distance import cdist
 
 from graphuq import Graph, Prior, Spectrum, epsilon_graph, full_graph, knn_graph, pca, validation
-from graphuq.graphs.construction import SYMMETRISE, WEIGHTS
+from graphuq.graphs.construction import SYMMETRISE
+from graphuq.graphs.neighbours import WEIGHTS
 
 PATH = np.array([[0.0, 1, 0], [1, 0, 2], [0, 2, 0]])
 TWO_PIECES = linalg.block_diag(np.ones((2, 2)), np.ones((3, 3))) - np.eye(5)

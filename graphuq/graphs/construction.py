@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,16 @@ from scipy.sparse import csgraph
 
 from graphuq import validation
 from graphuq.graphs.graph import Graph
+from graphuq.graphs.neighbours import (
+    Neighbours,
+    checked,
+    placed,
+    scales,
+    sparse_weights,
+    squared_lengths,
+    weigh,
+)
 
-WEIGHTS = ("self-tuning", "gaussian", "binary", "cosine")
 SYMMETRISE = ("union", "mean", "mutual")
 
 
@@ -64,21 +71,15 @@ def knn_graph(
     >>> knn_graph([[0.0], [1.0], [2.0], [9.0], [10.0]], n_neighbors=1, connect=True).n_components
     1
     """
-    from sklearn.neighbors import NearestNeighbors
-
-    X = _prepared(X, weights, tau)
-    n = X.shape[0]
     validation.one_of("symmetrise", symmetrise, SYMMETRISE)
-    validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
-    _, j = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
-    i, j = np.repeat(np.arange(n), n_neighbors), j.ravel()
-    squared = _squared_lengths(X, i, j)
-    scale = _scales(weights, tau, lambda: squared.reshape(n, -1).max(axis=1), n)
-    adjacency = _symmetric(
-        _sparse(i, j, _weigh(squared, scale[i] * scale[j], weights), n), symmetrise
-    )
+    return joined(Neighbours(X, n_neighbors, weights, tau), symmetrise, connect)
+
+
+def joined(neighbours: Neighbours, symmetrise: str = "union", connect: bool = False) -> Graph:
+    """Return the graph of items and their neighbours; see `knn_graph`."""
+    adjacency = _symmetric(neighbours.adjacency(), symmetrise)
     if connect:
-        adjacency = _bridged(adjacency, X, scale, weights)
+        adjacency = _bridged(adjacency, neighbours.X, neighbours.scale, neighbours.weights)
     return Graph(adjacency)
 
 
@@ -124,19 +125,21 @@ def epsilon_graph(
     radius = validation.positive("radius", radius)
     if weights == "gaussian" and tau is None:
         tau = radius
-    X = _prepared(X, weights, tau)
-    n = X.shape[0]
+    X = checked(X, weights, tau)
+    X, n = placed(X, weights, X.mean(axis=0)), X.shape[0]
     search = NearestNeighbors(radius=radius).fit(X)
 
     def squared_to_kth() -> NDArray[np.float64]:
         validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
         kth = search.kneighbors(n_neighbors=n_neighbors, return_distance=False)[:, -1]
-        return _squared_lengths(X, np.arange(n), kth)
+        return squared_lengths(X, np.arange(n), kth)
 
-    scale = _scales(weights, tau, squared_to_kth, n)
+    scale = scales(weights, tau, squared_to_kth, n)
     links = search.radius_neighbors_graph(mode="connectivity").tocoo()
     i, j = links.row, links.col
-    adjacency = _sparse(i, j, _weigh(_squared_lengths(X, i, j), scale[i] * scale[j], weights), n)
+    adjacency = sparse_weights(
+        i, j, weigh(squared_lengths(X, i, j), scale[i] * scale[j], weights), (n, n)
+    )
     return Graph(_symmetric(adjacency, "union"))
 
 
@@ -181,8 +184,8 @@ def full_graph(
            [0.607, 0.   , 0.135],
            [0.011, 0.135, 0.   ]])
     """
-    X = _prepared(X, weights, tau)
-    n = X.shape[0]
+    X = checked(X, weights, tau)
+    X, n = placed(X, weights, X.mean(axis=0)), X.shape[0]
     validation.memory(
         3 * 8.0 * n * n, f"a full graph of {n} nodes", "use knn_graph, or fewer nodes"
     )
@@ -195,8 +198,8 @@ def full_graph(
         # position 0 of each sorted row is the item itself
         return np.partition(squared, n_neighbors, axis=1)[:, n_neighbors]
 
-    scale = _scales(weights, tau, squared_to_kth, n)
-    adjacency = _weigh(squared, np.multiply.outer(scale, scale), weights)
+    scale = scales(weights, tau, squared_to_kth, n)
+    adjacency = weigh(squared, np.multiply.outer(scale, scale), weights)
     np.fill_diagonal(adjacency, 1.0 if self_loops else 0.0)
     if weights == "cosine" and adjacency.min() < 0:
         i, j = np.unravel_index(adjacency.argmin(), adjacency.shape)
@@ -241,74 +244,6 @@ def pca(X: Any, n_components: int = 50) -> NDArray[np.float64]:
     return projected
 
 
-def _prepared(X: Any, weights: str, tau: float | None) -> NDArray[np.float64]:
-    validation.one_of("weights", weights, WEIGHTS)
-    if weights == "gaussian":
-        if tau is None:
-            raise ValueError("gaussian weights need a scale: give tau, in units of X")
-        validation.positive("tau", tau)
-    elif tau is not None:
-        raise ValueError(f"tau is the scale of gaussian weights; {weights} weights take none")
-    X = validation.features(X)
-    if weights == "cosine":
-        norms = np.linalg.norm(X, axis=1)
-        if not norms.all():
-            raise ValueError(
-                f"row {int(norms.argmin())} of X is zero and has no direction: drop it, or use "
-                "other weights than cosine"
-            )
-        return X / norms[:, None]
-    return X - X.mean(axis=0)  # the search for neighbours loses digits far from the origin
-
-
-def _squared_lengths(
-    X: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """|x_i - x_j|^2, exactly 0 for duplicates, which the search does not promise."""
-    squared = np.empty(i.size)
-    block = max(1, 10**7 // X.shape[1])
-    for start in range(0, i.size, block):
-        part = slice(start, start + block)
-        difference = X[i[part]] - X[j[part]]
-        squared[part] = np.einsum("ij,ij->i", difference, difference)
-    return squared
-
-
-def _scales(
-    weights: str, tau: float | None, squared_to_kth: Callable[[], NDArray[np.float64]], n: int
-) -> NDArray[np.float64]:
-    """tau_i of eq. (15): the distance to the K-th neighbour, or the fixed tau."""
-    if weights != "self-tuning":
-        return np.full(n, 1.0 if tau is None else tau)
-    kth_distance = np.sqrt(squared_to_kth())
-    # An item with K duplicates takes the smallest scale of the others, not 0, so that it still has
-    # edges to more than its duplicates.
-    duplicate = kth_distance == 0
-    if duplicate.all():
-        return np.ones_like(kth_distance)
-    return np.where(duplicate, kth_distance[~duplicate].min(), kth_distance)
-
-
-def _weigh(
-    squared: NDArray[np.float64], scale: NDArray[np.float64], weights: str
-) -> NDArray[np.float64]:
-    """Weights from squared lengths and tau_i tau_j, eq. (15)."""
-    if weights == "binary":
-        return np.ones_like(squared)
-    if weights == "cosine":  # of unit vectors
-        cosine = 1 - squared / 2
-        return np.where(abs(cosine) < 1e-14, 0.0, cosine)  # right angles, to rounding
-    w: NDArray[np.float64] = np.exp(-squared / (2 * scale))
-    return w
-
-
-def _sparse(
-    i: NDArray[np.int64], j: NDArray[np.int64], w: NDArray[np.float64], n: int
-) -> sparse.csr_array:
-    kept = w > 0  # cosines below zero, and weights that underflow, are no edges
-    return sparse.csr_array(sparse.coo_array((w[kept], (i[kept], j[kept])), shape=(n, n)))
-
-
 def _symmetric(A: sparse.csr_array, how: str) -> sparse.csr_array:
     if how == "union":
         return A.maximum(A.T)
@@ -346,6 +281,6 @@ def _bridged(
             found = (float(lengths[row, column]), int(block[row]), int(outside[column]))
             best = min(best, found)
         squared, i, j = best
-        weight = max(_weigh(np.array([squared]), scale[[i]] * scale[[j]], weights)[0], lightest)
+        weight = max(weigh(np.array([squared]), scale[[i]] * scale[[j]], weights)[0], lightest)
         bridge = sparse.coo_array(([weight, weight], ([i, j], [j, i])), shape=A.shape)
         A = sparse.csr_array(A + bridge)
