@@ -22,6 +22,7 @@ _HOME = {
     "approximate": "graphuq.approximation",
     "ApproximatePosterior": "graphuq.approximation",
     "AnnealedEvidence": "graphuq.annealed",
+    "BayesianGraphClassifier": "graphuq.classifiers",
     "BelkinNiyogi": "graphuq.classifiers",
     "Calibration": "graphuq.calibration",
     "ConvergenceWarning": "graphuq.diagnostics",
@@ -30,6 +31,7 @@ _HOME = {
     "GinzburgLandau": "graphuq.likelihoods",
     "Graph": "graphuq.graphs",
     "KAssociatedOptimalGraph": "graphuq.classifiers",
+    "LabelledKFold": "graphuq.classifiers",
     "Labels": "graphuq.labels",
     "LaplacianKernel": "graphuq.classifiers",
     "LaplaceLearning": "graphuq.classifiers",
@@ -86,9 +88,11 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.calibration import calibrate as calibrate
     from graphuq.calibration import expected_calibration_error as expected_calibration_error
     from graphuq.classifiers import GDPCA as GDPCA
+    from graphuq.classifiers import BayesianGraphClassifier as BayesianGraphClassifier
     from graphuq.classifiers import BelkinNiyogi as BelkinNiyogi
     from graphuq.classifiers import FiedlerClustering as FiedlerClustering
     from graphuq.classifiers import KAssociatedOptimalGraph as KAssociatedOptimalGraph
+    from graphuq.classifiers import LabelledKFold as LabelledKFold
     from graphuq.classifiers import LaplaceLearning as LaplaceLearning
     from graphuq.classifiers import LaplacianKernel as LaplacianKernel
     from graphuq.classifiers import PageRankSSL as PageRankSSL

@@ -1,9 +1,11 @@
-"""Deterministic classifiers of a graph's nodes, beside the posterior."""
+"""Classifiers: deterministic ones of a graph's nodes, and the posterior as an estimator."""
 
+from graphuq.classifiers.bayesian import BayesianGraphClassifier
 from graphuq.classifiers.belkin import BelkinNiyogi
 from graphuq.classifiers.fiedler_clustering import FiedlerClustering
 from graphuq.classifiers.gdpca import GDPCA
 from graphuq.classifiers.kaog import KAssociatedOptimalGraph
+from graphuq.classifiers.labelled_folds import LabelledKFold
 from graphuq.classifiers.laplace_learning import LaplaceLearning
 from graphuq.classifiers.laplacian_bounds import (
     Projection,
@@ -26,9 +28,11 @@ from graphuq.classifiers.zhou import ZhouGC
 
 __all__ = [
     "GDPCA",
+    "BayesianGraphClassifier",
     "BelkinNiyogi",
     "FiedlerClustering",
     "KAssociatedOptimalGraph",
+    "LabelledKFold",
     "LaplaceLearning",
     "LaplacianKernel",
     "PageRankSSL",

@@ -1,0 +1,90 @@
+"""Cross-validation of partly labelled data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq import validation
+from graphuq.labels import Labels
+
+
+class LabelledKFold:
+    """Folds that hold out labelled items alone, and keep all others to train on.
+
+    scikit-learn's own splitters would hold out unlabelled items too, and score predictions of them
+    against the -1. Here the labelled items are dealt out at random, each class evenly; every one is
+    held out once, and is then a new item to the classifier.
+
+    Parameters
+    ----------
+    n_splits : int
+        At least 2, and no more than there are labels of any class.
+    seed : int, SeedSequence or Generator, optional
+
+    Examples
+    --------
+    >>> for train, test in LabelledKFold(2).split(None, [4, -1, 9, 4, -1, 9]):
+    ...     print(train, test)
+    [0 1 4 5] [2 3]
+    [1 2 3 4] [0 5]
+    >>> import graphuq as gq
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> X, y = gq.datasets.two_moons(200, seed=0)
+    >>> known = np.where(np.arange(200) % 10 == 0, y, -1)
+    >>> search = GridSearchCV(
+    ...     gq.BayesianGraphClassifier(n_neighbors=8, method="approximate"),
+    ...     {"rank": [1, 50]},
+    ...     cv=LabelledKFold(5),
+    ... ).fit(X, known)
+    >>> bool(search.best_score_ > 0.9)
+    True
+    """
+
+    def __init__(self, n_splits: int = 5, *, seed: validation.Seed = 0) -> None:
+        self.n_splits = validation.integer("n_splits", n_splits, 2)
+        self.seed = seed
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return ``n_splits``."""
+        return self.n_splits
+
+    def split(
+        self, X: Any, y: Any, groups: Any = None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield the rows to train on, and the labelled ones held out.
+
+        Parameters
+        ----------
+        X, groups
+            Not read.
+        y : array_like, shape (n,)
+            Classes, and -1, None or NaN where there is no label.
+
+        Raises
+        ------
+        ValueError
+            Fewer labels of a class than ``n_splits``.
+        """
+        n = len(y)
+        labels = Labels.of(y, n)
+        counts = np.bincount(labels.indices)
+        rare = int(counts.argmin())
+        if counts[rare] < self.n_splits:
+            raise ValueError(
+                f"class {labels.classes.tolist()[rare]!r} has {counts[rare]} labels, too few for "
+                f"n_splits={self.n_splits}: label more, or take fewer splits"
+            )
+        rng = np.random.default_rng(validation.seed_sequence(self.seed))
+        order = rng.permutation(len(labels))
+        order = order[np.argsort(labels.indices[order], kind="stable")]
+        fold = np.full(n, -1)
+        fold[labels.nodes[order]] = np.arange(len(labels)) % self.n_splits
+        for held_out in range(self.n_splits):
+            yield np.flatnonzero(fold != held_out), np.flatnonzero(fold == held_out)
+
+    def __repr__(self) -> str:
+        return f"LabelledKFold(n_splits={self.n_splits}, seed={self.seed!r})"
