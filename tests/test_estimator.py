@@ -266,6 +266,29 @@ def test_a_precomputed_graph_serves_as_its_features_do(moons):
         model.fit(np.kron(np.eye(2), np.ones((3, 3))), [0, -1, -1, 1, -1, -1])
 
 
+def test_cosine_weights_heed_directions_alone(moons):
+    X, _, known = moons
+    angles = np.column_stack([np.cos(X[:, 0]), np.sin(X[:, 0])])
+    model = BayesianGraphClassifier(**PLAIN, affinity="cosine", method="approximate")
+    model.fit(angles, known)
+    new = angles[:30] + 0.01
+    np.testing.assert_allclose(model.predict_proba(7 * new), model.predict_proba(new), atol=1e-9)
+    model.fit(abs(angles), known)
+    np.testing.assert_array_equal(model.predict_proba([[-1.0, -1.0]]), [[0.5, 0.5]])
+    with pytest.raises(ValueError, match="row 1 of X is zero and has no direction"):
+        model.predict([[1.0, 1.0], [0.0, 0.0]])
+
+
+def test_a_likelihood_of_the_field_itself_serves_too(moons):
+    X, y, known = moons
+    model = BayesianGraphClassifier(
+        gq.GinzburgLandau(epsilon=1.0, gamma=0.5), n_neighbors=8, alpha=2.0, rank=30, draws=200
+    ).fit(X, known)
+    assert np.mean(model.predict(X + 0.01) == y) > 0.9
+    with pytest.raises(TypeError, match="serves the sign models"):
+        model.set_params(alpha="auto").fit(X, known)
+
+
 def test_a_grid_search_keeps_what_is_unlabelled_in_training(moons):
     X, _, known = moons
 
