@@ -23,7 +23,7 @@ lint: $(VENV)/installed-dev
 study: $(VENV)/installed-dev
 	cd benchmarks && failed= && for b in pcn startup node_statistics threads pixels vote mnist_pairs two_moons \
 	    ginzburg_landau tempering robust_gc ando_zhang kaog gdpca map active_labelling approximation \
-	    calibration suspect_labels conformal evidence hyperparameters; do \
+	    calibration suspect_labels conformal evidence hyperparameters estimator; do \
 	    ../$(VENV)/bin/python $$b.py || failed="$$failed $$b"; done && \
 	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
 
