@@ -1,0 +1,5 @@
+"""The command line, ``graphuq``: one file for each command."""
+
+from graphuq.cli.program import main
+
+__all__ = ["main"]

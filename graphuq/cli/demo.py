@@ -1,0 +1,105 @@
+"""``graphuq demo``: a pair of digits, with uncertainty."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphuq as gq
+from graphuq.cli import digits
+from graphuq.cli.options import add_command
+from graphuq.cli.output import table
+from graphuq.diagnostics import R_HAT
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "demo",
+        "classify a pair of digits, with uncertainty",
+        "Build a graph of two digits, sample the probit and level-set posteriors from a few "
+        "labels,\nand show what is uncertain.",
+        "examples:\n  graphuq demo\n  graphuq demo --pair 3,8 --gamma 0.1 --alpha 1",
+    )
+    digits.add_digits(parser.add_argument)
+    parser.add_argument("--neighbors", type=int, metavar="K", help="of the graph (default: 10)")
+    parser.add_argument(
+        "--fraction", type=float, default=0.04, help="share of labels revealed (default: 0.04)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="(default: 0)")
+    parser.add_argument(
+        "--pair", type=digits.pair_of_digits, default=(4, 9), help="the digits (default: 4,9)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("graphuq-demo"),
+        metavar="FOLDER",
+        help="where files go (default: graphuq-demo)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Sample, print and write."""
+    begun = time.perf_counter()
+    X, y, prior, labels = digits.problem(options, options.pair)
+    built = time.perf_counter() - begun
+    a, b = labels.classes
+    print(
+        f"Digits {a} and {b}: {prior.n_nodes} images, joined to their {options.neighbors} nearest "
+        f"neighbours; {len(labels)} labels.\nGraph and {prior.rank} eigenpairs: {built:.2f} s.\n"
+    )
+    rows, notes, posteriors = [], [], {}
+    for name, model in digits.models(options).items():
+        begun = time.perf_counter()
+        post = posteriors[name] = digits.sampled(options, prior, model, labels)
+        seconds = time.perf_counter() - begun
+        health = post.diagnostics()
+        alpha, gamma = digits.settings(post)
+        rows.append([
+            name, f"{post.accuracy(y):.3f}", f"{post.mean_variance:.3f}", f"{health.r_hat:.3f}",
+            f"{health.ess:.0f}", f"{alpha:.2f}", f"{gamma:.3f}", f"{seconds:.2f}",
+        ])  # fmt: skip
+        notes += [f"{name}: {message}" for message in health.messages]
+        if not post.complete:
+            break
+    table(["model", "accuracy", "mean variance", "R-hat", "ESS", "alpha", "gamma", "seconds"], rows)
+    print(
+        "accuracy: of unlabelled images; mean variance: eq. (10), 0 is certain and 1 a coin's "
+        f"toss;\nR-hat: below {R_HAT} the chains agree; ESS: independent draws that the draws are "
+        "worth;\nalpha: smoothness of the classes on the graph; gamma: label noise.\n"
+    )
+    print("\n".join([*notes, ""]) if notes else "The chains agree.\n")
+
+    first = posteriors["probit"]
+    order = first.ranking()
+    order = order[~np.isin(order, labels.nodes)]
+    for title, chosen in (("uncertain", order[:10]), ("certain", order[::-1][:10])):
+        print(f"Ten most {title} images (probit):")
+        table(
+            ["node", "truth", "prediction", f"P({b})", "variance", "mcse"],
+            [
+                [str(i), str(y[i]), str(first.prediction[i]), f"{first.probability[i]:.3f}",
+                 f"{first.variance[i]:.3f}", f"{first.mcse[i]:.4f}"]
+                for i in chosen
+            ],
+        )  # fmt: skip
+        print()
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"cannot make the folder {options.out} ({error}): choose another --out"
+        ) from error
+    for name, post in posteriors.items():
+        post.save(options.out / f"{name}.nc")
+    gq.plots.hard_and_easy(first, X, y).savefig(options.out / "digits.png", dpi=120)
+    written = [f"{name}.nc" for name in posteriors]
+    print(f"Written to {options.out}/: {', '.join(written)} (arviz), digits.png")
+    return digits.exit_code(posteriors.values())

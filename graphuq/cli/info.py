@@ -1,0 +1,104 @@
+"""``graphuq info``: what a saved result holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphuq as gq
+from graphuq.cli.options import add_command, add_json
+from graphuq.cli.output import RUN, as_json, paragraph
+from graphuq.diagnostics import ESS, R_HAT
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "info",
+        "what a saved result holds",
+        "Say what was run, and whether it can be trusted.",
+        "examples:\n  graphuq info votes-graphuq\n  graphuq info posterior.nc --json",
+    )
+    parser.add_argument(
+        "result", type=Path, metavar="RESULT", help="folder of graphuq sample, or a .nc file"
+    )
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Load and print."""
+    path = options.result
+    if path.is_dir():
+        if not (path / "posterior.nc").is_file():
+            raise FileNotFoundError(
+                f"the folder {path} has no posterior.nc: name one that graphuq sample wrote"
+            )
+        path = path / "posterior.nc"
+    try:
+        post = gq.load(path)
+    except ValueError as error:
+        reason = str(error)
+        raise ValueError(reason if str(path) in reason else f"{path}: {reason}") from error
+    run_file = path.with_name(RUN)
+    origin: dict[str, Any] = {}
+    if path.name == "posterior.nc" and run_file.is_file():
+        origin = json.loads(run_file.read_text(encoding="utf-8"))
+    result = {
+        "file": path,
+        **{name: origin.get(name) for name in ("command", "created", "graphuq")},
+        "nodes": post.n_nodes,
+        "classes": post.labels.classes,
+        "labels": {
+            str(name): int((post.labels.values == name).sum()) for name in post.labels.classes
+        },
+        "mean_variance": post.mean_variance,
+        "unsure": int((post.variance > 0.5).sum()),
+        "most_uncertain": _names(origin, post.ranking()[:10]),
+        "settings": post.settings,
+        "complete": post.complete if isinstance(post, gq.Posterior) else None,
+        "diagnostics": vars(post.diagnostics()) if isinstance(post, gq.Posterior) else None,
+    }
+    if options.json:
+        print(as_json(result))
+        return 0
+    _print(result)
+    return 0
+
+
+def _names(origin: dict[str, Any], nodes: Any) -> list[str]:
+    """Return ids, of which the file of draws has only positions."""
+    ids = origin.get("ids")
+    return [str(node) if ids is None else ids[node] for node in np.asarray(nodes).tolist()]
+
+
+def _print(result: dict[str, Any]) -> None:
+    labels = ", ".join(f"{count} x {name}" for name, count in result["labels"].items())
+    print(f"{result['file']}: {result['nodes']} items; labelled: {labels}")
+    if result["command"]:
+        print(f"made by: {result['command']} ({result['created']}, graphuq {result['graphuq']})")
+    settings, health = result["settings"], result["diagnostics"]
+    prior, likelihood = settings["prior"], settings["likelihood"]
+    print(f"prior: {prior['kind']}, {prior['rank']} modes, alpha {prior['alpha']:.3g}")
+    given = ", ".join(f"{k} {v:.3g}" for k, v in likelihood.items() if isinstance(v, float))
+    print(f"likelihood: {likelihood['name']}" + (f", {given}" if given else ""))
+    print(
+        f"mean variance {result['mean_variance']:.3f} (0 is certain, 1 a coin's toss); "
+        f"{result['unsure']} items above 1/2"
+    )
+    print(f"most uncertain: {', '.join(result['most_uncertain'])}")
+    if health is None:
+        print("an approximation: it has no draws, and its error is not known")
+        return
+    draws = f"{settings['chains']} chains of {settings['draws']} draws"
+    print(f"sampler: {settings['sampler']['name']}, {draws}, {settings['sampling_time']:.1f} s")
+    print(f"R-hat {health['r_hat']:.3f} (below {R_HAT} the chains agree), ESS {health['ess']:.0f} "
+          f"(above {ESS} will do)")  # fmt: skip
+    print("to be trusted: " + ("no" if health["messages"] else "yes"))
+    for message in health["messages"]:
+        paragraph(f"- {message}", "  ")

@@ -1,0 +1,239 @@
+"""``graphuq sample``: from one's own file to probabilities and a ranked list."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import platform
+import shlex
+import sys
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphuq as gq
+from graphuq.cli.options import add_command, add_file, add_json, number_or_auto, read_items
+from graphuq.cli.output import RUN, as_json, require_result_folder, result_folder
+from graphuq.cli.summary import print_summary
+from graphuq.files import Items
+from graphuq.likelihoods.contract import open_parameters
+from graphuq.prior import MOST_MODES
+from graphuq.validation import AUTO
+
+LIKELIHOODS = ("probit", "noisy-probit", "level-set")
+
+# How many items are listed as most uncertain, and how many to label next.
+MOST_UNCERTAIN, LABEL_NEXT = 10, 5
+
+DESCRIPTION = """\
+Build a graph of the items in FILE, sample the posterior over the classes of all of them from the
+few labels that are known, and say which are uncertain, which labels look wrong, and what to label
+next."""
+
+EPILOG = """\
+examples:
+  graphuq sample votes.csv --label party
+  graphuq sample votes.csv --label party --drop-missing --out votes-result
+  graphuq sample flowers.parquet --labels known.csv --likelihood noisy-probit
+  graphuq sample friends.csv --edges --labels clubs.csv
+
+Written to the folder: nodes.csv (a row for each item), suspects.csv (the labels, most suspect
+first), posterior.nc (for arviz and gq.load), run.json (settings, versions, seed)."""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands, "sample", "sample the posterior of a file's items", DESCRIPTION, EPILOG
+    )
+    add_file(parser)
+    group = parser.add_argument_group("the model and the sampler")
+    add = group.add_argument
+    add(
+        "--likelihood",
+        choices=LIKELIHOODS,
+        default="probit",
+        help="probit (default) doubts labels where classes meet; the others doubt any label",
+    )
+    for name, meaning in (
+        ("--gamma", "label noise"),
+        ("--alpha", "smoothness of the classes on the graph"),
+        ("--flip-rate", "share of wrong labels, of noisy-probit"),
+    ):
+        add(
+            name,
+            type=number_or_auto,
+            default=None if name == "--flip-rate" else AUTO,
+            metavar="X",
+            help=f"{meaning}: a number, or auto, the labels choose (default)",
+        )
+    add("--rank", type=int, help=f"modes of the prior (default: up to {MOST_MODES})")
+    add("--draws", type=int, default=1000, help="draws kept from each chain (default: 1000)")
+    add("--chains", type=int, default=4, help="(default: 4)")
+    add("--seed", type=int, default=0, help="(default: 0)")
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="(default: the file's name and -graphuq)"
+    )
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Sample, write and print."""
+    begun = time.perf_counter()
+    folder = options.out or Path(f"{options.file.stem}-graphuq")
+    require_result_folder(folder)
+    likelihood = _likelihood(options)
+    items = read_items(options)
+    labels = _two_classes(items, options.file)
+    graph = items.joined(options.neighbors)
+    rank = min(MOST_MODES, graph.n_nodes - 1) if options.rank is None else options.rank
+    prior = gq.Prior.projected(graph, rank, alpha=options.alpha)
+    tuning = None
+    if prior.open or open_parameters(likelihood):
+        tuning = gq.tune(prior, labels, likelihood)
+        prior, likelihood = tuning.prior, tuning.likelihood
+    post = gq.sample(
+        prior,
+        likelihood,
+        labels,
+        draws=options.draws,
+        chains=options.chains,
+        seed=options.seed,
+        progress=sys.stderr.isatty(),
+    )
+    suspects = post.suspect_labels()
+    suspects.insert(0, "id", items.ids[suspects.pop("node")])
+    nodes = _nodes(items, post)
+    unlabelled = np.setdiff1d(np.arange(post.n_nodes), labels.nodes)
+    ranking = [node for node in post.ranking() if items.known[node] is None]
+    next_ones = (
+        post.suggest(prior, min(LABEL_NEXT, unlabelled.size), seed=options.seed)
+        if unlabelled.size
+        else np.empty(0, dtype=np.int64)
+    )
+    result = {
+        **_origin(options),
+        "notes": items.notes,
+        "left_out": items.left_out,
+        "items": post.n_nodes,
+        "ids": items.ids,
+        "edges": graph.n_edges,
+        "neighbors": None if items.graph is not None else (options.neighbors or 10),
+        "classes": labels.classes.tolist(),
+        "labels": {str(name): int((labels.values == name).sum()) for name in labels.classes},
+        "chosen": {} if tuning is None else tuning.chosen,
+        "at_edge": [] if tuning is None else tuning.at_edge,
+        "parameters": {
+            "alpha": prior.alpha,
+            **{k: v for k, v in post.settings["likelihood"].items() if k != "name"},
+        },
+        "settings": post.settings,
+        "complete": post.complete,
+        "diagnostics": vars(post.diagnostics()),
+        "leave_one_out_right": _leave_one_out(prior, likelihood, labels),
+        "predicted": {str(name): int((post.prediction == name).sum()) for name in labels.classes},
+        "mean_variance": post.mean_variance,
+        "unsure": int((post.variance > 0.5).sum()),
+        **_scores(items, post, unlabelled),
+        "most_uncertain": nodes.iloc[ranking[:MOST_UNCERTAIN]].to_dict("records"),
+        "suspects": suspects.head(LABEL_NEXT).to_dict("records"),
+        "label_next": items.ids[next_ones],
+        "folder": folder,
+        "seconds": round(time.perf_counter() - begun, 2),
+    }
+    with result_folder(folder) as fresh:
+        nodes.to_csv(fresh / "nodes.csv", index=False)
+        suspects.to_csv(fresh / "suspects.csv", index=False)
+        post.save(fresh / "posterior.nc")
+        (fresh / RUN).write_text(as_json(result), encoding="utf-8")
+    if options.json:
+        print(as_json(result))
+    else:
+        print_summary(result)
+    return 0 if post.complete else 130
+
+
+def _likelihood(options: argparse.Namespace) -> Any:
+    if options.likelihood == "noisy-probit":
+        return gq.NoisyProbit(options.gamma, options.flip_rate or AUTO)
+    if options.flip_rate is not None:
+        raise ValueError(
+            f"{options.likelihood} has no flip rate: say --likelihood noisy-probit, or leave "
+            "--flip-rate out"
+        )
+    return (gq.Probit if options.likelihood == "probit" else gq.LevelSet)(options.gamma)
+
+
+def _two_classes(items: Items, path: Path) -> gq.Labels:
+    labels = items.labels()
+    if labels.classes.size > 2:
+        raise ValueError(
+            f"{path}: the labels are of {labels.classes.size} classes, "
+            f"{', '.join(map(repr, labels.classes.tolist()[:5]))}, and the posterior is of two: "
+            "graphuq classify takes any number; if one of these means that a label is not known, "
+            "say --unlabelled"
+        )
+    return labels
+
+
+def _nodes(items: Items, post: gq.Posterior) -> Any:
+    import pandas as pd
+
+    rank = np.empty(post.n_nodes, dtype=np.int64)
+    rank[post.ranking()] = np.arange(post.n_nodes)
+    nodes = pd.DataFrame(
+        {
+            "id": items.ids,
+            "label": items.known,
+            "prediction": post.prediction,
+            "confidence": np.maximum(post.probability, 1 - post.probability),
+            "probability": post.probability,
+            "variance": post.variance,
+            "mcse": post.mcse,
+            "rank": rank,
+        }
+    )
+    return nodes if items.truth is None else nodes.assign(truth=items.truth)
+
+
+def _leave_one_out(prior: gq.Prior, likelihood: Any, labels: gq.Labels) -> int | None:
+    """Return how many labels all others guess right, if expectation propagation can tell."""
+    try:
+        guess = gq.approximate(prior, likelihood, labels).leave_one_out >= 0.5
+    except RuntimeError:
+        return None
+    return int((guess == (labels.codes > 0)).sum())
+
+
+def _scores(items: Items, post: gq.Posterior, unlabelled: Any) -> dict[str, Any]:
+    """Return how predictions stand against the truth, where it is known."""
+    if items.truth is None or not unlabelled.size:
+        return {}
+    score = post.calibration(items.truth.astype(str))
+    names = ("accuracy", "expected_calibration_error", "brier")
+    return {name: getattr(score, name) for name in names}
+
+
+def _origin(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what it takes to do the same again."""
+    return {
+        "command": shlex.join(["graphuq", *options.arguments]),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "graphuq": gq.__version__,
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "scipy", "numba", "arviz")},
+        },
+        "file": options.file,
+        "sha256": {
+            str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in (options.file, options.labels)
+            if path is not None
+        },
+        "seed": options.seed,
+    }
