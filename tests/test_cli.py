@@ -1,14 +1,54 @@
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import graphuq as gq
 from graphuq.cli import main
 
 QUICK = ["--draws", "200"]
+
+
+@pytest.fixture
+def records(tmp_path, monkeypatch):
+    """The voting records as a table: five labels with names of their own, and the parties."""
+    try:
+        data = gq.datasets.load_file("vote")
+    except FileNotFoundError as error:
+        pytest.skip(f"needs vote.npz: {error}")
+    parties = np.array(["Démocrate", "the others"])[data["y"]]
+    labels = gq.reveal(parties, counts={"Démocrate": 3, "the others": 2}, seed=0)
+    frame = pd.DataFrame(data["X"], columns=[f"vote{k}" for k in range(1, 17)])
+    frame.insert(0, "member", [f"m{i:03d}" for i in range(435)])
+    frame["known"] = pd.Series(labels.values, labels.nodes).reindex(frame.index)
+    frame["party"] = parties
+    monkeypatch.chdir(tmp_path)
+    frame.to_csv("votes.csv", index=False)
+    return frame
+
+
+@pytest.fixture
+def karate(tmp_path, monkeypatch):
+    """The karate club as a list of edges, and two labels."""
+    networkx = pytest.importorskip("networkx")
+    monkeypatch.chdir(tmp_path)
+    network = networkx.karate_club_graph()
+    networkx.write_edgelist(network, "karate.csv", delimiter=",", data=False)
+    (tmp_path / "clubs.csv").write_text("id,label\n0,Mr. Hi\n33,Officer\n")
+    return network
+
+
+VOTES = ["votes.csv", "--id", "member", "--label", "known"]
 
 
 def test_demo_runs_the_main_job(tmp_path, capsys):
@@ -41,6 +81,247 @@ def test_compare_lists_the_pairs(capsys):
     assert main(["compare", *QUICK, "--pairs", "4,9", "5,7"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["4,9", "5,7"]
+    assert main(["compare", *QUICK, "--pairs", "4,9", "--gamma", "0.1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["model"], row["gamma"]) for row in rows] == [("probit", 0.1), ("level-set", 0.1)]
+    assert all(row["alpha"] > 1 for row in rows)  # chosen
+    assert main(["compare", *QUICK, "--pairs", "4,9", "--alpha", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert all(row["alpha"] == 1 and row["gamma"] != 0.1 for row in rows)
+
+
+def test_sample_writes_what_the_posterior_says(records, capsys):
+    begun = time.perf_counter()
+    assert main(["sample", *VOTES, "--truth", "party", "--out", "result"]) == 0
+    assert time.perf_counter() - begun < 60
+    printed = capsys.readouterr().out
+    assert sorted(os.listdir()) == ["result", "votes.csv"]
+    assert sorted(os.listdir("result")) == ["nodes.csv", "posterior.nc", "run.json", "suspects.csv"]
+    nodes, post = pd.read_csv("result/nodes.csv"), gq.load("result/posterior.nc")
+    assert nodes["id"].tolist() == records["member"].tolist()
+    assert nodes["label"].equals(records["known"])
+    for name in ("prediction", "probability", "variance", "mcse"):
+        np.testing.assert_array_equal(nodes[name], getattr(post, name))
+    np.testing.assert_array_equal(nodes.sort_values("rank").index, post.ranking())
+    np.testing.assert_allclose(
+        nodes["confidence"],
+        np.where(post.prediction == "the others", post.probability, 1 - post.probability),
+    )
+    suspects = pd.read_csv("result/suspects.csv")
+    assert sorted(suspects["id"]) == records["member"][records["known"].notna()].tolist()
+    run = json.loads(Path("result/run.json").read_text(encoding="utf-8"))
+    assert run["accuracy"] == pytest.approx(post.accuracy(records["party"].to_numpy()))
+    assert run["accuracy"] > 0.85
+    assert run["labels"] == {"Démocrate": 3, "the others": 2}
+    assert set(run["chosen"]) == {"alpha", "gamma"}
+    assert f"{run['accuracy']:.1%} of unlabelled items" in printed
+    unlabelled = nodes[nodes["label"].isna()].sort_values("rank")
+    assert re.findall(r"^ +(m\d{3}) +(?:Dém|the)", printed, re.M) == unlabelled["id"][:10].tolist()
+    assert set(run["label_next"]) <= set(unlabelled["id"])
+
+
+def test_sample_never_learns_from_the_truth(records):
+    main(["sample", *VOTES, *QUICK, "--truth", "party", "--out", "scored"])
+    main(["sample", *VOTES, *QUICK, "--ignore", "party", "--out", "blind"])
+    scored, blind = pd.read_csv("scored/nodes.csv"), pd.read_csv("blind/nodes.csv")
+    pd.testing.assert_frame_equal(scored.drop(columns="truth"), blind)
+
+
+def test_a_command_in_a_result_makes_it_again(records):
+    main(["sample", *VOTES, *QUICK, "--ignore", "party", "--out", "first"])
+    command = json.loads(Path("first/run.json").read_text(encoding="utf-8"))["command"]
+    again = [*shlex.split(command)[1:-1], "second"]
+    main(again)
+    first, second = (Path(f"{name}/nodes.csv").read_bytes() for name in ("first", "second"))
+    assert first == second
+    main([*again[:-1], "third", "--seed", "1"])
+    assert Path("third/nodes.csv").read_bytes() != first
+
+
+def test_two_percent_of_rows_unusable(records, capsys):
+    spoilt = np.random.default_rng(0).choice(435, size=9, replace=False)
+    frame = records.astype({"vote3": object, "vote7": object})
+    frame.loc[spoilt[:5], "vote3"] = None
+    frame.loc[spoilt[5:], "vote7"] = "oops"
+    frame.to_csv("votes.csv", index=False)
+    rest = ["sample", *VOTES, *QUICK, "--truth", "party", "--out", "result"]
+    assert main(rest) == 2
+    row = int(spoilt.min())
+    error = capsys.readouterr().err
+    assert re.search(
+        rf"votes.csv, line {row + 2}, column 'vote[37]': .* 9 of 435 rows", error.replace("(", "")
+    )
+    assert "--drop-missing" in error
+    assert os.listdir() == ["votes.csv"]
+    assert main([*rest, "--drop-missing"]) == 0
+    assert "left out 9 of 435 rows (2.1%)" in " ".join(capsys.readouterr().out.split())
+    nodes = pd.read_csv("result/nodes.csv")
+    assert nodes["id"].tolist() == records["member"].drop(spoilt).tolist()
+    assert main([*rest[:-1], "filled", "--fill-missing"]) == 0
+    assert len(pd.read_csv("filled/nodes.csv")) == 435
+
+
+def test_answers_and_abstentions_as_they_are_published(records, capsys):
+    votes = records.filter(like="vote").replace({1: "y", -1: "n", 0: "?"})
+    records.assign(**votes).to_csv("votes.csv", index=False)
+    rest = ["--truth", "party", "--fill-missing", "--json", "--out", "result"]
+    assert main(["sample", *VOTES, *QUICK, *rest]) == 0
+    run = json.loads(capsys.readouterr().out)
+    assert any("392 values in 203 rows" in note for note in run["notes"])
+    assert run["accuracy"] > 0.85
+
+
+def test_sample_a_list_of_edges(karate, capsys):
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", "--json"]
+    assert main([*arguments, "--gamma", "0.1", "--alpha", "2", "--rank", "10"]) == 0
+    run = json.loads(capsys.readouterr().out)
+    assert (run["items"], run["edges"], run["neighbors"]) == (34, 78, None)
+    assert run["chosen"] == {}
+    nodes = pd.read_csv("karate-graphuq/nodes.csv", dtype={"id": str})
+    clubs = [karate.nodes[int(name)]["club"] for name in nodes["id"]]
+    assert (nodes["prediction"] == clubs).sum() >= 31
+    # the same as from Python
+    post = gq.sample(
+        gq.Prior.projected(gq.Graph(karate_binary(nodes["id"], karate)), 10, alpha=2.0),
+        gq.Probit(0.1),
+        gq.Labels(np.flatnonzero(nodes["label"].notna()), nodes["label"].dropna()),
+        seed=0,
+        progress=False,
+    )
+    np.testing.assert_allclose(nodes["probability"], post.probability, atol=1e-9)
+
+
+def karate_binary(names, network):
+    import networkx
+
+    nodes = [int(name) for name in names]
+    return networkx.to_scipy_sparse_array(network, nodelist=nodes, weight=None, dtype=float)
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [
+        ("noisy-probit", {"alpha", "gamma", "flip_rate"}),
+        ("level-set", {"alpha", "gamma"}),
+    ],
+)
+def test_likelihoods_choose_their_parameters(model, parameters, karate, capsys):
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK]
+    assert main([*arguments, "--likelihood", model]) == 0
+    printed = capsys.readouterr().out
+    run = json.loads(Path("karate-graphuq/run.json").read_text(encoding="utf-8"))
+    assert set(run["parameters"]) == parameters
+    for name, value in run["parameters"].items():
+        assert f"{name} = {value:.3g}: " in printed
+
+
+def test_a_wrong_label_is_suspected(records, capsys):
+    sure = gq.reveal(records["party"].to_numpy(), counts=30, seed=1)
+    records["known"] = pd.Series(sure.values, sure.nodes).reindex(records.index)
+    nodes = pd.read_csv  # the surest item among the labelled is given the wrong label
+    records.to_csv("votes.csv", index=False)
+    main(["sample", *VOTES, *QUICK, "--ignore", "party", "--out", "right"])
+    table = nodes("right/nodes.csv").dropna(subset="label").sort_values("rank")
+    victim = table["id"].iloc[-1]
+    records.loc[records["member"] == victim, "known"] = next(
+        name for name in sure.classes if name != table["label"].iloc[-1]
+    )
+    records.to_csv("votes.csv", index=False)
+    capsys.readouterr()
+    main(["sample", *VOTES, *QUICK, "--ignore", "party", "--out", "wrong",
+          "--likelihood", "noisy-probit"])  # fmt: skip
+    assert nodes("wrong/suspects.csv")["id"][0] == victim
+    assert re.search(rf"SUSPECT LABELS\n.*\n.*\n +{victim}", capsys.readouterr().out)
+
+
+def test_every_item_labelled_leaves_nothing_to_label_next(karate, capsys):
+    clubs = pd.DataFrame({"id": list(karate), "label": [karate.nodes[i]["club"] for i in karate]})
+    clubs.to_csv("clubs.csv", index=False)
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK]
+    assert main(arguments) == 0
+    assert "TO LABEL NEXT" not in capsys.readouterr().out
+
+
+def test_classify_any_number_of_classes(tmp_path, monkeypatch, capsys):
+    from sklearn.datasets import load_iris
+
+    iris = load_iris(as_frame=True)
+    names = pd.Series(iris.target_names[iris.target])
+    labels = gq.reveal(names.to_numpy(), counts=3, seed=0)
+    frame = iris.data.assign(
+        label=pd.Series(labels.values, labels.nodes).reindex(names.index), species=names
+    )
+    monkeypatch.chdir(tmp_path)
+    frame.to_csv("iris.csv", index=False)
+    X = iris.data.to_numpy()
+    graph = gq.knn_graph((X - X.mean(axis=0)) / X.std(axis=0), 10, connect=True)
+    for method, classifier in {
+        "laplace": gq.LaplaceLearning(),
+        "pagerank": gq.PageRankSSL(),
+        "robust": gq.RobustGC(),
+        "kernel": gq.LaplacianKernel(),
+    }.items():
+        assert main(["classify", "iris.csv", "--truth", "species", "--method", method]) == 0
+        table = pd.read_csv("iris-classes.csv")
+        expected = classifier.fit(graph, labels)
+        assert table["prediction"].tolist() == expected.predict().tolist()
+        accuracy = re.search(r"items: ([\d]\.\d+)", capsys.readouterr().out)[1]
+        assert accuracy == f"{expected.accuracy(names.to_numpy()):.3f}"
+    assert main(["classify", "iris.csv", "--truth", "species", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["items"] == 150
+    assert main(["sample", "iris.csv", "--ignore", "species"]) == 2
+    error = capsys.readouterr().err
+    assert "3 classes" in error
+    assert "graphuq classify" in error
+    assert main(["classify", "iris.csv", "--out", "iris.csv"]) == 2
+    assert "is the file that is read" in capsys.readouterr().err
+
+
+def test_compare_methods_on_a_file(records, capsys):
+    rest = ["compare", "votes.csv", "--id", "member", "--truth", "party"]
+    assert main([*rest, "--label", "known", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    accuracy = {row["method"]: row["accuracy"] for row in rows}
+    assert accuracy["posterior of probit, auto"] > 0.85
+    assert accuracy["robust GC"] > 0.8
+    assert main([*rest, "--ignore", "known", "--fraction", "0.05"]) == 0
+    printed = capsys.readouterr().out
+    assert "labels drawn from 'party': Labels(21 nodes" in printed
+    assert len(re.findall(r"^.*(?:0\.\d{3}) +(?:0\.\d{3}|-)", printed, re.MULTILINE)) == 8
+
+
+def test_info_tells_what_was_run(karate, capsys):
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", "--seed", "3"]
+    main([*arguments, *QUICK, "--out", "result"])
+    capsys.readouterr()
+    assert main(["info", "result"]) == 0
+    printed = capsys.readouterr().out
+    assert "graphuq sample karate.csv --edges" in printed
+    assert "4 chains of 200 draws" in printed
+    assert "to be trusted: yes" in printed
+    assert main(["info", "result", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["nodes"] == 34
+    assert told["labels"] == {"Mr. Hi": 1, "Officer": 1}
+    assert told["settings"]["seed_entropy"] == 3
+    nodes = pd.read_csv("result/nodes.csv", dtype={"id": str}).sort_values("rank")
+    assert told["most_uncertain"] == nodes["id"][:10].tolist()
+    # a file of draws by itself, and one of no draws
+    os.rename("result/posterior.nc", "draws.nc")
+    assert main(["info", "draws.nc"]) == 0
+    graph = gq.Graph(karate)
+    gq.approximate(graph, gq.Probit(), gq.Labels([0, 33], ["a", "b"])).save("quick.nc")
+    capsys.readouterr()
+    assert main(["info", "quick.nc"]) == 0
+    assert "an approximation" in capsys.readouterr().out
+
+
+def test_a_chain_cut_short_is_not_trusted(karate, capsys):
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv"]
+    assert main([*arguments, "--draws", "5"]) == 0
+    assert "TO BE TRUSTED?  NO" in capsys.readouterr().out
+    assert main([*arguments, "--draws", "1000"]) == 0
+    assert "TO BE TRUSTED?  Yes" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -52,20 +333,115 @@ def test_compare_lists_the_pairs(capsys):
         (["demo", "--fraction", "2"], "fraction must lie"),
         (["demo", "--dataset", "mnist"], "mnist.npz"),
         (["demo", "--draws", "0"], "draws must be"),
+        (["sample", "none.csv"], "there is no file none.csv"),
+        (["sample", "items.csv", "--label", "party"], "no column 'party'"),
+        (["sample", "items.csv", "--gamma", "-1"], "gamma must be positive"),
+        (["sample", "items.csv", "--alpha", "0"], "alpha must lie between"),
+        (["sample", "items.csv", "--flip-rate", "0.1"], "--likelihood noisy-probit"),
+        (["sample", "items.csv", "--likelihood", "noisy-probit", "--flip-rate", "1"], "flip_rate"),
+        (["sample", "items.csv", "--neighbors", "9"], "n_neighbors must be between 1 and 3, got 9"),
+        (["sample", "items.csv", "--rank", "9"], "rank"),
+        (["sample", "items.csv", "--draws", "0"], "draws must be"),
+        (["sample", "items.csv", "--seed", "-1"], "seed must be"),
+        (["sample", "items.csv", "--truth", "other"], "names none of the classes"),
+        (["sample", "items.csv", "--out", "full"], "no result of graphuq"),
+        (["sample", "items.csv", "--out", "items.csv"], "items.csv is a file"),
+        (["sample", "items.csv", "--out", "no/where"], "there is no folder"),
+        (["sample", "ragged.csv"], "ragged.csv, line 3: 2 values"),
+        (["classify", "items.csv", "--out", "full"], "full is a folder"),
+        (["classify", "one.csv"], "all 2 labels are 'u'"),
+        (["compare", "items.csv"], "--truth"),
+        (["compare", "items.csv", "--truth", "label", "--pairs", "4,9"], "--pairs are of digits"),
+        (["info", "full"], "no posterior.nc"),
+        (["info", "items.csv"], "items.csv"),
+        (["info", "none.nc"], "there is no file none.nc"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(arguments, message, tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("GRAPHUQ_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert main([*arguments, *(["--out", str(tmp_path / "out")])]) == 2
+    monkeypatch.chdir(tmp_path)
+    good = "a,b,label,other\n1,2,u,x\n2,1,,x\n3,5,v,y\n4,4,,y\n"
+    (tmp_path / "items.csv").write_text(good)
+    (tmp_path / "ragged.csv").write_text("a,b,label\n1,2,u\n1,2\n")
+    (tmp_path / "one.csv").write_text("a,label\n1,u\n2,u\n3,\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("precious")
+    before = sorted(os.walk("."))
+    own = ["--ignore", "other"] if arguments[:2] == ["sample", "items.csv"] else []
+    own = [] if "--truth" in arguments else own
+    assert main([*arguments, *own]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+    assert "Traceback" not in error
+    assert sorted(os.walk(".")) == before
 
 
 def test_arguments_that_do_not_parse_exit_with_2(capsys):
-    for arguments in ([], ["demo", "--pair", "four,nine"], ["fly"]):
+    for arguments in (
+        [],
+        ["demo", "--pair", "four,nine"],
+        ["fly"],
+        ["sample"],
+        ["sample", "items.csv", "--gamma", "much"],
+        ["sample", "items.csv", "--drop-missing", "--fill-missing"],
+    ):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         assert stop.value.code == 2
-    assert "expected two digits such as 4,9" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "expected two digits such as 4,9" in error
+    assert "expected a number or auto, got 'much'" in error
+
+
+@pytest.mark.parametrize("command", ["sample", "classify", "compare", "info", "demo"])
+def test_help_shows_examples(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    printed = capsys.readouterr().out
+    assert f"\n  graphuq {command} " in printed or f"\n  graphuq {command}\n" in printed
+
+
+@pytest.mark.parametrize(("error", "code"), [(OSError("disk full"), 2), (KeyboardInterrupt(), 130)])
+@pytest.mark.parametrize("there", [False, True])
+def test_what_fails_half_way_leaves_nothing(error, code, there, karate, monkeypatch, capsys):
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK]
+    if there:
+        main(arguments)
+    before = {name: Path(name).read_bytes() for name in _files()}
+
+    def fail(post, path):
+        path.write_bytes(b"half")
+        raise error
+
+    monkeypatch.setattr(gq.Posterior, "save", fail)
+    assert main([*arguments, "--seed", "1"]) == code
+    assert {name: Path(name).read_bytes() for name in _files()} == before
+    assert os.path.exists("karate-graphuq") == there
+
+
+def test_a_result_is_replaced_and_other_files_in_it_are_kept(karate):
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK]
+    main(arguments)
+    Path("karate-graphuq/notes.txt").write_text("mine")
+    before = Path("karate-graphuq/nodes.csv").read_bytes()
+    assert main([*arguments, "--seed", "1"]) == 0
+    assert Path("karate-graphuq/nodes.csv").read_bytes() != before
+    assert sorted(os.listdir("karate-graphuq")) == [
+        "nodes.csv", "notes.txt", "posterior.nc", "run.json", "suspects.csv",
+    ]  # fmt: skip
+
+
+def _files():
+    return [os.path.join(folder, name) for folder, _, names in os.walk(".") for name in names]
+
+
+def test_a_fresh_process_is_quick(records):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    begun = time.perf_counter()
+    run = [sys.executable, "-m", "graphuq.cli", "sample", *VOTES, "--ignore", "party"]
+    done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
+    assert time.perf_counter() - begun < 60
+    assert (done.returncode, done.stderr) == (0, "")

@@ -10,7 +10,7 @@ import numpy as np
 
 import graphuq as gq
 from graphuq.cli.options import add_command, add_file, add_json, read_items
-from graphuq.cli.output import as_json, write_whole
+from graphuq.cli.output import as_json, require_result_file, write_whole
 
 METHODS = {
     "laplace": "LaplaceLearning",
@@ -51,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
     import pandas as pd
 
     target = options.out or Path(f"{options.file.stem}-classes.csv")
+    require_result_file(target)
     if target.exists() and any(
         given is not None and given.exists() and target.samefile(given)
         for given in (options.file, options.labels)

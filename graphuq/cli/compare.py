@@ -59,12 +59,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _methods(options: argparse.Namespace) -> int:
-    items = read_items(options)
-    if items.truth is None:
+    if options.truth is None:
         raise ValueError(
             f"{options.file}: methods are scored against true classes: name their column with "
             "--truth"
         )
+    items = read_items(options)
+    assert items.truth is not None
     truth = items.truth.astype(str)
     given = any(label is not None for label in items.known)
     labels = items.labels() if given else gq.reveal(truth, options.fraction, seed=options.seed)

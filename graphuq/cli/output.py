@@ -94,12 +94,16 @@ def result_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
+def require_result_file(path: Path) -> None:
+    """Refuse to write where no file can be."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.absolute().parent}: make it first")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole, or not at all."""
     with result_folder(path.absolute().parent) as folder:
         (folder / path.name).write_text(text, encoding="utf-8")
 

@@ -90,6 +90,9 @@ def run(options: argparse.Namespace) -> int:
     likelihood = _likelihood(options)
     items = read_items(options)
     labels = _two_classes(items, options.file)
+    unlabelled = np.setdiff1d(np.arange(items.ids.size), labels.nodes)
+    if items.truth is not None and unlabelled.size:
+        labels.unlabelled_truth(items.truth.astype(str), items.ids.size)  # refused before any work
     graph = items.joined(options.neighbors)
     rank = min(MOST_MODES, graph.n_nodes - 1) if options.rank is None else options.rank
     prior = gq.Prior.projected(graph, rank, alpha=options.alpha)
@@ -109,7 +112,6 @@ def run(options: argparse.Namespace) -> int:
     suspects = post.suspect_labels()
     suspects.insert(0, "id", items.ids[suspects.pop("node")])
     nodes = _nodes(items, post)
-    unlabelled = np.setdiff1d(np.arange(post.n_nodes), labels.nodes)
     ranking = [node for node in post.ranking() if items.known[node] is None]
     next_ones = (
         post.suggest(prior, min(LABEL_NEXT, unlabelled.size), seed=options.seed)

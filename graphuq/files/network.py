@@ -119,8 +119,8 @@ def connected(
     if not largest:
         raise ValueError(
             f"{path}: the graph falls into {graph.n_components} components; the largest has "
-            f"{kept.sum()} of {n} nodes, and {ids[outside]!r} is not in it: keep that one with "
-            "--largest-component, or add the edges that are missing"
+            f"{kept.sum()} of {n} nodes, and {ids[outside].item()!r} is not in it: keep that one "
+            "with --largest-component, or add the edges that are missing"
         )
     note = f"left out {n - kept.sum()} of {n} nodes outside the largest component"
     return kept, graph.largest_component(), (note,)

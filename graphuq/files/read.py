@@ -96,9 +96,10 @@ def read(
         attributes[label or LABEL] = archive.known
         again = pd.Index(ids).duplicated()
         if again.any():
+            at = int(again.argmax())
             raise ValueError(
-                f"{path}, ids[{again.argmax()}]: the id {ids[again.argmax()]!r} is there already: "
-                "give every item an id of its own"
+                f"{path}, ids[{at}]: the id {ids[at].item()!r} is there already: give every item "
+                "an id of its own"
             )
         if X is not None and scale:
             X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
@@ -133,8 +134,8 @@ def read(
     if true is not None and any(value is None for value in true):
         at = int(np.flatnonzero([value is None for value in true])[0])
         raise ValueError(
-            f"{path}, column {truth!r}: the true class of item {ids[at]!r} is missing: give every "
-            "item's, or leave --truth out"
+            f"{path}, column {truth!r}: the true class of item {ids[at].item()!r} is missing: give "
+            "that of every item, or leave --truth out"
         )
     if kept is None:
         kept = np.ones(ids.size, dtype=bool)
@@ -278,7 +279,11 @@ def _second_file(
             fault = "is there already: keep one" if name in seen else f"is no item of {len(ids)}"
             raise ValueError(
                 f"{table.where(row, key)}: {name!r} {fault}"
-                + ("" if name in seen else f", such as {ids[0]!r}: mend it, or drop that row")
+                + (
+                    ""
+                    if name in seen
+                    else f", such as {ids[0].item()!r}: mend it, or drop that row"
+                )
             )
         seen.add(name)
     places = [position[name] for name in written.tolist()]

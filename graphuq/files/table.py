@@ -72,6 +72,11 @@ class TextTable:
             Columns to be left as they are written.
         """
         names = self.columns
+        first = next(islice(self.rows(), 1, None), None)
+        if first is None:
+            raise ValueError(f"{self.path} names columns and has no rows below them")
+        if len(first[1]) != len(names):
+            self._refuse_ragged()
         try:
             with self._text() as lines:
                 frame = pd.read_csv(
@@ -91,11 +96,8 @@ class TextTable:
             self._refuse_ragged()
             reason = " ".join(str(error).split())
             raise ValueError(f"{self.path} cannot be read as a table ({reason}): mend it") from None
-        # pandas takes a row that is too long for one with a name, and fills up one too short
-        if not isinstance(frame.index, pd.RangeIndex) or frame.iloc[:, -1].isna().any():
+        if frame.iloc[:, -1].isna().any():  # pandas fills up rows that are too short
             self._refuse_ragged()
-        if frame.empty:
-            raise ValueError(f"{self.path} names columns and has no rows below them")
         return frame
 
     def where(self, row: int, column: str) -> str:
