@@ -44,7 +44,10 @@ def run(options: argparse.Namespace) -> int:
         post = gq.load(path)
     except ValueError as error:
         reason = str(error)
-        raise ValueError(reason if str(path) in reason else f"{path}: {reason}") from error
+        raise ValueError(
+            (reason if str(path) in reason else f"{path}: {reason}")
+            + ": name a folder or a .nc file that graphuq sample wrote"
+        ) from error
     run_file = path.with_name(RUN)
     origin: dict[str, Any] = {}
     if path.name == "posterior.nc" and run_file.is_file():

@@ -125,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
         "items": post.n_nodes,
         "ids": items.ids,
         "edges": graph.n_edges,
-        "neighbors": None if items.graph is not None else (options.neighbors or 10),
+        "neighbors": items.neighbors(options.neighbors) if items.graph is None else None,
         "classes": labels.classes.tolist(),
         "labels": {str(name): int((labels.values == name).sum()) for name in labels.classes},
         "chosen": {} if tuning is None else tuning.chosen,

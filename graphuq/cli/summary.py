@@ -61,7 +61,10 @@ def _what_was_read(result: Mapping[str, Any]) -> None:
 def _what_was_chosen(result: Mapping[str, Any]) -> None:
     print("\nMODEL")
     settings = result["settings"]
-    paragraph(f"{settings['likelihood']['name']} on {settings['prior']['rank']} modes.")
+    paragraph(
+        f"Likelihood of the labels: {settings['likelihood']['name']}. Prior: classes vary smoothly "
+        f"over the graph, by its {settings['prior']['rank']} smoothest patterns (modes)."
+    )
     meaning = {**MEANING, "gamma": BORDER}
     if settings["likelihood"]["name"] == "LevelSet":
         wrong = expit(-2 / result["parameters"]["gamma"] ** 2)

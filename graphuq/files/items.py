@@ -88,6 +88,8 @@ class Items:
         if self.graph is not None:
             return self.graph
         assert self.features is not None
-        n = self.ids.size
-        k = min(NEIGHBORS, n - 1) if n_neighbors is None else n_neighbors
-        return knn_graph(self.features, k, connect=True)
+        return knn_graph(self.features, self.neighbors(n_neighbors), connect=True)
+
+    def neighbors(self, wanted: int | None) -> int:
+        """Return how many neighbours `joined` takes."""
+        return min(NEIGHBORS, self.ids.size - 1) if wanted is None else wanted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -54,6 +53,11 @@ class TextTable:
         if not line:
             raise ValueError(f"{self.path} is empty: expected a line of column names, then rows")
         names = [name.strip() for name in names]
+        if all(_is_number(name) for name in names):
+            raise ValueError(
+                f"{self.path}, line {line}: numbers stand where names of columns are expected: "
+                "begin the file with a line of names, or, if it lists edges, say --edges"
+            )
         for at, name in enumerate(names):
             if name in names[:at] or (not name and at > 0):
                 fault = f"column {name!r} is there twice" if name else f"column {at + 1} is blank"
@@ -121,14 +125,14 @@ class TextTable:
             raise ValueError(f"{self.path}, line {line}: {error}: mend that line") from error
 
     def _text(self) -> Any:
+        # spreadsheets begin UTF-8 with a mark
+        marked = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
         try:
-            codec = codecs.lookup(self.encoding).name
+            return open(self.path, encoding="utf-8-sig" if marked else self.encoding, newline="")
         except LookupError as error:
             raise ValueError(
                 f"there is no encoding {self.encoding!r}: utf-8, latin-1 and utf-16 are common"
             ) from error
-        # spreadsheets begin UTF-8 with a mark
-        return open(self.path, encoding="utf-8-sig" if codec == "utf-8" else codec, newline="")
 
     def _refuse_ragged(self) -> None:
         width = len(self.columns)
@@ -238,3 +242,11 @@ def as_written(values: pd.Series) -> pd.Series:
         known = known.astype("int64")
     text = known.astype(str).str.strip()
     return text[~text.isin(MISSING)].astype(object).reindex(values.index)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
