@@ -54,6 +54,7 @@ VOTES = ["votes.csv", "--id", "member", "--label", "known"]
 def test_demo_runs_the_main_job(tmp_path, capsys):
     assert main(["demo", *QUICK, "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
+    assert "joined to their 10 nearest" in printed
     rows = re.findall(r"^ *(probit|level-set) +([\d.]+) +([\d.]+) +([\d.]+)", printed, re.MULTILINE)
     assert [row[0] for row in rows] == ["probit", "level-set"]
     for _, accuracy, variance, r_hat in rows:
@@ -97,7 +98,8 @@ def test_sample_writes_what_the_posterior_says(records, capsys):
     printed = capsys.readouterr().out
     assert sorted(os.listdir()) == ["result", "votes.csv"]
     assert sorted(os.listdir("result")) == ["nodes.csv", "posterior.nc", "run.json", "suspects.csv"]
-    nodes, post = pd.read_csv("result/nodes.csv"), gq.load("result/posterior.nc")
+    nodes = pd.read_csv("result/nodes.csv", float_precision="round_trip")
+    post = gq.load("result/posterior.nc")
     assert nodes["id"].tolist() == records["member"].tolist()
     assert nodes["label"].equals(records["known"])
     for name in ("prediction", "probability", "variance", "mcse"):

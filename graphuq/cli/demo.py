@@ -27,7 +27,9 @@ def add(commands: Any) -> None:
         "examples:\n  graphuq demo\n  graphuq demo --pair 3,8 --gamma 0.1 --alpha 1",
     )
     digits.add_digits(parser.add_argument)
-    parser.add_argument("--neighbors", type=int, metavar="K", help="of the graph (default: 10)")
+    parser.add_argument(
+        "--neighbors", type=int, default=10, metavar="K", help="of the graph (default: 10)"
+    )
     parser.add_argument(
         "--fraction", type=float, default=0.04, help="share of labels revealed (default: 0.04)"
     )

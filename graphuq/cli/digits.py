@@ -9,6 +9,7 @@ from typing import Any
 
 import graphuq as gq
 from graphuq.cli.options import number_or_auto
+from graphuq.files.items import NEIGHBORS
 from graphuq.validation import AUTO
 
 
@@ -63,7 +64,11 @@ def problem(
         *pair, dataset=options.dataset, per_class=options.per_class, seed=options.seed
     )
     features = gq.pca(X, 50) if options.dataset == "mnist" else X
-    graph = gq.knn_graph(features, n_neighbors=options.neighbors or 10, connect=True)
+    graph = gq.knn_graph(
+        features,
+        n_neighbors=NEIGHBORS if options.neighbors is None else options.neighbors,
+        connect=True,
+    )
     labels = gq.reveal(y, options.fraction, seed=options.seed)
     make = getattr(gq.Prior, options.prior)
     return X, y, make(graph, options.rank, alpha=options.alpha), labels
