@@ -9,8 +9,10 @@ import graphuq as gq
 from graphuq.cli import digits
 from graphuq.cli.options import add_command, add_file, add_json, read_items
 from graphuq.cli.output import as_json, table
-from graphuq.comparison import GAMMA, RANK
 from graphuq.diagnostics import R_HAT
+
+# The paper's noise, and its number of modes on two moons (Figure 9).
+PAPER_GAMMA, PAPER_RANK = 0.1, 150
 
 PAIRS = ((4, 9), (3, 8), (0, 6), (5, 7))
 
@@ -76,11 +78,10 @@ def _methods(options: argparse.Namespace) -> int:
         "robust GC": gq.RobustGC(),
     }
     if labels.classes.size == 2:
-        tuned = gq.tune(graph, labels)
-        paper = gq.Prior.approximated(graph, min(RANK, graph.n_nodes - 1))
+        prior = gq.Prior.approximated(graph, min(PAPER_RANK, graph.n_nodes - 1))
         methods["Fiedler"] = gq.FiedlerClustering()
-        methods["probit, auto"] = tuned.prior, tuned.likelihood
-        methods["probit, the paper's settings"] = paper, gq.Probit(GAMMA)
+        methods["probit, auto"] = graph, gq.Probit()
+        methods["probit, the paper's settings"] = prior, gq.Probit(PAPER_GAMMA)
     result = gq.compare(graph, labels, truth, methods, X=items.features, seed=options.seed)
     if options.json:
         print(as_json(result.reset_index().to_dict("records")))
