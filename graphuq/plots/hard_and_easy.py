@@ -1,0 +1,107 @@
+"""Which images are hard, and which easy: the paper's Figure 4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq import validation
+from graphuq.node_posterior import NodePosterior
+from graphuq.plots.canvas import WRONG, new_figure
+
+
+def hard_and_easy(
+    posterior: NodePosterior,
+    images: Any,
+    truth: Any = None,
+    *,
+    count: int = 10,
+    shape: tuple[int, int] | None = None,
+    figure: Any = None,
+) -> NDArray[Any]:
+    """Show the most uncertain and the most certain images of each class, as the paper's Figure 4.
+
+    Each picture carries its posterior mean s (-1 and +1 are certain, 0 is a coin's toss); a
+    frame marks predictions that are wrong. Labelled nodes are left out.
+
+    Parameters
+    ----------
+    posterior : Posterior or ApproximatePosterior
+    images : array_like, shape (N, height * width)
+        Grey levels.
+    truth : array_like, shape (N,), optional
+        True classes; rows are then the true classes, and wrong predictions are framed. Without
+        it rows are the predicted classes.
+    count : int
+        Images a row.
+    shape : (int, int), optional
+        Height and width; square by default.
+    figure : matplotlib Figure or SubFigure, optional
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (4, count)
+        Rows are hard and easy items of the first class, then of the second.
+
+    Raises
+    ------
+    ValueError
+        Images or truth that do not fit the posterior.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.digit_pair(4, 9)
+    >>> prior = gq.Prior.approximated(gq.knn_graph(X, n_neighbors=10), rank=30)
+    >>> labels = gq.reveal(y, fraction=0.04, seed=0)
+    >>> post = gq.sample(prior, gq.Probit(0.1), labels, draws=200, seed=0, progress=False)
+    >>> axes = gq.plots.hard_and_easy(post, X, y, count=5)
+    >>> axes.shape
+    (4, 5)
+    """
+    images = validation.features(images)
+    validation.integer("count", count, 1)
+    n = posterior.n_nodes
+    if images.shape[0] != n:
+        raise ValueError(f"images must have one row for each of {n} nodes, got {images.shape[0]}")
+    if shape is None:
+        side = round(images.shape[1] ** 0.5)
+        shape = (side, side)
+    if shape[0] * shape[1] != images.shape[1]:
+        raise ValueError(
+            f"images of {images.shape[1]} pixels do not have shape {shape}: give shape=(height, "
+            "width)"
+        )
+    grouped_by = posterior.prediction if truth is None else np.asarray(truth)
+    if grouped_by.shape != (n,):
+        raise ValueError(f"truth must have shape ({n},), got {grouped_by.shape}")
+
+    hidden = np.ones(n, dtype=bool)
+    hidden[posterior.labels.nodes] = False
+    rows: list[tuple[str, NDArray[np.int64]]] = []
+    for value in posterior.labels.classes:
+        order = posterior.ranking()
+        order = order[hidden[order] & (grouped_by[order] == value)]
+        rows += [(f"hard {value}", order[:count]), (f"easy {value}", order[::-1][:count])]
+
+    figure = new_figure(figure, 0.9 * count + 1.2, 1.25 * len(rows) + 0.9)
+    grid = figure.subplots(len(rows), count, squeeze=False)
+    for axes, (name, members) in zip(grid, rows, strict=True):
+        for ax in axes:
+            ax.set(xticks=[], yticks=[])
+            ax.spines[:].set_visible(False)
+        axes[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=11)
+        for ax, node in zip(axes, members, strict=False):  # a class may have fewer
+            ax.imshow(images[node].reshape(shape), cmap="gray_r", interpolation="nearest")
+            ax.set_title(f"{posterior.mean[node]:+.2f}", fontsize=9, pad=3)
+            if truth is not None and posterior.prediction[node] != grouped_by[node]:
+                ax.spines[:].set(visible=True, linewidth=2.5, color=WRONG)
+    low, high = posterior.labels.classes
+    figure.suptitle(
+        f"Posterior mean label s: -1 is surely {low}, +1 surely {high}, 0 undecided"
+        + ("" if truth is None else "; framed: predicted wrongly"),
+        fontsize=11,
+    )
+    return grid
