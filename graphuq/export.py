@@ -66,7 +66,7 @@ def to_arviz(posterior: NodePosterior, classifiers: Mapping[str, Any] | None = N
         Classifiers that are not fitted, or not to these nodes and classes.
     """
     beside = _of_classifiers(posterior, {} if classifiers is None else classifiers)
-    arviz = _arviz()
+    arviz = arviz_module()
     groups = _groups(posterior)
     groups["node_summary"] = groups["node_summary"].assign(beside)
     if arviz.__version__.startswith("0."):
@@ -184,7 +184,7 @@ def load(path: str | os.PathLike[str]) -> Posterior | ApproximatePosterior:
 
 def rhat_and_ess(traces: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return arviz's R-hat and bulk ESS of traces (chains, draws, quantities)."""
-    arviz = _arviz()
+    arviz = arviz_module()
     data = xr.Dataset({"x": (("chain", "draw", "quantity"), traces)})
     moving = np.ptp(traces, axis=(0, 1)) > 0
     r_hat, ess = np.ones(moving.size), np.full(moving.size, np.nan)
@@ -244,7 +244,8 @@ def _umask() -> int:
     return mask
 
 
-def _arviz() -> ModuleType:
+def arviz_module() -> ModuleType:
+    """Return arviz, whichever version is installed: importing it takes seconds."""
     import warnings
 
     with warnings.catch_warnings():

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import sys
+
+import arviz
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from conftest import quietly
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
 import graphuq as gq
+from graphuq.plots.canvas import RIGHT, WRONG
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +36,16 @@ def post(small, prior):
 @pytest.fixture(scope="module")
 def quick(small, prior):
     return gq.approximate(prior, gq.Probit(0.2), small[1])
+
+
+def panel():
+    return Figure().subplots()
+
+
+def luminance(colour):
+    """Of sRGB, as a screen's or a printer's grey shows it (ITU-R BT.709)."""
+    linear = [((c + 0.055) / 1.055) ** 2.4 if c > 0.04 else c / 12.92 for c in to_rgb(colour)]
+    return np.dot(linear, [0.2126, 0.7152, 0.0722])
 
 
 def images():
@@ -96,3 +113,214 @@ def test_tuning_shows_each_open_parameter_and_what_was_chosen(small):
     assert str(len(found.table)) in axes[0].figure.get_suptitle()
     with pytest.raises(TypeError, match=r"must come from gq\.tune"):
         gq.plots.tuning(found.table)
+
+
+@pytest.mark.parametrize("kind", ["sampled", "approximate"])
+def test_nodes_are_coloured_by_mean_and_the_unsure_are_ringed(post, quick, prior, kind):
+    posterior = {"sampled": post, "approximate": quick}[kind]
+    ax = gq.plots.embedding(posterior, prior, ax=panel())
+    dots, rings, low, high = ax.collections
+    np.testing.assert_array_equal(dots.get_offsets(), prior.spectrum.vectors[:, :2])
+    np.testing.assert_array_equal(dots.get_array(), posterior.mean)
+    assert dots.get_clim() == (-1, 1)
+    p = posterior.probability
+    ringed = 4 * p * (1 - p) > 0.5
+    assert 0 < ringed.sum() < 40
+    np.testing.assert_array_equal(rings.get_offsets(), prior.spectrum.vectors[ringed, :2])
+    assert rings.get_facecolors().size == 0
+    assert f"{ringed.sum()} of 40" in rings.get_label()
+    labels = posterior.labels
+    for marks, code in ((low, -1), (high, 1)):
+        at = labels.nodes[labels.codes == code]
+        np.testing.assert_array_equal(marks.get_offsets(), prior.spectrum.vectors[at, :2])
+        assert set(marks.get_array()) == {code}
+
+
+def test_an_embedding_takes_coordinates_and_refuses_those_that_do_not_fit(post, small, prior):
+    places = np.random.default_rng(0).random((40, 2))
+    dots = gq.plots.embedding(post, places.tolist(), ax=panel()).collections[0]
+    np.testing.assert_array_equal(dots.get_offsets(), places)
+    with pytest.raises(ValueError, match=r"shape \(40, 2\), got \(39, 2\)"):
+        gq.plots.embedding(post, places[1:])
+    with pytest.raises(ValueError, match="finite"):
+        gq.plots.embedding(post, np.where(places > 0.9, np.nan, places))
+    with pytest.raises(ValueError, match="one mode"):
+        gq.plots.embedding(post, gq.Prior.projected(small[0], 1))
+    assert not plt.get_fignums()
+
+
+def test_colours_of_certain_nodes_and_of_errors_differ_in_grey():
+    from matplotlib import colormaps
+
+    grey = [luminance(c) for c in colormaps["cividis"](np.linspace(0, 1, 64))[:, :3]]
+    assert (np.diff(grey) > 0).all()
+    assert grey[-1] - grey[0] > 0.5
+    assert luminance(WRONG) / luminance(RIGHT) > 1.2
+
+
+@pytest.mark.parametrize("kind", ["projected", "approximated", "full"])
+def test_a_spectrum_shows_where_it_is_truncated(small, kind):
+    spectrum = small[0]
+    make = getattr(gq.Prior, kind)
+    prior = make(spectrum) if kind == "full" else make(spectrum, 6)
+    ax = gq.plots.spectrum(prior, None if kind == "full" else spectrum.truncated(20), ax=panel())
+    lines = {line.get_label().split(":")[0]: line.get_xydata() for line in ax.lines}
+    assert lines["kept"][:, 0].tolist() == list(range(1, prior.rank + 1))
+    np.testing.assert_array_equal(lines["kept"][:, 1], spectrum.values[: prior.rank])
+    if kind == "full":
+        assert set(lines) == {"kept"}
+        return
+    assert lines["truncated at 6"][:, 0].tolist() == [6.5, 6.5]
+    np.testing.assert_array_equal(lines["left out"][:, 1], spectrum.values[6:20])
+    shared = [name for name in lines if name.startswith("taken for")]
+    assert shared == (["taken for 33 more"] if kind == "approximated" else [])
+    for name in shared:
+        assert set(lines[name][:, 1]) == {spectrum.values[5]}
+
+
+def test_a_spectrum_without_more_modes_is_refused(small, prior, post):
+    with pytest.raises(ValueError, match="more than 4 modes"):
+        gq.plots.spectrum(prior, small[0].truncated(4))
+    with pytest.raises(TypeError, match=r"must be a gq\.Prior, got Posterior"):
+        gq.plots.spectrum(post)
+
+
+@pytest.mark.parametrize("kind", ["sampled", "approximate"])
+def test_node_marginals_have_the_probability_on_their_right(post, quick, prior, kind):
+    posterior = {"sampled": post, "approximate": quick}[kind]
+    hidden = np.setdiff1d(posterior.ranking(), posterior.labels.nodes, assume_unique=True)
+    nodes = hidden[[0, 15, 34]]
+    ax = gq.plots.node_marginals(posterior, prior, nodes, ax=panel())
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [f"node {i}" for i in nodes]
+    n = sum(len(block) for block in posterior.latent_draws(prior, nodes, seed=0))
+    for row, node in enumerate(nodes):
+        left, right = (
+            np.asarray(part.get_data().values) + row for part in ax.patches[2 * row :][:2]
+        )
+        share = right.sum() / (left.sum() + right.sum())
+        p = posterior.probability[node]
+        assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / n) + 5 / n
+        assert ax.texts[row].get_text() == f"P(1) = {p:.2f}"
+        edges = [part.get_data().edges for part in ax.patches[2 * row :][:2]]
+        assert edges[0][-1] == edges[1][0] == 0
+        assert [bool(part.get_hatch()) for part in ax.patches[2 * row :][:2]] == [True, False]
+
+
+def test_node_marginals_refuse_unknown_nodes_and_other_priors(post, prior, small):
+    with pytest.raises(ValueError, match="at least one node"):
+        gq.plots.node_marginals(post, prior, [])
+    with pytest.raises(ValueError, match="names node 40"):
+        gq.plots.node_marginals(post, prior, [40])
+    with pytest.raises(ValueError, match="prior must be the one"):
+        gq.plots.node_marginals(post, gq.Prior.approximated(small[0], 5), [3])
+
+
+def test_traces_show_every_chain(post):
+    axes = gq.plots.traces(post, modes=2, figure=Figure())
+    assert axes.shape == (4, 2)
+    names = ["log posterior", "mode 1", "mode 2", "node 9"]
+    assert [ax.get_ylabel() for ax in axes[:, 0]] == names
+    shown = [post.stats["lp"], post.modes[..., 0], post.modes[..., 1], post.field[..., 0]]
+    for (left, right), values in zip(axes, shown, strict=True):
+        assert len({line.get_linestyle() for line in left.lines}) == len(left.lines) == 4
+        drawn = [line.get_ydata() for line in right.lines]
+        np.testing.assert_array_equal(drawn, values)
+
+
+def test_ranks_tell_chains_that_disagree(post):
+    import dataclasses
+
+    def unevenness(posterior):
+        ax = gq.plots.ranks(posterior, modes=1, figure=Figure())[1]
+        assert ax.get_title() == "mode 1"
+        if arviz.__version__.startswith("0."):
+            bars = [bar.get_height() for bar in ax.patches]
+            assert len(bars) % 4 == 0
+            return np.std(bars)
+        lines = [np.asarray(line.get_ydata()) for line in ax.lines if len(line.get_ydata()) > 2]
+        assert len(lines) == 4
+        return np.max(np.abs(lines))
+
+    apart = post.modes.copy()
+    apart[0] += 3
+    assert unevenness(dataclasses.replace(post, modes=apart)) > 1.5 * unevenness(post)
+
+
+def test_only_draws_of_chains_have_traces_and_ranks(quick, small, prior):
+    for plot in (gq.plots.traces, gq.plots.ranks):
+        with pytest.raises(TypeError, match=r"make them with gq\.sample"):
+            plot(quick)
+    options = {"seed": 0, "progress": False}
+    few = quietly(prior, gq.Probit(0.2), small[1], draws=3, **options)
+    with pytest.raises(ValueError, match="3 draws are too few"):
+        gq.plots.traces(few)
+    alone = quietly(prior, gq.Probit(0.2), small[1], draws=20, chains=1, **options)
+    assert gq.plots.traces(alone, modes=0, figure=Figure()).shape == (1, 2)
+    with pytest.raises(ValueError, match="there is one only"):
+        gq.plots.ranks(alone)
+
+
+def test_a_graph_is_drawn_with_its_edges_and_names():
+    import networkx
+
+    network = networkx.relabel_nodes(networkx.path_graph(6), dict(enumerate("abcdef")))
+    graph = gq.Graph(network)
+    quick = gq.approximate(graph, gq.Probit(0.1), gq.Labels([0, 5], ["left", "right"]))
+    ax = gq.plots.graph_layout(quick, network, ax=panel())
+    assert [text.get_text() for text in ax.texts] == list("abcdef")
+    (edges,) = [drawn for drawn in ax.collections if isinstance(drawn, LineCollection)]
+    places = ax.collections[1].get_offsets()
+    ends = {tuple(map(tuple, segment)) for segment in np.asarray(edges.get_segments())}
+    assert ends == {(tuple(places[i]), tuple(places[i + 1])) for i in range(5)}
+    again = gq.plots.graph_layout(quick, graph, ax=panel())
+    np.testing.assert_array_equal(again.collections[1].get_offsets(), places)
+
+
+def test_graphs_that_cannot_be_drawn_are_refused(post, monkeypatch):
+    path = np.diag(np.ones(500), 1)
+    graph = gq.Graph(path + path.T)
+    with pytest.raises(ValueError, match="the posterior's 40 nodes, got 501"):
+        gq.plots.graph_layout(post, graph)
+    quick = gq.approximate(gq.Prior.projected(graph, 5), gq.Probit(), gq.Labels([0, 500], [0, 1]))
+    with pytest.raises(ValueError, match="at most 500"):
+        gq.plots.graph_layout(quick, graph)
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(ImportError, match="pip install networkx"):
+        gq.plots.graph_layout(post, gq.Graph(1 - np.eye(40)))
+
+
+def test_a_pixel_map_puts_nodes_in_their_places(post, quick):
+    shown = gq.plots.pixel_map(post, (5, 8), ax=panel()).images[0]
+    np.testing.assert_array_equal(shown.get_array(), post.mean.reshape(5, 8))
+    assert shown.get_clim() == (-1, 1)
+    pixels = np.setdiff1d(np.arange(42), [1, 20])
+    ax = gq.plots.pixel_map(quick, (6, 7), statistic="variance", pixels=pixels, ax=panel())
+    picture = np.asarray(np.ma.filled(ax.images[0].get_array(), np.nan)).ravel()
+    np.testing.assert_array_equal(picture[pixels], quick.variance)
+    assert np.isnan(picture[[1, 20]]).all()
+
+
+def test_pixels_that_do_not_fit_are_refused(post):
+    with pytest.raises(ValueError, match="42 pixels, the posterior 40"):
+        gq.plots.pixel_map(post, (6, 7))
+    with pytest.raises(ValueError, match="one for each of 40 nodes, got 3"):
+        gq.plots.pixel_map(post, (6, 7), pixels=[0, 1, 2])
+    with pytest.raises(ValueError, match="statistic must be one of"):
+        gq.plots.pixel_map(post, (5, 8), statistic="mode")
+
+
+def test_a_plot_draws_where_it_is_told_or_on_a_figure_of_its_own(post, prior):
+    ax = panel()
+    assert gq.plots.spectrum(prior, ax=ax) is ax
+    assert not plt.get_fignums()
+    own = gq.plots.spectrum(prior)
+    assert plt.get_fignums() == [own.figure.number]
+    upper, lower = Figure(figsize=(8, 10)).subfigures(2, 1)
+    gq.plots.hard_and_easy(post, images(), count=2, shape=(3, 4), figure=upper)
+    gq.plots.traces(post, figure=lower)
+    assert len(upper.axes) == 8
+    for wrong in (Figure(), np.array([ax])):
+        with pytest.raises(TypeError, match="ax must be one matplotlib Axes"):
+            gq.plots.embedding(post, prior, ax=wrong)
+    with pytest.raises(TypeError, match="figure must be a matplotlib Figure"):
+        gq.plots.traces(post, figure=ax)

@@ -4,8 +4,25 @@ A plot of one panel takes ``ax``, draws a figure of its own without, and returns
 several takes ``figure`` instead, and returns an array of Axes.
 """
 
+from graphuq.plots.chains import ranks, traces
+from graphuq.plots.embedding import embedding
+from graphuq.plots.graph_layout import graph_layout
 from graphuq.plots.hard_and_easy import hard_and_easy
+from graphuq.plots.node_marginals import node_marginals
+from graphuq.plots.pixel_map import pixel_map
 from graphuq.plots.reliability import reliability
+from graphuq.plots.spectrum import spectrum
 from graphuq.plots.tuning import tuning
 
-__all__ = ["hard_and_easy", "reliability", "tuning"]
+__all__ = [
+    "embedding",
+    "graph_layout",
+    "hard_and_easy",
+    "node_marginals",
+    "pixel_map",
+    "ranks",
+    "reliability",
+    "spectrum",
+    "traces",
+    "tuning",
+]
