@@ -282,8 +282,12 @@ def test_graphs_that_cannot_be_drawn_are_refused(post, monkeypatch):
     with pytest.raises(ValueError, match="the posterior's 40 nodes, got 501"):
         gq.plots.graph_layout(post, graph)
     quick = gq.approximate(gq.Prior.projected(graph, 5), gq.Probit(), gq.Labels([0, 500], [0, 1]))
-    with pytest.raises(ValueError, match="at most 500"):
+    with pytest.raises(ValueError, match="up to 500 nodes and 5000 edges"):
         gq.plots.graph_layout(quick, graph)
+    crowded = 1 - np.eye(102)  # 5151 edges
+    quick = gq.approximate(gq.Prior.projected(crowded, 5), gq.Probit(), gq.Labels([0, 9], [0, 1]))
+    with pytest.raises(ValueError, match="102 nodes and 5151 edges"):
+        gq.plots.graph_layout(quick, crowded)
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(ImportError, match="pip install networkx"):
         gq.plots.graph_layout(post, gq.Graph(1 - np.eye(40)))

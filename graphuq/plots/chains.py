@@ -29,7 +29,8 @@ def traces(posterior: Posterior, *, modes: int = 3, figure: Any = None) -> NDArr
 
     Chains that agree have the same density and wander over the same range; trends, and stretches
     where nothing moves, are signs that draws are too few. Quantities are the log posterior
-    density, the coefficients of the first modes and the field at traced nodes.
+    density, the coefficients of the first modes, hyperparameters that were sampled and the field
+    at traced nodes.
 
     Parameters
     ----------
@@ -160,6 +161,7 @@ def _quantities(posterior: Posterior, modes: int) -> xr.Dataset:
     shown = {"log posterior": posterior.stats["lp"]}
     for k in range(min(modes, posterior.modes.shape[2])):
         shown[f"mode {first + k}"] = posterior.modes[:, :, k]
+    shown |= posterior.hyperparameters
     for k, node in enumerate(posterior.traced):
         shown[f"node {node}"] = posterior.field[:, :, k]
     return xr.Dataset(

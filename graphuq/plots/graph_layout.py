@@ -12,8 +12,16 @@ from graphuq.node_posterior import NodePosterior
 from graphuq.plots.canvas import new_axes
 from graphuq.plots.nodes import draw_nodes
 
-# Beyond this edges are a tangle, and their layout takes long; up to that nodes' names can be read.
-MOST_NODES, MOST_NAMES = 500, 80
+# Beyond these edges are a tangle, and their layout takes long.
+MOST_NODES, MOST_EDGES = 500, 5000
+
+# Up to so many nodes' names can be read.
+MOST_NAMES = 80
+
+
+def can_be_drawn(graph: Graph) -> bool:
+    """Whether edges can be told apart."""
+    return graph.n_nodes <= MOST_NODES and graph.n_edges <= MOST_EDGES
 
 
 def graph_layout(posterior: NodePosterior, graph: Any, *, ax: Any = None) -> Any:
@@ -26,7 +34,7 @@ def graph_layout(posterior: NodePosterior, graph: Any, *, ax: Any = None) -> Any
     ----------
     posterior : Posterior or ApproximatePosterior
     graph : Graph, networkx graph or adjacency
-        Of at most 500 nodes.
+        Of at most 500 nodes and 5,000 edges.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -36,7 +44,7 @@ def graph_layout(posterior: NodePosterior, graph: Any, *, ax: Any = None) -> Any
     Raises
     ------
     ValueError
-        A graph of other nodes, or of too many.
+        A graph of other nodes, or of too many nodes or edges.
     ImportError
         networkx is not installed.
 
@@ -52,10 +60,11 @@ def graph_layout(posterior: NodePosterior, graph: Any, *, ax: Any = None) -> Any
     n = posterior.n_nodes
     if graph.n_nodes != n:
         raise ValueError(f"graph must have the posterior's {n} nodes, got {graph.n_nodes}")
-    if n > MOST_NODES:
+    if not can_be_drawn(graph):
         raise ValueError(
-            f"a graph of {n} nodes is too large to draw edge by edge, at most {MOST_NODES} are "
-            "not: see gq.plots.embedding(posterior, prior)"
+            f"a graph of {n} nodes and {graph.n_edges} edges is too large to draw edge by edge, "
+            f"which goes up to {MOST_NODES} nodes and {MOST_EDGES} edges: see "
+            "gq.plots.embedding(posterior, prior)"
         )
     try:
         import networkx

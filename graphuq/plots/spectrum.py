@@ -68,6 +68,11 @@ def spectrum(prior: Prior, beyond: Spectrum | None = None, *, ax: Any = None) ->
                 [rank + 0.5, last + 0.5], [shared, shared], color=WRONG, linewidth=3,
                 label=f"taken for {n - 1 - rank} more",
             )  # fmt: skip
-    ax.set(xlabel="mode k", ylabel=r"eigenvalue $\lambda_k$ of the Laplacian", ylim=(0, None))
+    ax.set(
+        xlabel="mode k",
+        ylabel=r"eigenvalue $\lambda_k$ of the Laplacian",
+        ylim=(0, None),
+        xlim=(None, last + 1.5),
+    )
     ax.legend(loc="best", fontsize=9)
     return ax
