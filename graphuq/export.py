@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +24,7 @@ from graphuq.labels import Labels
 from graphuq.model_evidence import LogEvidence
 from graphuq.node_posterior import NodePosterior
 from graphuq.posterior import Posterior
+from graphuq.whole import written_whole
 
 NODE_STATISTICS = (
     "mean",
@@ -142,21 +142,9 @@ def save(posterior: NodePosterior, path: str | os.PathLike[str]) -> None:
     path : path-like
         Its folder must exist.
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist: make it first")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    os.close(handle)
-    try:
+    with written_whole(path) as temporary:
         tree = xr.DataTree.from_dict(_groups(posterior))
         tree.to_netcdf(temporary, engine="h5netcdf")
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def load(path: str | os.PathLike[str]) -> Posterior | ApproximatePosterior:
@@ -236,12 +224,6 @@ def _of_classifiers(posterior: NodePosterior, classifiers: Mapping[str, Any]) ->
             ("classifier", "node"),
         ),
     }
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def arviz_module() -> ModuleType:
