@@ -113,6 +113,24 @@ def node_features(X: Any, n_nodes: int, *, accept_sparse: bool = False) -> Any:
     return matrix
 
 
+def images(X: Any, n_nodes: int, shape: tuple[int, int] | None) -> NDArray[np.float64]:
+    """Return grey images, a row each, as an array (n_nodes, height, width)."""
+    matrix = features(X)
+    if matrix.shape[0] != n_nodes:
+        raise ValueError(
+            f"images must have one row for each of {n_nodes} nodes, got {matrix.shape[0]}"
+        )
+    if shape is None:
+        side = round(matrix.shape[1] ** 0.5)
+        shape = (side, side)
+    if shape[0] * shape[1] != matrix.shape[1]:
+        raise ValueError(
+            f"images of {matrix.shape[1]} pixels do not have shape {shape}: give shape=(height, "
+            "width)"
+        )
+    return matrix.reshape(n_nodes, *shape)
+
+
 def finite_rows(name: str, matrix: Any) -> None:
     """Refuse NaN and infinity, naming the first row that holds one."""
     if sparse.issparse(matrix):

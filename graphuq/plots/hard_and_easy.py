@@ -61,19 +61,9 @@ def hard_and_easy(
     >>> axes.shape
     (4, 5)
     """
-    images = validation.features(images)
-    validation.integer("count", count, 1)
     n = posterior.n_nodes
-    if images.shape[0] != n:
-        raise ValueError(f"images must have one row for each of {n} nodes, got {images.shape[0]}")
-    if shape is None:
-        side = round(images.shape[1] ** 0.5)
-        shape = (side, side)
-    if shape[0] * shape[1] != images.shape[1]:
-        raise ValueError(
-            f"images of {images.shape[1]} pixels do not have shape {shape}: give shape=(height, "
-            "width)"
-        )
+    images = validation.images(images, n, shape)
+    validation.integer("count", count, 1)
     grouped_by = posterior.prediction if truth is None else np.asarray(truth)
     if grouped_by.shape != (n,):
         raise ValueError(f"truth must have shape ({n},), got {grouped_by.shape}")
@@ -94,7 +84,7 @@ def hard_and_easy(
             ax.spines[:].set_visible(False)
         axes[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=11)
         for ax, node in zip(axes, members, strict=False):  # a class may have fewer
-            ax.imshow(images[node].reshape(shape), cmap="gray_r", interpolation="nearest")
+            ax.imshow(images[node], cmap="gray_r", interpolation="nearest")
             ax.set_title(f"{posterior.mean[node]:+.2f}", fontsize=9, pad=3)
             if truth is not None and posterior.prediction[node] != grouped_by[node]:
                 ax.spines[:].set(visible=True, linewidth=2.5, color=WRONG)
