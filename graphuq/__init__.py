@@ -66,6 +66,7 @@ _HOME = {
     "map_estimate": "graphuq.map",
     "pca": "graphuq.graphs",
     "reveal": "graphuq.labels",
+    "write_report": "graphuq.report",
     "sample": "graphuq.sampling",
     "sample_jointly": "graphuq.joint",
 }
@@ -123,6 +124,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.model_evidence import evidence as evidence
     from graphuq.posterior import Posterior as Posterior
     from graphuq.prior import Prior as Prior
+    from graphuq.report import write_report as write_report
     from graphuq.samplers import PCN as PCN
     from graphuq.samplers import EllipticalSlice as EllipticalSlice
     from graphuq.samplers import Harmonic as Harmonic

@@ -1,0 +1,133 @@
+"""Pieces of HTML. What is not marked up here is escaped."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable
+from html import escape
+from typing import Any, NamedTuple
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+
+class Section(NamedTuple):
+    """A part of the page, with its heading."""
+
+    name: str
+    title: str
+    body: str
+
+
+def text(value: Any) -> str:
+    """Return ``value`` as HTML that shows it."""
+    return value if isinstance(value, Markup) else escape(str(value))
+
+
+def paragraph(value: Any) -> str:
+    """Return a paragraph."""
+    return f"<p>{text(value)}</p>\n"
+
+
+def items(values: Iterable[Any]) -> str:
+    """Return a list."""
+    return "<ul>\n" + "".join(f"<li>{text(value)}</li>\n" for value in values) + "</ul>\n"
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a table; the first column names the rows."""
+    head = "".join(f'<th scope="col">{text(name)}</th>' for name in header)
+    body = ""
+    for first, *rest in rows:
+        cells = "".join(f"<td>{text(cell)}</td>" for cell in rest)
+        body += f'<tr><th scope="row">{text(first)}</th>{cells}</tr>\n'
+    return (
+        f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n'
+        "</table></div>\n"
+    )
+
+
+def code(value: str) -> str:
+    """Return a block of code."""
+    return f"<pre><code>{escape(value)}</code></pre>\n"
+
+
+def picture(png: bytes, said: str, kind: str = "plot") -> Markup:
+    """Return an image that the page itself holds; ``said`` is for those who cannot see it."""
+    data = b64encode(png).decode("ascii")
+    return Markup(f'<img class="{kind}" alt="{escape(said)}" src="data:image/png;base64,{data}">')
+
+
+def figure(png: bytes, said: str, caption: str) -> str:
+    """Return a plot with what it shows."""
+    return f"<figure>{picture(png, said)}<figcaption>{text(caption)}</figcaption></figure>\n"
+
+
+def bar(share: float, said: str) -> Markup:
+    """Return a bar that is filled up to ``share``."""
+    return Markup(
+        f'<span class="bar" role="img" aria-label="{escape(said)}">'
+        f'<span style="width:{100 * share:.1f}%"></span></span> {escape(said)}'
+    )
+
+
+def page(title: str, opening: str, sections: Iterable[Section], closing: str) -> str:
+    """Return the whole page. Its policy keeps a browser from asking anything of anyone."""
+    sections = list(sections)
+    contents = "".join(f'<li><a href="#{s.name}">{text(s.title)}</a></li>' for s in sections)
+    body = "".join(
+        f'<section id="{s.name}">\n<h2>{text(s.title)}</h2>\n{s.body}</section>\n' for s in sections
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{text(title)}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<header>
+<h1>{text(title)}</h1>
+{opening}<nav aria-label="Contents"><ol>{contents}</ol></nav>
+</header>
+<main>
+{body}</main>
+<footer>{closing}</footer>
+</body>
+</html>
+"""
+
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
+  max-width: 58rem; margin: 0 auto; padding: 1rem 1.25rem 4rem; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 1rem 0; }
+h2 { font-size: 1.3rem; margin: 2.5rem 0 .75rem; padding-top: .5rem; border-top: 1px solid #ccc; }
+nav ol { columns: 2; padding-left: 1.4rem; }
+.light { display: flex; align-items: center; gap: .8rem; padding: .7rem 1rem; margin: 1rem 0;
+  border-radius: .4rem; font-size: 1.1rem; }
+.light b { font-size: 1.4rem; }
+.light.green { background: #00623f; color: #fff; }
+.light.amber { background: #ffc233; color: #000; }
+.light.red { background: #a8001c; color: #fff; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: .93rem; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
+  border-bottom: 1px solid #e2e2e2; }
+thead th { border-bottom: 2px solid #888; }
+tbody th { font-weight: 600; }
+.bar { display: inline-block; width: 6rem; height: .7rem; background: #ddd; margin-right: .3rem; }
+.bar span { display: block; height: 100%; background: #0072b2; }
+.item { width: 48px; height: 48px; object-fit: contain; image-rendering: pixelated;
+  border: 1px solid #ccc; }
+.plot { max-width: 100%; height: auto; }
+figure { margin: 1.5rem 0; }
+figcaption { font-size: .93rem; color: #444; }
+pre { background: #f4f4f4; padding: .8rem; overflow-x: auto; font-size: .85rem; }
+footer { margin-top: 3rem; font-size: .85rem; color: #555; }
+@media print { nav { display: none; } section { break-inside: avoid-page; } }
+"""

@@ -1,0 +1,312 @@
+"""The sections of the report; each number is explained where it stands."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from graphuq import plots
+from graphuq.approximation import ApproximatePosterior
+from graphuq.calibration import Calibration
+from graphuq.graphs import Graph
+from graphuq.plots.graph_layout import can_be_drawn
+from graphuq.plots.png import png, thumbnail
+from graphuq.posterior import Posterior
+from graphuq.report import meanings, page, reproduction
+from graphuq.report.page import Markup, Section
+from graphuq.report.subject import Subject
+from graphuq.report.trust import Trust
+
+# Items in a list.
+MOST = 20
+
+# Traced nodes whose chains are shown.
+MOST_TRACED = 5
+
+# Labels from which calibration is looked at without the truth: fewer leave bins all but empty.
+ENOUGH = 20
+
+
+def sections(subject: Subject, found: Trust) -> list[Section]:
+    """Return all sections in their order."""
+    return [
+        Section("trust", "Is the sampler to be trusted?", _trust(found)),
+        Section("run", "What was run", _run(subject)),
+        Section("accuracy", "How often is it right?", _accuracy(subject)),
+        Section("uncertain", "Which items are uncertain?", _uncertain(subject)),
+        Section("suspect", "Which given labels are suspect?", _suspect(subject)),
+        Section("plots", "Plots", "".join(_plots(subject))),
+        Section("reproduce", "How to do it again", _reproduce(subject)),
+    ]
+
+
+def _trust(found: Trust) -> str:
+    return (
+        page.paragraph(Markup(f"<strong>{found.light.capitalize()}:</strong> {found.verdict}"))
+        + page.items(found.reasons)
+        + page.table(("", "value", "wanted", "what it means"), found.numbers)
+        + page.paragraph(
+            "Green: nothing speaks against the run. Amber: it falls short of what is asked for "
+            "where results are published. Red: the numbers below are not yet those of the model. "
+            "The light speaks of the computation alone. Whether the model is right, only items "
+            "whose true class is known can tell: see below, how often it is."
+        )
+    )
+
+
+def _run(subject: Subject) -> str:
+    posterior = subject.posterior
+    settings, labels = posterior.settings, posterior.labels
+    prior = settings["prior"]
+    given = ", ".join(f"{(labels.values == c).sum():,} x {c}" for c in labels.classes)
+    rows: list[tuple[str, Any, str]] = [
+        ("items", f"{posterior.n_nodes:,}", "The nodes of the graph."),
+        ("labels", f"{len(labels):,}: {given}", "Items whose class was given, perhaps wrongly."),
+        ("prior", prior["kind"], meanings.of_prior(prior)),
+    ]
+    rows += [(name, _short(prior[name]), meanings.PRIOR[name]) for name in ("rank", "alpha", "tau")]
+    likelihood = settings["likelihood"]
+    rows.append(("likelihood", likelihood["name"], meanings.of_likelihood(likelihood["name"])))
+    rows += [
+        (name, _short(value), meanings.of_parameter(likelihood["name"], name))
+        for name, value in likelihood.items()
+        if name != "name"
+    ]
+    if isinstance(posterior, ApproximatePosterior):
+        rows += [
+            ("method", "expectation propagation", "A Gaussian in the place of draws, at once."),
+            ("seconds", f"{settings['seconds']:.2f}", "What it took."),
+        ]
+    else:
+        assert isinstance(posterior, Posterior)
+        name = settings["sampler"]["name"]
+        rows += [
+            ("sampler", name, meanings.of_sampler(name)),
+            (
+                "draws",
+                f"{settings['chains']} chains of {settings['draws']:,}",
+                f"After {settings['warmup']:,} each that were thrown away while the sampler "
+                f"adapted. From one draw to the next it took {settings['thin']:,} of its steps.",
+            ),
+            ("seconds", f"{settings['sampling_time']:.2f}", "What the sampling took."),
+        ]
+        rows += [
+            (
+                f"{name}, sampled",
+                f"{values.mean():.3g}, from {np.quantile(values, 0.025):.3g} to "
+                f"{np.quantile(values, 0.975):.3g}",
+                "Sampled along with the classes: its mean, and where it lies with probability 95%.",
+            )
+            for name, values in posterior.hyperparameters.items()
+        ]
+    return page.table(("", "value", "what it means"), rows)
+
+
+def _accuracy(subject: Subject) -> str:
+    posterior, truth = subject.posterior, subject.truth
+    if truth is not None:
+        hidden = subject.hidden
+        values, counts = np.unique(truth[hidden], return_counts=True)
+        common = values[counts.argmax()]
+        lead = (
+            "The true classes of all items were given, and are held against what was predicted for "
+            f"the {hidden.size:,} items without a label. Who always said {common}, the commonest "
+            f"class, would be right in {counts.max() / hidden.size:.1%} of them."
+        )
+        return _scores(posterior.calibration(truth), lead)
+    if isinstance(posterior, ApproximatePosterior) and len(posterior.labels) >= ENOUGH:
+        lead = (
+            "The true classes are not known. Instead each label was held against what all other "
+            "labels say of its item. That takes the labels for right and for drawn at random."
+        )
+        return _scores(posterior.calibration(), lead)
+    return page.paragraph(
+        "Not known: it takes the true classes, which were not given. Without them, trust in "
+        "probabilities rests on the model. Held-out labels can tell: see prediction_sets in the "
+        "documentation."
+    )
+
+
+def _scores(score: Calibration, lead: str) -> str:
+    rows = []
+    for name, shown, meaning in meanings.SCORES:
+        low, high = score.intervals[name]
+        how = ".1%" if name == "accuracy" else ".3f"
+        value = getattr(score, name)
+        rows.append((shown, format(value, how), f"{low:{how}} to {high:{how}}", meaning))
+    return (
+        page.paragraph(lead)
+        + page.table(("", "value", "95% interval", "what it means"), rows)
+        + page.figure(
+            png(lambda figure: plots.reliability(score, figure=figure), 6, 6.5),
+            "Reliability diagram: accuracy against confidence.",
+            "Items that were called equally sure stand in one column, at the share of them that is "
+            "right, with its 95% interval. On the dashed line probabilities mean what they say; "
+            "above it predictions are more often right than they claim, below it less often. The "
+            "bars below count the items.",
+        )
+    )
+
+
+def _uncertain(subject: Subject) -> str:
+    posterior, hidden = subject.posterior, subject.hidden[:MOST]
+    if not hidden.size:
+        return page.paragraph("Every item came with a label.")
+    low, high = posterior.labels.classes
+    header, rows = ["item", "probably", f"probability of {high}", "variance", "mean"], []
+    for node in hidden:
+        p, error = posterior.probability[node], posterior.mcse[node]
+        known = f" ± {error:.3f}" if np.isfinite(error) else ""
+        row = [
+            subject.names[node],
+            posterior.prediction[node],
+            page.bar(p, f"{p:.1%}"),
+            f"{4 * p * (1 - p):.2f}",
+            f"{posterior.mean[node]:+.3f}{known}",
+        ]
+        rows.append(row if subject.truth is None else [*row, subject.truth[node]])
+    return page.paragraph(
+        f"The {hidden.size} items without a label whose class is least sure, the least sure first. "
+        f"Probability is that of {high}, the rest that of {low}. Variance says the same on a scale "
+        "from 0, certain, to 1, a coin's toss. Mean is the expected label, from -1, surely "
+        f"{low}, to +1, surely {high} (under Ginzburg-Landau the expected field), give or take "
+        "what finitely many draws leave open. To have these labelled would teach something; which "
+        "teach most together, post.suggest says."
+    ) + _items_table(subject, hidden, [*header, *(["truth"] * (subject.truth is not None))], rows)
+
+
+def _suspect(subject: Subject) -> str:
+    table = subject.posterior.suspect_labels()
+    likely = int((table["probability_wrong"] > 0.5).sum())
+    header, rows = ["item", "label given", "probably", "probability that it is wrong"], []
+    first = table.head(MOST)
+    for row in first.itertuples():
+        p = row.probability_wrong
+        cells = [subject.names[row.node], row.label, row.likelier, page.bar(p, f"{p:.1%}")]
+        rows.append(cells if subject.truth is None else [*cells, subject.truth[row.node]])
+    return page.paragraph(
+        f"{likely} of the {len(table):,} given labels are more probably wrong than right. Here are "
+        f"the {len(first)} most suspect ones. How readily labels are doubted is up to the "
+        f"likelihood: {meanings.of_likelihood(subject.posterior.settings['likelihood']['name'])}"
+    ) + _items_table(
+        subject,
+        first["node"].to_numpy(),
+        [*header, *(["truth"] * (subject.truth is not None))],
+        rows,
+    )
+
+
+def _items_table(subject: Subject, nodes: Any, header: list[str], rows: list[list[Any]]) -> str:
+    """Return a table of items, with their pictures where they are images."""
+    images = subject.images
+    if images is None:
+        return page.table(header, rows)
+    low, high = float(images.min()), float(images.max())
+    for node, row in zip(nodes, rows, strict=True):
+        said = f"image of {subject.names[node]}"
+        row.insert(1, page.picture(thumbnail(images[node], low, high), said, "item"))
+    return page.table([header[0], "image", *header[1:]], rows)
+
+
+def _plots(subject: Subject) -> Iterator[str]:
+    posterior, prior, graph = subject.posterior, subject.prior, subject.graph
+    low, high = posterior.labels.classes
+    colours = (
+        f"Dark is surely {low}, bright surely {high}. Rings mark items whose class is unsure, "
+        "triangles given labels in their colour."
+    )
+    if subject.images is not None:
+        _, height, width = subject.images.shape
+        flat = subject.images.reshape(posterior.n_nodes, -1)
+        yield page.figure(
+            png(
+                lambda figure: plots.hard_and_easy(
+                    posterior, flat, subject.truth, count=8, shape=(height, width), figure=figure
+                ),
+                8.4,
+                5.9,
+            ),
+            "Images that are hard and easy to tell.",
+            "The least and the most certain images without a label, by "
+            + ("predicted" if subject.truth is None else "true")
+            + " class.",
+        )
+    if graph is not None and can_be_drawn(graph) and find_spec("networkx"):
+        named = Graph(graph.adjacency, subject.names)
+        yield page.figure(
+            png(lambda figure: plots.graph_layout(posterior, named, ax=figure.subplots()), 8, 6),
+            "The graph, its nodes coloured by their probable class.",
+            f"The items, with lines between those that are alike. {colours}",
+        )
+    if prior is not None and prior.rank > 1:
+        yield page.figure(
+            png(lambda figure: plots.embedding(posterior, prior, ax=figure.subplots()), 8, 5.5),
+            "The items in a plane, coloured by their probable class.",
+            "The items in the plane where the graph's two smoothest patterns put them, like near "
+            f"like. {colours}",
+        )
+    if prior is not None:
+        yield page.figure(
+            png(lambda figure: plots.spectrum(prior, ax=figure.subplots()), 7, 4),
+            "Eigenvalues of the graph Laplacian.",
+            "How rough the graph's patterns are, the smoothest first. Left of the dashed line are "
+            "those that the prior makes classes from; a gap after the first few tells how many "
+            "clusters the graph has.",
+        )
+    if isinstance(posterior, Posterior) and posterior.modes.shape[1] >= 4:
+        yield from _of_chains(posterior)
+    else:
+        yield page.paragraph("There are no chains to show, or they are too short.")
+    if prior is None:
+        yield page.paragraph(
+            "With the prior at hand (write_report(..., prior=prior)) the items would be shown in a "
+            "plane here, and with the graph or with images these."
+        )
+
+
+def _of_chains(posterior: Posterior) -> Iterator[str]:
+    posterior = dataclasses.replace(
+        posterior,
+        traced=posterior.traced[:MOST_TRACED],
+        field=posterior.field[:, :, :MOST_TRACED],
+    )
+    panels = 4 + len(posterior.hyperparameters) + posterior.traced.size
+    yield page.figure(
+        png(lambda figure: plots.traces(posterior, figure=figure), 9, 1.4 * panels + 0.5),
+        "Densities and traces of the chains.",
+        "Each chain in a colour of its own: on the left how often it had which value, on the right "
+        "its draws in their order. Where chains agree, the curves lie on each other and the draws "
+        "look like noise about one level.",
+    )
+    if posterior.modes.shape[0] > 1:
+        yield page.figure(
+            png(lambda figure: plots.ranks(posterior, figure=figure), 2.8 * panels, 3),
+            "Ranks of the chains' draws.",
+            "All draws together were put in order, and ranked. Where chains agree, low and high "
+            "ranks are equally frequent in each: bars are about level, or lines stay near 0.",
+        )
+
+
+def _reproduce(subject: Subject) -> str:
+    posterior, prior = subject.posterior, subject.prior
+    lambda_bar = None if prior is None else prior.lambda_bar
+    return (
+        page.paragraph(
+            "On the same graph, this does the same again, digit for digit with the same versions: "
+            "the seed decides all that is random, on however many cores."
+        )
+        + page.code(reproduction.code_of(posterior, lambda_bar))
+        + page.paragraph("This page was made with")
+        + page.table(("", "version"), reproduction.versions().items())
+        + page.paragraph("All settings, as they are kept with the result:")
+        + page.code(json.dumps(posterior.settings, indent=1))
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
