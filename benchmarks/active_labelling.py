@@ -37,7 +37,7 @@ def curve(spectrum, y, method: str, seed: int) -> tuple[np.ndarray, float]:
         if method == "random":
             nodes.append(next(queue))
         else:
-            nodes.append(int(post.suggest(tuned.prior, method=method, seed=seed)[0]))
+            nodes.append(int(post.suggest(method=method, seed=seed)[0]))
     return np.array(accuracy), float(np.median(seconds))
 
 

@@ -34,8 +34,9 @@ from graphuq.threads import one_blas_thread
 Array = NDArray[np.float64]
 
 # The next stone lies where the effective size of the weights falls to this share of the draws,
-# and at most so much farther on, for energies that do not vary.
-SHARE, FARTHEST = 0.5, 50.0
+# and at most so much farther on: where all draws have the same energy, places of a lower one, which
+# none has been to yet, gain no more weight than a draw or two would show.
+SHARE, FARTHEST = 0.5, 1.0
 # Odds of exp(-HIGHEST) for a wrong sign are no odds: signs wrong at such walls cannot be right.
 HIGHEST = 700.0
 # A ladder that has not come to its end by then never does.
@@ -81,8 +82,8 @@ def annealed_evidence(
     All chains climb one ladder, laid by draws that are then discarded, and are otherwise
     independent: each makes its own estimate of the evidence. Their mean is returned, with the
     standard deviation of their logs over the square root of ``chains``; from eight it is itself
-    known to about a quarter. Where the posterior has modes that chains do not leave, raise
-    ``chains``.
+    known to about a quarter, where chains find all that matters. Where the posterior has modes that
+    chains do not leave, raise ``chains``.
 
     The labels of a sign model take seconds; double wells at thousands of nodes take many minutes,
     and are worth a first look with fewer draws.

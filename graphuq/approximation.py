@@ -85,14 +85,19 @@ class ApproximatePosterior(NodePosterior):
         return calibrate(probabilities, labels.values, labels.classes, n_bins=n_bins, seed=seed)
 
     def latent_draws(
-        self, prior: Prior, nodes: Any = None, *, draws: int = 1000, seed: validation.Seed = None
+        self,
+        prior: Prior | None = None,
+        nodes: Any = None,
+        *,
+        draws: int = 1000,
+        seed: validation.Seed = None,
     ) -> Iterator[Array]:
-        """Yield draws of the latent field u at any nodes from the Gaussian, a block at a time.
+        """Return draws of the latent field u at any nodes from the Gaussian, a block at a time.
 
         Parameters
         ----------
-        prior : Prior
-            The one that was approximated under.
+        prior : Prior, optional
+            The one that was approximated under, where the posterior was read from a file.
         nodes : array_like of int, optional
             All nodes by default.
         draws : int
@@ -105,9 +110,9 @@ class ApproximatePosterior(NodePosterior):
         Raises
         ------
         ValueError
-            Another prior.
+            Another prior, or none.
         """
-        Prior.require(prior, self.settings["prior"])
+        prior = self.own_prior(prior)
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
         validation.integer("draws", draws, 1)
@@ -117,6 +122,11 @@ class ApproximatePosterior(NodePosterior):
             "name fewer nodes at a time",
         )
         rng = np.random.default_rng(validation.seed_sequence(seed))
+        return self._drawn(prior, wanted, draws, rng)
+
+    def _drawn(
+        self, prior: Prior, wanted: NDArray[np.int64], draws: int, rng: np.random.Generator
+    ) -> Iterator[Array]:
         with one_blas_thread():
             given = FromLabelled(prior, self.labels.nodes, wanted)
             mean, spread = _at_labelled(prior.root(self.labels.nodes), self)
@@ -182,6 +192,8 @@ def approximate(
     True
     """
     begun = time.perf_counter()
+    if start is not None and not isinstance(start, ApproximatePosterior):
+        raise TypeError(f"start must be what gq.approximate returned, got {type(start).__name__}")
     prior, likelihood = settled(prior, likelihood, labels)
     bound = bind_under(prior, likelihood, labels)
     sites = settle(prior, likelihood, bound, None if start is None else _carried(start, labels))
@@ -200,6 +212,7 @@ def approximate(
     probability[labels.nodes] = sign_probability(sites, bound)
     mean = 2 * probability - 1
     return ApproximatePosterior(
+        prior=prior,
         labels=labels,
         mean=mean,
         variance=1 - mean**2,

@@ -82,6 +82,12 @@ def flip_rate(cost: float) -> float:
     return float(np.exp(-np.logaddexp(0.0, cost)))
 
 
+def _log_margin(cost: float) -> float:
+    """Return log(1 - 2 f), -infinity for labels that say nothing."""
+    margin = math.tanh(cost / 2)
+    return math.log(margin) if margin > 0 else -math.inf
+
+
 def propagate(root: Array, likelihood: Bound, start: tuple[Array, Array] | None = None) -> Sites:
     """Return the sites at rest.
 
@@ -106,7 +112,7 @@ def propagate(root: Array, likelihood: Bound, start: tuple[Array, Array] | None 
     while True:
         try:
             tau, nu = _settled(root, y, noise, flip, step, start)
-            return _at_rest(root, tau, nu, y, noise, flip)
+            return _at_rest(root, tau, nu, y, noise, cost)
         except NotConvergedError:
             step, start = step / 2, None
             if step < SMALLEST_STEP:
@@ -156,7 +162,7 @@ def _whole(root: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
     return factor, linalg.cho_solve((factor, True), root.T @ nu, check_finite=False)
 
 
-def _at_rest(root: Array, tau: Array, nu: Array, y: Array, noise: float, flip: float) -> Sites:
+def _at_rest(root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: float) -> Sites:
     factor, h = _whole(root, tau, nu)
     inner = linalg.solve_triangular(factor, np.eye(h.size), lower=True, check_finite=False).T
     half = root @ inner
@@ -171,14 +177,14 @@ def _at_rest(root: Array, tau: Array, nu: Array, y: Array, noise: float, flip: f
     cavity_mean = shift / precision
     spread = np.sqrt(cavity_variance + noise**2)
     z = y * np.where(spread > 0, cavity_mean / np.where(spread > 0, spread, 1.0), 0.0)
-    log_mass = _log_mass(z, flip)
+    log_mass = _log_mass(z, cost)
     # each label's mass, less what its site has already put into the Gaussian's
     a, b = precision + tau, shift + nu
     site_mass = -0.5 * np.log(a / precision) + 0.5 * (b**2 / a - shift**2 / precision)
     log_gaussian = 0.5 * float(nu @ m) - float(np.log(np.diag(factor)).sum())
     # Cumulants of t_j times its cavity, beyond the second, are derivatives of its log mass in the
     # cavity's mean. Far against its label (z < -100) a node's third is next to none, and rounding.
-    slope = np.exp(math.log1p(-2 * flip) - 0.5 * z**2 - 0.5 * math.log(2 * math.pi) - log_mass)
+    slope = np.exp(_log_margin(cost) - 0.5 * z**2 - 0.5 * math.log(2 * math.pi) - log_mass)
     bend = -slope * (z + slope)
     third = np.where(z < -100, 0.0, -slope - bend * (z + 2 * slope))
     ratio = cavity_variance / np.where(spread > 0, spread, 1.0)
@@ -189,11 +195,10 @@ def _at_rest(root: Array, tau: Array, nu: Array, y: Array, noise: float, flip: f
     return Sites(tau, nu, m, v, cavity_mean, cavity_variance, evidence, correction, root, inner)
 
 
-def _log_mass(z: Array, flip: float) -> Array:
+def _log_mass(z: Array, cost: float) -> Array:
     """Return log(f + (1 - 2 f) Psi(z; 1)), the log of a label's probability given all others."""
-    if flip == 0:
-        return np.asarray(log_ndtr(z))
-    return np.logaddexp(math.log(flip), math.log1p(-2 * flip) + log_ndtr(z))
+    log_flip = -np.logaddexp(0.0, cost)
+    return np.logaddexp(log_flip, _log_margin(cost) + log_ndtr(z))
 
 
 def _correction(half: Array, skew: Array) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from graphuq.samplers.hyperparameters import NAMES
 from graphuq.samplers.joint import OF_THE_PRIOR, Joint
 from graphuq.samplers.run import run
 from graphuq.threads import one_blas_thread
-from graphuq.tuning import open_ranges
+from graphuq.tuning import open_ranges, with_values
 
 Ranges = dict[str, tuple[float, float]]
 
@@ -107,10 +106,12 @@ def sample_jointly(
     (4, 200)
     """
     _require_modes(prior, likelihood)
+    if "rank" in ranges:
+        raise TypeError("a rank is not sampled: give the prior the one that is wanted")
     prior, likelihood, box = open_ranges(prior, likelihood, ranges)
     box = {name: box[name] for name in NAMES if name in box}
     middle = {name: _middle(name, *box[name]) for name in box}
-    prior, likelihood = _settled(prior, likelihood, middle)
+    prior, likelihood = with_values(prior, likelihood, middle)
     bound = bind_under(prior, likelihood, labels)
     sampler = Joint(prior, _box(prior, likelihood, box), isinstance(likelihood, LevelSet))
     draws = validation.integer("draws", draws, 1)
@@ -172,27 +173,28 @@ def sample_jointly(
         "running_mean_every": records[0].moments.batch_length * thin,
     }
     posterior = side_by_side(
-        kept, labels, bound.label, traced, settings, outcome.complete, tuple(box)
+        kept, labels, bound.label, traced, settings, outcome.complete, prior, tuple(box)
     )
-    posterior.settings.update(_at_means(posterior, prior, likelihood))
+    posterior = _at_means(posterior, prior, likelihood)
     diagnostics.warn(diagnostics.quick_messages(posterior), stacklevel=2)
     return posterior
 
 
-def _at_means(posterior: Posterior, prior: Prior, likelihood: Likelihood) -> dict[str, Any]:
-    """Return the settings of prior and likelihood at the means of what was sampled."""
+def _at_means(posterior: Posterior, prior: Prior, likelihood: Likelihood) -> Posterior:
+    """Return the posterior with prior and likelihood at the means of what was sampled."""
     means = {
         name: float(values.mean() if name == "alpha" else np.exp(np.log(values).mean()))
         for name, values in posterior.hyperparameters.items()
     }
-    prior, likelihood = _settled(prior, likelihood, means)
-    parameters = parameters_of(likelihood)
-    return {
+    prior, likelihood = with_values(prior, likelihood, means)
+    settings = {
+        **posterior.settings,
         "prior": prior.summary(),
         "likelihood": described(likelihood),
         "sign_model": described_sign_model(bind_under(prior, likelihood, posterior.labels)),
-        "noise": 0.0 if isinstance(likelihood, LevelSet) else parameters["gamma"],
+        "noise": 0.0 if isinstance(likelihood, LevelSet) else parameters_of(likelihood)["gamma"],
     }
+    return dataclasses.replace(posterior, prior=prior, settings=settings)
 
 
 def _require_modes(prior: Any, likelihood: Any) -> None:
@@ -211,16 +213,6 @@ def _require_modes(prior: Any, likelihood: Any) -> None:
 
 def _middle(name: str, low: float, high: float) -> float:
     return (low + high) / 2 if name == "alpha" else float(np.sqrt(low) * np.sqrt(high))
-
-
-def _settled(prior: Any, likelihood: Any, values: Mapping[str, float]) -> tuple[Any, Any]:
-    """Return prior and likelihood with these parameters."""
-    own = NAMES[:OF_THE_PRIOR]
-    of_prior: dict[str, Any] = {name: value for name, value in values.items() if name in own}
-    rest = {name: value for name, value in values.items() if name not in own}
-    if isinstance(prior, Prior):
-        prior = prior.settled(**of_prior)
-    return prior, dataclasses.replace(likelihood, **rest)
 
 
 def _box(prior: Prior, likelihood: Any, ranges: Ranges) -> NDArray[np.float64]:

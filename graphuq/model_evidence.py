@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from graphuq import validation
 from graphuq.annealed import annealed_evidence
@@ -11,6 +16,12 @@ from graphuq.labels import Labels
 from graphuq.likelihoods.contract import Bound, Likelihood, bind_under
 from graphuq.prior import Prior
 from graphuq.threads import one_blas_thread
+
+Array = NDArray[np.float64]
+
+# Walls of V > RARE, flips at less than e^-5, are held against those of V = COMMON; by more than
+# SLACK, which is what expectation propagation itself may be off.
+RARE, COMMON, SLACK = 5.0, 2.0, 1.0
 
 
 class LogEvidence(float):
@@ -79,8 +90,10 @@ def evidence(
     ValueError
         Parameters left open.
     RuntimeError
-        Expectation propagation did not converge: level-set and noisy probit posteriors may have
-        many modes when flips are thought rare and the labels contradict each other.
+        Expectation propagation did not converge, or came to rest at a mode that cannot be the
+        main one: level-set and noisy probit posteriors may have many when flips are thought rare
+        and the labels contradict each other. Between the two, an evidence of theirs may be off by
+        half a unit or so, which `graphuq.annealed_evidence` tells.
 
     Examples
     --------
@@ -108,11 +121,45 @@ def settle(prior: Prior, likelihood: Likelihood, bound: Bound, start: Any = None
             f"gq.NoisyProbit, got {likelihood!r}"
         )
     with one_blas_thread():
+        root = prior.root(bound.nodes)
         try:
-            return propagate(prior.root(bound.nodes), bound, start)
+            sites = propagate(root, bound, start)
+            _require_likeliest(root, bound, sites)
         except NotConvergedError as error:
             raise RuntimeError(
                 f"expectation propagation did not converge for {likelihood!r} under {prior!r} and "
                 f"{bound.nodes.size} labels ({error}): allow more flips (a larger flip_rate, or "
                 "gamma of the level-set model) or more noise, or sample instead"
             ) from error
+    if prior.null_mode:
+        return sites
+    # u and -u are as probable: no labels can have more than half of all probability
+    return dataclasses.replace(sites, log_evidence=min(sites.log_evidence, -math.log(2)))
+
+
+def _require_likeliest(root: Array, bound: Bound, sites: Sites) -> None:
+    """Refuse sites at rest among fields that make hardly a label wrong, where others weigh more.
+
+    Labels y' that differ from y in d places have p(y') <= e^(V d) p(y), since a label's likelihood
+    is never below e^-V of the opposite one's. So if flips are rare, hold the evidence against that
+    of the labels that a field thinks right for which flips are common.
+    """
+    assert bound.sign_model is not None
+    noise, cost = bound.sign_model
+    if not RARE < cost < math.inf:
+        return
+    y = bound.observed.y
+    try:
+        doubting = propagate(root, bound._replace(sign_model=(noise, COMMON)))
+        other = np.where(doubting.mean >= 0, 1.0, -1.0)
+        differ = int((other != y).sum())
+        if not differ:
+            return
+        theirs = propagate(root, bound._replace(observed=bound.observed._replace(y=other)))
+    except NotConvergedError:
+        return  # what was asked for did converge
+    if sites.log_evidence < theirs.log_evidence - cost * differ - SLACK:
+        raise NotConvergedError(
+            f"sites came to rest where {differ} likely flips are not seen, at a log evidence of "
+            f"{sites.log_evidence:.4g}, below {theirs.log_evidence - cost * differ:.4g}"
+        )

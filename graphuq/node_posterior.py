@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from graphuq import validation
 from graphuq.calibration import Calibration, calibrate
 from graphuq.conformal import PredictionSets, prediction_sets
 from graphuq.labels import Labels
-from graphuq.prior import Prior
+from graphuq.prior import Prior, require_prior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +47,8 @@ class NodePosterior(ABC):
         Of the latent field u.
     settings : dict
         What was run: prior, likelihood, and how.
+    prior : Prior, optional
+        With its parameters chosen, as it was used; None where the posterior was read from a file.
     """
 
     labels: Labels
@@ -56,12 +59,35 @@ class NodePosterior(ABC):
     latent_mean: Array
     latent_variance: Array
     settings: dict[str, Any]
+    prior: Prior | None = dataclasses.field(default=None, kw_only=True, repr=False)
 
     @abstractmethod
     def latent_draws(
-        self, prior: Prior, nodes: Any = None, *, seed: validation.Seed = None
+        self, prior: Prior | None = None, nodes: Any = None, *, seed: validation.Seed = None
     ) -> Iterator[Array]:
         """Yield draws of the latent field u at any nodes, a block at a time."""
+
+    def own_prior(self, prior: Prior | None = None) -> Prior:
+        """Return the prior that this is of: the one kept, or the same one given.
+
+        Parameters
+        ----------
+        prior : Prior, optional
+            Needed where the posterior was read from a file, which does not hold it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            No prior, or another.
+        """
+        if prior is None and self.prior is None:
+            raise ValueError(
+                "a posterior read from a file does not hold its prior: pass prior=, made from the "
+                "same spectrum"
+            )
+        if prior is not None:
+            require_prior(prior, self.settings["prior"])
+        return prior or self.prior  # type: ignore[return-value]
 
     @property
     def n_nodes(self) -> int:
@@ -101,7 +127,7 @@ class NodePosterior(ABC):
         return self.labels.accuracy(self.prediction, truth)
 
     def calibration(
-        self, truth: Any, *, n_bins: int = 10, seed: validation.Seed = 0
+        self, truth: Any = None, *, n_bins: int = 10, seed: validation.Seed = 0
     ) -> Calibration:
         """Return how far the probabilities of unlabelled nodes can be trusted.
 
@@ -134,6 +160,11 @@ class NodePosterior(ABC):
         >>> int(result.curve["count"].sum())
         94
         """
+        if truth is None:
+            raise TypeError(
+                "truth is needed; without it gq.approximate(prior, likelihood, labels)"
+                ".calibration() holds each label against all others"
+            )
         hidden, hidden_truth = self.labels.unlabelled_truth(truth, self.n_nodes)
         classes = self.labels.classes
         return calibrate(
@@ -278,10 +309,10 @@ class NodePosterior(ABC):
 
     def suggest(
         self,
-        prior: Prior,
         k: int = 1,
         method: str = "bald",
         *,
+        prior: Prior | None = None,
         candidates: int = 300,
         seed: validation.Seed = 0,
     ) -> NDArray[np.int64]:
@@ -292,8 +323,6 @@ class NodePosterior(ABC):
 
         Parameters
         ----------
-        prior : Prior
-            The one that the posterior is of.
         k : int
             How many.
         method : str
@@ -304,6 +333,8 @@ class NodePosterior(ABC):
             ``"v_opt"`` (Ji and Han 2012) and ``"sigma_opt"`` (Ma, Garnett and Schneider 2013):
             the expected fall of the field's summed variance, or of its sum's variance, were the
             field itself observed. They heed which nodes are labelled, not how.
+        prior : Prior, optional
+            The one that the posterior is of, where it was read from a file.
         candidates : int
             The first three look at so many nodes only, the most uncertain ones.
         seed : int, SeedSequence or Generator
@@ -328,12 +359,12 @@ class NodePosterior(ABC):
         >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
         >>> labels = gq.reveal(y, counts=3, seed=0)
         >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
-        >>> post.suggest(prior, k=3).shape
+        >>> post.suggest(k=3).shape
         (3,)
         """
         from graphuq.suggestion import suggest
 
-        return suggest(self, prior, k, method, candidates, seed)
+        return suggest(self, self.own_prior(prior), k, method, candidates, seed)
 
     @property
     def _of_both_classes(self) -> Array:

@@ -76,10 +76,20 @@ class Posterior(NodePosterior):
         _diagnostics.warn(result.messages, stacklevel=3)
         return result
 
+    def own_prior(self, prior: Prior | None = None) -> Prior:
+        """Return the prior that this is of; see `NodePosterior.own_prior`.
+
+        Of hyperparameters that were sampled along, it has the means.
+        """
+        if isinstance(prior, Prior):
+            names = [name for name in ("alpha", "tau") if name in self.hyperparameters]
+            prior = prior.settled(**{name: self.settings["prior"][name] for name in names})
+        return super().own_prior(prior)
+
     def latent_draws(
-        self, prior: Prior, nodes: Any = None, *, seed: validation.Seed = None
+        self, prior: Prior | None = None, nodes: Any = None, *, seed: validation.Seed = None
     ) -> Iterator[Array]:
-        """Yield draws of the latent field u at any nodes, a block at a time.
+        """Return draws of the latent field u at any nodes, a block at a time.
 
         Chain after chain, each draw belongs to the one of the same number in ``modes``. Not so
         under `Prior.approximated`, whose modes do not determine the field: there a draw belongs to
@@ -87,9 +97,9 @@ class Posterior(NodePosterior):
 
         Parameters
         ----------
-        prior : Prior
-            The one that was sampled with; of what was sampled along, its alpha and tau are not
-            looked at.
+        prior : Prior, optional
+            The one that was sampled with, where the posterior was read from a file; of what was
+            sampled along, its alpha and tau are not looked at.
         nodes : array_like of int, optional
             All nodes by default.
         seed : int, SeedSequence or Generator, optional
@@ -114,10 +124,7 @@ class Posterior(NodePosterior):
         >>> [block.shape for block in post.latent_draws(prior, nodes=[5, 8])][:2]
         [(256, 2), (256, 2)]
         """
-        names = tuple(name for name in ("alpha", "tau") if name in self.hyperparameters)
-        if isinstance(prior, Prior):
-            prior = prior.settled(**{name: self.settings["prior"][name] for name in names})
-        Prior.require(prior, self.settings["prior"])
+        prior = self.own_prior(prior)
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
         if prior.tail and not self.read.size:
@@ -125,13 +132,20 @@ class Posterior(NodePosterior):
                 "the fields were not kept: this likelihood reads all nodes, and under "
                 "Prior.approximated modes do not determine them; name nodes=... to gq.sample"
             )
-        rng = np.random.default_rng(validation.seed_sequence(seed))
         if prior.tail:
             validation.memory(
                 3 * 8.0 * len(self.labels) * (wanted.size + self.modes.shape[2]),
                 f"the gain from {len(self.labels)} labelled to {wanted.size} nodes",
                 "name fewer nodes at a time",
             )
+        rng = np.random.default_rng(validation.seed_sequence(seed))
+        return self._drawn(prior, wanted, rng)
+
+    def _drawn(
+        self, prior: Prior, wanted: NDArray[np.int64], rng: np.random.Generator
+    ) -> Iterator[Array]:
+        names = tuple(name for name in ("alpha", "tau") if name in self.hyperparameters)
+        if prior.tail:
             given = FromLabelled(prior, self.labels.nodes, wanted, self.settings["noise"])
         by_modes = FromModes(prior, wanted, names)
         parameters = [self.hyperparameters[name] for name in names]

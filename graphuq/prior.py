@@ -28,7 +28,7 @@ RANGES = {"alpha": (0.5, 10.0), "tau": (0.01, 1.0)}
 MEAN_ALPHA = 4.0
 
 
-def spectral_weight(values: Array, alpha: float, tau: float) -> Array:
+def log_spectral_weight(values: Array, alpha: float, tau: float) -> Array:
     """Log of the prior variance of a mode, up to the scale c: that of (lambda + tau^2)^-alpha.
 
     The Whittle-Matern family; alpha = 1, tau = 0 is the paper's 1 / lambda. In logarithms, since
@@ -241,23 +241,21 @@ class Prior:
             )
         alpha, tau = float(self.alpha), float(self.tau)
         kept = np.append([0.0] * self.null_mode, self.spectrum.values)
-        logs = spectral_weight(kept, alpha, tau)
+        logs = log_spectral_weight(kept, alpha, tau)
         left_out = self.n_nodes - 1 - self.rank
         tail_log = -np.inf
         if self.kind == "approximated" and left_out > 0:
             lambda_bar = self.spectrum.values[-1] if self.lambda_bar is None else self.lambda_bar
-            tail_log = float(spectral_weight(np.array(lambda_bar), alpha, tau))
+            tail_log = float(log_spectral_weight(np.array(lambda_bar), alpha, tau))
         top = max(logs.max(), tail_log)
         weights, tail_weight = np.exp(logs - top), np.exp(tail_log - top)
         c = self.n_nodes / (weights.sum() + left_out * tail_weight)
-        with np.errstate(over="ignore", under="ignore"):
-            scale = float(c * np.exp(-top))
-        return scale, np.sqrt(c * weights), float(np.sqrt(c * tail_weight))
+        return float(np.log(c) - top), np.sqrt(c * weights), float(np.sqrt(c * tail_weight))
 
     @property
     def scale(self) -> float:
         """c, eq. (6)."""
-        return self._scaled[0]
+        return float(np.exp(self._scaled[0]))
 
     @property
     def sigma(self) -> Array:
@@ -355,7 +353,8 @@ class Prior:
             "alpha": self.alpha,
             "tau": self.tau,
             "null_mode": self.null_mode,
-            "scale": self.scale,
+            "log_scale": self._scaled[0],
+            "tail": self.tail,
             "mark": float(left @ (self.spectrum.vectors @ right)),
         }
 
@@ -368,15 +367,6 @@ class Prior:
             else value == summary[name]
             for name, value in own.items()
         )
-
-    def require(self, summary: dict[str, Any]) -> None:
-        """Refuse, as another prior, what ``summary`` does not tell of."""
-        own = self.summary() if isinstance(self, Prior) else self
-        if not isinstance(self, Prior) or not self.is_as(summary):
-            raise ValueError(
-                f"prior must be the one that was sampled with, {summary}, got {own!r}; modes of a "
-                "spectrum computed anew may differ in sign or order: keep the spectrum"
-            )
 
     def __repr__(self) -> str:
         rank: Any = f"up to {self.rank}" if self.auto_rank else self.rank
@@ -417,3 +407,16 @@ def _kept(graph: Any, rank: Any) -> Spectrum:
         graph = Graph.of(graph)
         rank = min(MOST_MODES, graph.n_nodes - 1)
     return Spectrum.of(graph, rank)
+
+
+def require_prior(prior: Any, summary: dict[str, Any]) -> None:
+    """Refuse what is not the prior that ``summary`` tells of."""
+    if not isinstance(prior, Prior):
+        raise TypeError(
+            f"prior must be the Prior that the posterior is of, got {type(prior).__name__}"
+        )
+    if not prior.is_as(summary):
+        raise ValueError(
+            f"prior must be the one that was sampled with, {summary}, got {prior.summary()}; modes "
+            "of a spectrum computed anew may differ in sign or order: keep the spectrum"
+        )

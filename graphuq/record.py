@@ -10,6 +10,7 @@ from graphuq.extension import Extension
 from graphuq.labels import Labels
 from graphuq.moments import NodeMoments
 from graphuq.posterior import Posterior, summarise
+from graphuq.prior import Prior
 from graphuq.samplers.family import Chunk
 
 
@@ -51,6 +52,7 @@ def side_by_side(
     traced: Any,
     settings: dict[str, Any],
     complete: bool,
+    prior: Prior,
     sampled: tuple[str, ...] = (),
 ) -> Posterior:
     """Put chains side by side; after an interruption, as far as all of them came.
@@ -69,6 +71,7 @@ def side_by_side(
         for name in records[0].stats[0]
     }
     return Posterior(
+        prior=prior,
         labels=labels,
         **summarise([record.moments for record in records], label),
         modes=traces[:, :, :rank],

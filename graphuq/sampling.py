@@ -23,7 +23,7 @@ from graphuq.samplers.automatic import automatic
 from graphuq.samplers.family import Sampler, Target
 from graphuq.samplers.run import Outcome, run
 from graphuq.threads import one_blas_thread
-from graphuq.tuning import settled
+from graphuq.tuning import require_problem, settled
 
 # Draws that a chain makes before its effective sample size is first looked at, at most.
 FIRST_ROUND = 500
@@ -125,11 +125,6 @@ def sample(
         sampler, type
     ):
         raise TypeError(f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}")
-    prior, likelihood = settled(prior, likelihood, labels)
-    bound = bind_under(prior, likelihood, labels)
-    if isinstance(sampler, str):
-        sampler = automatic(bound)
-    noise = sampler.noise(bound)
     if draws is None:
         draws = DRAWS if target_ess is None else MOST_DRAWS
     most = validation.integer("draws", draws, 1)
@@ -139,14 +134,25 @@ def sample(
         while round_of > FIRST_ROUND:  # halves, so that the last round is half of all draws
             round_of = -(-round_of // 2)
     chains = validation.integer("chains", chains, 1)
-    if warmup is None:
-        warmup = sampler.warmup(most if target_ess is None else round_of)
-    warmup = validation.integer("warmup", warmup, 0)
-    thin = validation.integer("thin", sampler.thin if thin is None else thin, 1)
+    if warmup is not None:
+        warmup = validation.integer("warmup", warmup, 0)
+    if thin is not None:
+        thin = validation.integer("thin", thin, 1)
     if threads is not None:
         validation.integer("threads", threads, 1)
+    require_problem(prior, labels)
     traced = validation.node_ids("nodes", nodes, prior.n_nodes)
     sequence = validation.seed_sequence(seed)
+
+    prior, likelihood = settled(prior, likelihood, labels)
+    bound = bind_under(prior, likelihood, labels)
+    if isinstance(sampler, str):
+        sampler = automatic(bound)
+    noise = sampler.noise(bound)
+    if warmup is None:
+        warmup = sampler.warmup(most if target_ess is None else round_of)
+    if thin is None:
+        thin = sampler.thin
     rank_and_nodes = prior.sigma.size + traced.size
     validation.memory(
         8.0 * chains * most * rank_and_nodes,
@@ -192,7 +198,7 @@ def sample(
             "stopped": outcome.stopped,
             "running_mean_every": records[0].moments.batch_length * thin,
         }
-        return side_by_side(kept, labels, bound.label, traced, so_far, outcome.complete)
+        return side_by_side(kept, labels, bound.label, traced, so_far, outcome.complete, prior)
 
     ess = np.inf
 

@@ -66,7 +66,6 @@ def suggest(
     seed: validation.Seed,
 ) -> NDArray[np.int64]:
     """Return k unlabelled nodes, best first; see `NodePosterior.suggest`."""
-    Prior.require(prior, posterior.settings["prior"])
     validation.one_of("method", method, BY_DRAWS + BY_PRIOR)
     validation.integer("candidates", candidates, 1)
     labelled = posterior.labels.nodes

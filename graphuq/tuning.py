@@ -125,13 +125,16 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     >>> tuning.prior.alpha > 1
     True
     """
-    prior, likelihood = _opened(prior, likelihood)
+    likelihood = _instance(likelihood)
+    prior = prior if isinstance(prior, Prior | Spectrum) else Graph.of(prior)
+    require_problem(prior, labels)
+    if isinstance(prior, Graph):  # ranges are looked at before eigenpairs are computed
+        for name, pair in ranges.items():
+            if not validation.is_auto(pair) and np.ndim(pair) > 0:
+                _checked_range(name, pair, min(MOST_MODES, prior.n_nodes - 1))
+    if not isinstance(prior, Prior):
+        prior = _default_prior(prior)
     prior, likelihood, found = open_ranges(prior, likelihood, ranges)
-    if not isinstance(labels, Labels):
-        raise TypeError(
-            f"labels must be gq.Labels(nodes, values) or gq.reveal(...), got {labels!r}"
-        )
-    labels.require_within(prior.n_nodes)
     rows: list[dict[str, float]] = []
     failures: list[str] = []
     best: tuple[float, LogEvidence, Prior, Likelihood] | None = None
@@ -139,7 +142,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     def loss(point: NDArray[np.float64]) -> float:
         nonlocal best
         values = {name: _value(name, x, *found[name]) for name, x in zip(found, point, strict=True)}
-        candidate = _with(prior, likelihood, values)
+        candidate = with_values(prior, likelihood, values)
         try:
             sites = settle(*candidate, bind_under(*candidate, labels))
         except RuntimeError as error:
@@ -169,14 +172,33 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     return Tuning(prior, likelihood, log_evidence, found, edges, table)
 
 
+def require_problem(prior: Any, labels: Any) -> None:
+    """Refuse what is no prior, nor stands for one, and labels that do not fit it."""
+    if not isinstance(prior, Prior | Spectrum | Graph):
+        raise TypeError(
+            "prior must be a Prior, such as gq.Prior.projected(graph, rank), or a Spectrum or "
+            f"Graph, got {type(prior).__name__}"
+        )
+    if not isinstance(labels, Labels):
+        raise TypeError(
+            "labels must be gq.Labels(nodes, values) or gq.reveal(...), got "
+            f"{type(labels).__name__}"
+        )
+    labels.require_within(prior.n_nodes)
+    labels.codes  # noqa: B018  # two classes, or an error
+
+
 def settled(prior: Any, likelihood: Any, labels: Any) -> tuple[Prior, Any]:
     """Return prior and likelihood with what is open chosen by the labels, the rest untouched.
 
     A Spectrum or Graph stands for `Prior.projected` with alpha open.
     """
-    if isinstance(prior, Spectrum | Graph):
+    require_problem(prior, labels)
+    if not isinstance(prior, Prior) or prior.open or open_parameters(likelihood):
+        _instance(likelihood)
+    if not isinstance(prior, Prior):
         prior = _default_prior(prior)
-    if (isinstance(prior, Prior) and prior.open) or open_parameters(likelihood):
+    if prior.open or open_parameters(likelihood):
         found = tune(prior, labels, likelihood)
         return found.prior, found.likelihood
     return prior, likelihood
@@ -189,14 +211,12 @@ def _default_prior(source: Any) -> Prior:
     is free, more of them do no harm.
     """
     if not isinstance(source, Spectrum):
-        source = Graph.of(source)
         source = Spectrum.of(source, min(MOST_MODES, source.n_nodes - 1))
     return Prior.projected(source, source.rank, alpha=validation.AUTO)
 
 
-def _opened(prior: Any, likelihood: Any) -> tuple[Prior, Any]:
-    if not isinstance(prior, Prior):
-        prior = _default_prior(prior)
+def _instance(likelihood: Any) -> Any:
+    """Return a sign model, of a class the one with all parameters open."""
     if isinstance(likelihood, type):
         try:
             likelihood = likelihood()
@@ -206,10 +226,11 @@ def _opened(prior: Any, likelihood: Any) -> tuple[Prior, Any]:
             ) from error
     if not hasattr(type(likelihood), "sign_model"):
         raise TypeError(
-            "gq.tune serves the sign models gq.Probit, gq.LevelSet and gq.NoisyProbit, got "
-            f"{likelihood!r}"
+            "parameters are chosen for the sign models gq.Probit, gq.LevelSet and gq.NoisyProbit; "
+            f"with {likelihood!r} take a prior and a likelihood with numbers, such as "
+            "gq.Prior.projected(spectrum, rank, alpha=1.0)"
         )
-    return prior, likelihood
+    return likelihood
 
 
 def open_ranges(
@@ -232,8 +253,11 @@ def open_ranges(
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise TypeError(f"there is no parameter {unknown[0]}; there are {', '.join(known)}")
+    given = {
+        n: v[0] if n == "rank" and np.ndim(v) and len({*v}) == 1 else v for n, v in given.items()
+    }
     fixed = {n: v for n, v in given.items() if not validation.is_auto(v) and np.ndim(v) == 0}
-    prior, likelihood = _with(prior, likelihood, fixed)
+    prior, likelihood = with_values(prior, likelihood, fixed)
     left = [n for n in known if n in (*prior.open, *open_parameters(likelihood))]
     found = {}
     for name in (n for n in known if n in left or (n in given and n not in fixed)):
@@ -249,15 +273,17 @@ def open_ranges(
         )
     # ends that a prior or a likelihood refuses are refused now
     for end in (0, 1):
-        _with(prior, likelihood, {name: _plain(name, pair[end]) for name, pair in found.items()})
+        with_values(
+            prior, likelihood, {name: _plain(name, pair[end]) for name, pair in found.items()}
+        )
     return prior, likelihood, found
 
 
 def _checked_range(name: str, pair: Any, most: int) -> tuple[float, float]:
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
+    if not isinstance(pair, tuple | list | np.ndarray) or len(pair) != 2:
         raise TypeError(f"{name} must be a number or a range (low, high), got {pair!r}")
     low, high = (validation.real(name, end) for end in pair)
-    if not low < high and not (name == "rank" and low == high):
+    if not low < high:
         raise ValueError(f"the range of {name} must have low below high, got ({low:g}, {high:g})")
     if name == "rank":
         for end in pair:
@@ -270,7 +296,7 @@ def _checked_range(name: str, pair: Any, most: int) -> tuple[float, float]:
     return low, high
 
 
-def _with(prior: Prior, likelihood: Any, values: Mapping[str, Any]) -> tuple[Prior, Any]:
+def with_values(prior: Prior, likelihood: Any, values: Mapping[str, Any]) -> tuple[Prior, Any]:
     """Return copies with ``values`` in the places that have their names."""
     own = {name: v for name, v in values.items() if name in ("alpha", "tau", "rank")}
     others = {name: v for name, v in values.items() if name not in own}
@@ -291,8 +317,6 @@ def _value(name: str, x: float, low: float, high: float) -> float:
 
 def _place(name: str, value: float, low: float, high: float) -> float:
     """Return where in [0, 1] a value lies in its range."""
-    if low == high:
-        return 0.5
     if name in LINEAR:
         return (value - low) / (high - low)
     return (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))

@@ -321,3 +321,22 @@ class BadNormaliser:
 def test_a_normaliser_that_is_no_number_is_refused():
     with pytest.raises(ValueError, match=r"BadNormaliser\.log_normaliser must be finite"):
         gq.annealed_evidence(PRIOR, BadNormaliser(), LABELS)
+
+
+def test_walls_rise_slowly_where_all_draws_have_the_same_energy():
+    """Three of twenty labels contradict the graph: most draws have three wrong signs for long."""
+    X, y = gq.datasets.two_moons(200, seed=0)
+    spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), rank=50)
+    labels = gq.reveal(y, counts=10, seed=0)
+    values = labels.values.copy()
+    wrong = np.random.default_rng(0).choice(20, 3, replace=False)
+    values[wrong] = 1 - values[wrong]
+    problem = (
+        gq.Prior.projected(spectrum, 50, alpha=3.46875),
+        gq.Probit(0.0237137),
+        gq.Labels(labels.nodes, values),
+    )
+    exact = -17.590  # Genz's integral, scipy.stats.multivariate_normal.cdf with 10^7 points
+    found = gq.annealed_evidence(*problem, chains=16, seed=0)
+    assert abs(found.log_evidence - exact) < 4 * found.mcse < 2
+    assert abs(gq.evidence(*problem) - exact) < 0.1

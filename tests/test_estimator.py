@@ -68,7 +68,7 @@ def test_it_is_what_the_functions_make(moons, fitted):
     np.testing.assert_array_equal(fitted.transduction_, post.prediction)
     assert (fitted.graph_.adjacency != graph.adjacency).nnz == 0
     assert fitted.posterior_.accuracy(y) > 0.95
-    assert fitted.posterior_.suggest(fitted.prior_, k=2).size == 2
+    assert fitted.posterior_.suggest(k=2).size == 2
 
 
 def test_the_seed_tells_all_and_clones_and_pickles_agree(moons, fitted):

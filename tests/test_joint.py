@@ -333,6 +333,7 @@ def test_diagnostics_look_at_them(post):
         ({}, ValueError, "nothing is open"),
         ({"alpha": 3.0}, ValueError, "nothing is open"),
         ({"beta": (1, 2)}, TypeError, "no parameter beta"),
+        ({"alpha": (1, 3), "rank": (3, 5)}, TypeError, "a rank is not sampled"),
         ({"flip_rate": (0.1, 0.2)}, TypeError, "there are alpha, tau, rank, gamma"),
         ({"alpha": (3, 1)}, ValueError, "must have low below high"),
         ({"alpha": (0, 1)}, ValueError, "between 0.01 and 100"),

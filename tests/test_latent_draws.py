@@ -75,7 +75,7 @@ def test_another_prior_is_refused(small):
     flipped = gq.Spectrum(spectrum.values, -spectrum.vectors, spectrum.null)
     with pytest.raises(ValueError, match="may differ in sign or order"):
         next(post.latent_draws(gq.Prior.approximated(flipped, 8)))
-    for other in (gq.Prior.approximated(spectrum, 9), gq.Prior.projected(spectrum, 8), "prior"):
+    for other in (gq.Prior.approximated(spectrum, 9), gq.Prior.projected(spectrum, 8)):
         with pytest.raises(ValueError, match="must be the one that was sampled with"):
             next(post.latent_draws(other))
     with pytest.raises(ValueError, match="names node 40"):
@@ -91,3 +91,27 @@ def test_more_nodes_than_fit_are_refused(small, monkeypatch):
     monkeypatch.setattr(validation, "_available_memory", lambda: 1000.0)
     with pytest.raises(MemoryError, match="name fewer nodes at a time"):
         next(post.latent_draws(prior))
+
+
+def test_the_prior_is_kept_and_a_stranger_is_told(small, tmp_path):
+    spectrum, labels, _ = small
+    prior = gq.Prior.projected(spectrum, 8)
+    post = gq.sample(prior, gq.Probit(0.5), labels, draws=50, seed=0, progress=False)
+    np.testing.assert_array_equal(next(post.latent_draws()), next(post.latent_draws(prior)))
+    with pytest.raises(
+        TypeError, match="prior must be the Prior that the posterior is of, got str"
+    ):
+        post.latent_draws("prior")
+    post.save(tmp_path / "a.nc")
+    with pytest.raises(ValueError, match="does not hold its prior"):
+        gq.load(tmp_path / "a.nc").latent_draws()
+
+
+def test_priors_of_the_same_modes_are_told_apart(small):
+    spectrum, _, _ = small
+    for alpha in (1.0, 5.0):
+        low, high = (
+            gq.Prior.approximated(spectrum, 8, lambda_bar=bar, alpha=alpha) for bar in (0.5, 0.6)
+        )
+        assert low.is_as(low.summary())
+        assert not low.is_as(high.summary())

@@ -256,3 +256,34 @@ def test_letting_q_0_in_is_sampled_right(small):
     np.testing.assert_allclose(drawn.mean(axis=0), post.latent_mean[nodes], atol=0.05)
     tree = post.to_arviz()
     assert tree["posterior"]["mode"].values.tolist() == list(range(9))
+
+
+def test_a_mode_without_weight_is_no_answer():
+    """Three flips among twenty labels, thought rare: sites rest where the field twists to them."""
+    X, y = gq.datasets.two_moons(200, seed=0)
+    spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), rank=50)
+    clean = gq.reveal(y, counts=10, seed=0)
+    values = clean.values.copy()
+    values[[0, 5, 13]] = 1 - values[[0, 5, 13]]
+    prior, labels = gq.Prior.projected(spectrum, 50, alpha=8.0), gq.Labels(clean.nodes, values)
+    with pytest.raises(RuntimeError, match="came to rest where 3 likely flips are not seen"):
+        gq.evidence(prior, gq.LevelSet(0.5), labels)
+    # where flips are thought common, nothing is wrong
+    exact = gq.annealed_evidence(prior, gq.LevelSet(1.0), labels, seed=0)
+    assert abs(gq.evidence(prior, gq.LevelSet(1.0), labels) - exact.log_evidence) < 0.5
+
+
+def test_no_labels_have_more_than_half_of_all_probability():
+    X, y = gq.datasets.two_moons(600, seed=0)
+    spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), rank=100)
+    labels = gq.reveal(y, 1.0, seed=0)
+    prior = gq.Prior.projected(spectrum, 100, alpha=10.0)
+    assert gq.evidence(prior, gq.Probit(1e-3), labels) <= -np.log(2)
+
+
+@pytest.mark.parametrize("gamma", [1e6, 1e9, 1e50])
+def test_labels_that_say_nothing_are_coins_tosses(small, gamma):
+    spectrum, labels, _ = small
+    prior = gq.Prior.projected(spectrum, 12)
+    assert gq.evidence(prior, gq.LevelSet(gamma), labels) == pytest.approx(5 * np.log(0.5))
+    assert abs(gq.approximate(prior, gq.LevelSet(gamma), labels).mean).max() < 1e-6

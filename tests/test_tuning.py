@@ -148,7 +148,7 @@ def test_ranges_are_checked_before_any_work(simulated, arguments, error, message
 
 def test_what_cannot_be_tuned_is_refused(simulated):
     spectrum, labels = simulated
-    with pytest.raises(TypeError, match="serves the sign models"):
+    with pytest.raises(TypeError, match="chosen for the sign models"):
         gq.tune(spectrum, labels, gq.GinzburgLandau(1.0, 0.1))
     with pytest.raises(TypeError, match='without the default "auto"'):
         gq.tune(spectrum, labels, gq.GinzburgLandau)
@@ -164,3 +164,31 @@ def test_a_rank_takes_no_range_under_the_full_prior(small):
     spectrum, labels, _ = small
     with pytest.raises(TypeError, match="there is no parameter rank"):
         gq.tune(gq.Prior.full(spectrum, alpha="auto"), labels, gq.Probit, rank=(3, 10))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda graph, labels: gq.tune(graph, labels, alpha=(8, 1)),
+        lambda graph, labels: gq.tune(graph, labels, "probit"),
+        lambda graph, labels: gq.tune(graph, [0, 1]),
+        lambda graph, labels: gq.sample(graph, gq.Probit(), labels, draws=-1),
+        lambda graph, labels: gq.sample(graph, gq.Probit(), labels, nodes=[1000]),
+        lambda graph, labels: gq.sample(graph, gq.Probit(), labels, seed="seed"),
+        lambda graph, labels: gq.approximate(graph, gq.GinzburgLandau(1.0, 0.5), labels),
+        lambda graph, labels: gq.approximate(graph, gq.Probit(), labels, start=5),
+    ],
+)
+def test_nothing_is_computed_before_arguments_are_checked(call, monkeypatch):
+    X, y = gq.datasets.two_moons(60, seed=0)
+    graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    monkeypatch.setattr(gq.Spectrum, "of", lambda *arguments: pytest.fail("eigenpairs"))
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call(graph, gq.reveal(y, counts=5, seed=0))
+    assert "\n" not in str(caught.value)
+
+
+def test_equal_ends_of_a_rank_are_a_rank(simulated):
+    spectrum, labels = simulated
+    found = gq.tune(spectrum, labels, gq.Probit(0.1), rank=(20, 20))
+    assert (found.prior.rank, list(found.chosen)) == (20, ["alpha"])

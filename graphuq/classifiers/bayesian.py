@@ -66,7 +66,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray, shape (2,)
     posterior_ : Posterior or ApproximatePosterior
         Of the fitted items, with all that it offers: calibration, suspect labels, diagnostics;
-        what to label next is ``posterior_.suggest(prior_, k)``.
+        what to label next is ``posterior_.suggest(k)``.
     transduction_ : ndarray, shape (n,)
         The likelier class of every fitted item.
     label_variance_ : ndarray, shape (n,)

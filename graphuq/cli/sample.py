@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
     nodes = _nodes(items, post)
     ranking = [node for node in post.ranking() if items.known[node] is None]
     next_ones = (
-        post.suggest(prior, min(LABEL_NEXT, unlabelled.size), seed=options.seed)
+        post.suggest(min(LABEL_NEXT, unlabelled.size), seed=options.seed)
         if unlabelled.size
         else np.empty(0, dtype=np.int64)
     )
