@@ -46,7 +46,17 @@ DISAGREE = 1.0
 
 
 class AnnealedEvidence(NamedTuple):
-    """What `annealed_evidence` found."""
+    """What `annealed_evidence` found.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
+    >>> labels = gq.Labels([0, 3], [0, 1])
+    >>> found = gq.annealed_evidence(gq.Prior.full(graph), gq.LevelSet(1.0), labels, seed=0)
+    >>> found.mcse < 0.1, float(found.stones[0]), float(found.stones[-1])
+    (True, 0.0, 2.0)
+    """
 
     log_evidence: float
     mcse: float

@@ -47,6 +47,20 @@ class ApproximatePosterior(NodePosterior):
         P(label j is ``classes[1]`` | all other labels).
     log_evidence : LogEvidence
         See `graphuq.evidence`.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> quick = gq.approximate(prior, gq.Probit(gamma=0.1), labels)
+    >>> quick.accuracy(y) > 0.9
+    True
+    >>> quick.site_precision.shape, quick.leave_one_out.shape
+    ((6,), (6,))
+    >>> [block.shape for block in quick.latent_draws(prior, nodes=[5, 8], draws=300, seed=0)]
+    [(256, 2), (44, 2)]
     """
 
     site_precision: Array

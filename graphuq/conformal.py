@@ -35,6 +35,16 @@ class PredictionSets:
         The coverage asked for.
     known : Labels
         Those given to the posterior and those held out.
+
+    Examples
+    --------
+    >>> known = Labels([0, 1], ["cat", "dog"])
+    >>> sets = np.array([[True, False], [False, True], [True, True], [True, False]])
+    >>> result = PredictionSets(sets, known.classes, np.array([0.6, 0.6]), 0.9, known)
+    >>> result
+    PredictionSets(0.9 coverage; sets by number of classes: 0 of 0, 1 of 1, 1 of 2)
+    >>> result.coverage(["cat", "dog", "dog", "dog"])
+    0.5
     """
 
     sets: NDArray[np.bool_]

@@ -21,7 +21,24 @@ ACCEPTANCE = 0.01
 
 
 class ConvergenceWarning(UserWarning):
-    """A sampler or a solver has not been shown to have converged."""
+    """A sampler or a solver has not been shown to have converged.
+
+    Examples
+    --------
+    To stop where it is given, and not only to read of it:
+
+    >>> import warnings
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> short = {"draws": 20, "warmup": 0, "thin": 1, "seed": 0, "progress": False}
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", gq.ConvergenceWarning)
+    ...     post = gq.sample(prior, gq.Probit(gamma=0.1), labels, gq.PCN(beta=0.01), **short)
+    Traceback (most recent call last):
+    graphuq.diagnostics.ConvergenceWarning: The chains disagree ...
+    """
 
 
 @dataclass(frozen=True)
@@ -46,6 +63,17 @@ class Diagnostics:
         paper stops at; it says little about the error that is left.
     messages : tuple of str
         What is wrong, in words; empty if nothing is.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+    >>> health = post.diagnostics()
+    >>> health.r_hat < 1.05, health.ess > 1000, health.messages
+    (True, True, ())
     """
 
     r_hat: float

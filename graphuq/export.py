@@ -85,6 +85,17 @@ def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
     ------
     ValueError
         A tree without graphuq's groups.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+    >>> again = gq.from_arviz(post.to_arviz())
+    >>> bool((again.probability == post.probability).all())
+    True
     """
     try:
         if tree["node_summary"].attrs.get("approximate"):
@@ -160,6 +171,20 @@ def load(path: str | os.PathLike[str]) -> Posterior | ApproximatePosterior:
         No such file.
     ValueError
         A file that graphuq did not write, or a damaged one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> quick = gq.approximate(prior, gq.Probit(gamma=0.1), labels)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     quick.save(f"{folder}/moons.nc")
+    ...     again = gq.load(f"{folder}/moons.nc")
+    >>> again
+    ApproximatePosterior(100 nodes, 6 labels, log evidence -2.30)
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")

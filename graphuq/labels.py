@@ -43,6 +43,18 @@ class Labels:
     array([2, 5, 7])
     >>> labels.codes
     array([ 1., -1., -1.])
+    >>> labels.indices
+    array([1, 0, 0])
+    >>> labels.require_within(n_nodes=8)
+    >>> labels.indicators(n_nodes=8).sum(axis=0)
+    array([2., 1.])
+    >>> truth = ["dog"] * 3 + ["cat"] * 5
+    >>> labels.unlabelled_truth(truth, n_nodes=8)[0]
+    array([0, 1, 3, 4, 6])
+    >>> labels.accuracy(prediction=["dog"] * 8, truth=truth)
+    0.4
+    >>> float(labels.oriented(np.linspace(-1, 1, 8))[0])      # the dog is node 2, so dogs are low
+    1.0
     """
 
     def __init__(self, nodes: Any, values: Any) -> None:

@@ -59,6 +59,16 @@ class MapEstimate:
     iterations : int
     converged : bool
     method : {"newton", "flow"}
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> estimate = gq.map_estimate(prior, gq.Probit(gamma=0.1), labels)
+    >>> estimate.prediction.shape, estimate.accuracy(y) > 0.9
+    ((100,), True)
     """
 
     labels: Labels

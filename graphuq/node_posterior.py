@@ -49,6 +49,28 @@ class NodePosterior(ABC):
         What was run: prior, likelihood, and how.
     prior : Prior, optional
         With its parameters chosen, as it was used; None where the posterior was read from a file.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+    >>> post.n_nodes, post.prediction.shape, post.accuracy(y) > 0.9
+    (100, (100,), True)
+    >>> 0 < post.mean_variance < 1
+    True
+    >>> hardest = post.ranking()[0]
+    >>> bool(post.variance[hardest] == post.variance.max())
+    True
+    >>> tree = post.to_arviz()                                # for az.summary, az.plot_trace, ...
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     post.save(f"{folder}/moons.nc")
+    ...     again = gq.load(f"{folder}/moons.nc")
+    >>> bool((again.mean == post.mean).all())
+    True
     """
 
     labels: Labels

@@ -51,6 +51,18 @@ class Posterior(NodePosterior):
     hyperparameters : dict of ndarray, shape (chains, draws)
         Traces of what `graphuq.sample_jointly` sampled along with the field; of `graphuq.sample`
         none. The settings then hold posterior means in their place.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, nodes=[5, 8], seed=0, progress=False)
+    >>> post.modes.shape, post.field.shape
+    ((4, 1000, 20), (4, 1000, 2))
+    >>> bool(post.mcse.max() < 0.05), post.diagnostics().messages
+    (True, ())
     """
 
     modes: Array

@@ -77,6 +77,28 @@ class Prior:
     (2, 4)
     >>> Prior.projected(graph, rank=2, alpha=3.0, tau=0.1)
     Prior.projected(4 nodes, rank 2, alpha 3, tau 0.1)
+
+    Its numbers, and its law at some nodes alone:
+
+    >>> full = Prior.full(graph)
+    >>> full.n_nodes, full.rank, full.vectors.shape, full.tail
+    (4, 3, (4, 3), 0.0)
+    >>> np.allclose(full.sigma**2, full.scale / full.spectrum.values)
+    True
+    >>> C, F = full.covariance([0, 2], [0, 2]), full.root(np.array([0, 2]))
+    >>> np.allclose(F @ F.T, C), np.allclose(full.at([0, 2]).covariance(), C)
+    (True, True)
+    >>> np.allclose(full.law.variance(), full.variance())
+    True
+
+    Parameters that the labels shall choose, and a prior told from others:
+
+    >>> free = Prior.projected(graph, rank=2, alpha="auto")
+    >>> free.open, free.settled(alpha=2.0)
+    (('alpha',), Prior.projected(4 nodes, rank 2, alpha 2))
+    >>> full.is_as(full.summary()), full.is_as(prior.summary())
+    (True, False)
+    >>> full.require(full.summary())    # an error if it were another's
     """
 
     spectrum: Spectrum

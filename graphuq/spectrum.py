@@ -52,6 +52,8 @@ class Spectrum:
     >>> spectrum = Spectrum.of(Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
     >>> spectrum.values
     array([1., 2.])
+    >>> spectrum.n_nodes, spectrum.rank, spectrum.truncated(1).rank
+    (3, 2, 1)
     """
 
     values: NDArray[np.float64]

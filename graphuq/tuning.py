@@ -53,6 +53,17 @@ class Tuning:
         All that was looked at, in order: the parameters, their ``log_evidence``, NaN where
         expectation propagation did not converge, and ``log_posterior``, whose maximum was looked
         for: the same less alpha / 4. `graphuq.plots.tuning` shows it.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> found = gq.tune(spectrum, gq.reveal(y, counts=5, seed=0), alpha=2.0)
+    >>> list(found.chosen), found.ranges
+    (['gamma'], {'gamma': (0.01, 1.0)})
+    >>> bool(found.table["log_posterior"].max() <= found.log_evidence)
+    True
     """
 
     prior: Prior

@@ -131,6 +131,9 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
     (array([0.5, 0. , 1. ]), array([2, 2, 2]))
     >>> model.predict([[2.1], [7.0]])
     array(['low', 'high'], dtype='<U4')
+    >>> model.predict_proba([[2.1], [7.0]]).round(2)
+    array([[0., 1.],
+           [1., 0.]])
     """
 
     def __init__(self, merge: str = "strict") -> None:

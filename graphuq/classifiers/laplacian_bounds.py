@@ -175,7 +175,16 @@ def component_bound(graph: Any, y: Any, n_labels: int, S: Any = None, *, p: floa
 
 
 class Projection(NamedTuple):
-    """What `projection_bound` returns."""
+    """What `projection_bound` returns.
+
+    Examples
+    --------
+    >>> import scipy.linalg
+    >>> cliques = scipy.linalg.block_diag(1 - np.eye(4), 1 - np.eye(4))
+    >>> found = projection_bound(cliques, [0, 0, 0, 0, 1, 1, 1, 1], n_labels=8, rank=2)
+    >>> found.bound, found.delta
+    (4.0, 0.0)
+    """
 
     bound: float
     delta: float

@@ -39,6 +39,17 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         construction; a node without any score gets 1 / K.
     transduction_ : ndarray, shape (n,)
         The predicted class of every node.
+
+    Examples
+    --------
+    >>> from graphuq.classifiers import ZhouGC
+    >>> model = ZhouGC(gamma=1.0).fit([[0, 1, 0], [1, 0, 2], [0, 2, 0]], ["a", None, "b"])
+    >>> model.predict()
+    array(['a', 'b', 'b'], dtype='<U1')
+    >>> model.predict_proba([1]).round(2)
+    array([[0.41, 0.59]])
+    >>> model.accuracy(["a", "b", "b"])
+    1.0
     """
 
     # whether scores are non-negative, so that shares of them mean something

@@ -36,6 +36,16 @@ def load_file(name: str) -> dict[str, NDArray[Any]]:
         The message names the folders that were searched.
     ValueError
         A damaged file, or one with pickled objects.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from unittest.mock import patch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/votes.npz", y=np.array(["no", "yes"]))
+    ...     with patch.dict(os.environ, GRAPHUQ_DATA=folder):
+    ...         load_file("votes")["y"]
+    array(['no', 'yes'], dtype='<U3')
     """
     for folder in folders():
         path = folder / f"{name}.npz"

@@ -50,6 +50,23 @@ class Graph:
     Graph(3 nodes, 2 edges, dense)
     >>> graph.degrees
     array([1., 3., 2.])
+    >>> graph.laplacian("combinatorial")
+    array([[ 1., -1.,  0.],
+           [-1.,  3., -2.],
+           [ 0., -2.,  2.]])
+
+    A graph in two parts, and the larger of them:
+
+    >>> pair_and_one = Graph.of([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    >>> pair_and_one.n_components, pair_and_one.component
+    (2, array([0, 0, 1]))
+    >>> pair = pair_and_one.largest_component()
+    >>> pair.n_nodes, pair.n_edges, pair.is_sparse, pair.nodes
+    (2, 1, False, array([0, 1]))
+    >>> pair.require_connected()
+    >>> pair.normalised_adjacency()
+    array([[0., 1.],
+           [1., 0.]])
     """
 
     def __init__(self, adjacency: Any, nodes: Any = None) -> None:

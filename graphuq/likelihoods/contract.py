@@ -46,7 +46,16 @@ LABEL = ("sign", "field")
 
 
 class Observed(NamedTuple):
-    """What a potential is told besides the field."""
+    """What a potential is told besides the field.
+
+    Examples
+    --------
+    Of one labelled node, the first of two that are read, and a parameter 0.1:
+
+    >>> seen = Observed(y=np.array([1.0]), rows=np.array([0]), parameters=np.array([0.1]))
+    >>> seen.y.size == seen.rows.size
+    True
+    """
 
     y: NDArray[np.float64]
     """Observed labels, -1 or +1, shape (J,)."""
@@ -63,7 +72,28 @@ GRADIENT = types.FunctionType(types.void(FIELD, OBSERVED, FIELD))
 
 
 class Likelihood(Protocol):
-    """The attributes that every likelihood has; see the module's text."""
+    """The attributes that every likelihood has; see the module's text for those it may have.
+
+    Examples
+    --------
+    At a field of 0 the well of a node costs 1/4, and a label y = 1 with gamma = 1 costs 1/2:
+
+    >>> import graphuq as gq
+    >>> likelihood = gq.GinzburgLandau(epsilon=1.0, gamma=1.0)
+    >>> likelihood.reads
+    'all'
+    >>> seen = Observed(y=np.array([1.0]), rows=np.array([0]), parameters=np.array([1.0, 1.0]))
+    >>> field, slope = np.zeros((1, 1)), np.empty((1, 1))
+    >>> likelihood.potential(field, seen)
+    0.75
+    >>> likelihood.gradient(field, seen, slope)
+    >>> slope
+    array([[-1.]])
+    >>> round(likelihood.log_normaliser, 3)                   # log(2 pi) / 2
+    0.919
+    >>> gq.LevelSet(gamma=1.0).sign_model                     # no noise, a step of 2 / gamma^2
+    (0.0, 2.0)
+    """
 
     @property
     def reads(self) -> str:

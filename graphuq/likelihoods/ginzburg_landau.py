@@ -25,6 +25,7 @@ def _potential(v, seen):  # type: ignore[no-untyped-def]
 
 @cached_njit
 def _gradient(v, seen, out):  # type: ignore[no-untyped-def]
+    """Write dPhi/dv into ``out``."""
     epsilon, gamma = seen.parameters[0], seen.parameters[1]
     for i in range(v.shape[0]):
         out[i, 0] = v[i, 0] * (v[i, 0] ** 2 - 1.0) / epsilon

@@ -26,6 +26,7 @@ def _potential(u, seen):  # type: ignore[no-untyped-def]
 
 @cached_njit
 def _gradient(u, seen, out):  # type: ignore[no-untyped-def]
+    """Write dPhi/du into ``out``."""
     gamma, flip = seen.parameters[0], seen.parameters[1]
     out[:] = 0.0
     for j in range(seen.y.size):

@@ -56,6 +56,7 @@ def _potential(u, seen):  # type: ignore[no-untyped-def]
 
 @cached_njit
 def _gradient(u, seen, out):  # type: ignore[no-untyped-def]
+    """Write dPhi/du into ``out``."""
     gamma = seen.parameters[0]
     out[:] = 0.0
     for j in range(seen.y.size):

@@ -74,7 +74,26 @@ def prior_blocks(
 
 
 class Sampler(Protocol):
-    """One chain's transition; a frozen dataclass whose fields are its settings."""
+    """One chain's transition; a frozen dataclass whose fields are its settings.
+
+    Examples
+    --------
+    What the runner does with each chain:
+
+    >>> import graphuq as gq
+    >>> from graphuq.likelihoods.contract import bind
+    >>> graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
+    >>> prior, labels = gq.Prior.full(graph), gq.Labels([0, 3], [0, 1])
+    >>> bound = bind(gq.Probit(gamma=0.1), labels, n_nodes=4)
+    >>> sampler, rng = gq.Harmonic(), np.random.default_rng(0)
+    >>> sampler.warmup(draws=1000), sampler.noise(bound)
+    (100, 0.1)
+    >>> target = Target(prior.at(labels.nodes).with_noise(0.1), bound)
+    >>> state = sampler.start(target, rng)
+    >>> state, chunk = sampler.advance(target, state, rng, draws=5, thin=1, tune=False)
+    >>> chunk.fields.shape, bool((chunk.fields * labels.codes > 0).all())
+    ((5, 2), True)
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
