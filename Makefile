@@ -1,11 +1,11 @@
-# make demo, make test: each makes its own environment first.
+# make demo, make test, make docs: each makes its own environment first.
 # PYTHON chooses the interpreter, 3.11 or newer.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3 python3.12 python3.13,$(if $(shell $(p) -c 'import sys; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(p))))
 VENV ?= .venv
 # Tests that need real data are skipped where this folder is absent.
 export GRAPHUQ_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
-.PHONY: demo test lint study clean
+.PHONY: demo test lint docs study clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/graphuq demo
@@ -18,6 +18,10 @@ lint: $(VENV)/installed-dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+# the site, into docs/_build/index.html; a warning is an error
+docs: $(VENV)/installed-docs
+	$(VENV)/bin/python -m sphinx -W --keep-going -q docs docs/_build
 
 # every benchmark and study but samplers.py, an hour or two; each says whether its claims hold
 study: $(VENV)/installed-dev
@@ -39,5 +43,9 @@ $(VENV)/installed-dev: $(VENV)/bin/python pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
 	touch $(VENV)/installed $@
 
+$(VENV)/installed-docs: $(VENV)/bin/python pyproject.toml
+	$(VENV)/bin/python -m pip install --quiet --editable '.[docs]'
+	touch $(VENV)/installed $@
+
 clean:
-	rm -rf $(VENV) graphuq-demo
+	rm -rf $(VENV) graphuq-demo docs/_build docs/reference
