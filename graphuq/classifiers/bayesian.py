@@ -111,6 +111,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     True
     >>> model.score(X[200:], y[200:]) > 0.9                      # items that it has not seen
     True
+    >>> model.predict(X[200:]).shape
+    (20,)
     >>> model.predict_proba(X[:1] + 100.0)                       # and one that is like none
     array([[0.5, 0.5]])
     """

@@ -27,7 +27,10 @@ class LabelledKFold:
 
     Examples
     --------
-    >>> for train, test in LabelledKFold(2).split(None, [4, -1, 9, 4, -1, 9]):
+    >>> folds = LabelledKFold(2)
+    >>> folds.get_n_splits()
+    2
+    >>> for train, test in folds.split(None, [4, -1, 9, 4, -1, 9]):
     ...     print(train, test)
     [0 1 4 5] [2 3]
     [1 2 3 4] [0 5]
