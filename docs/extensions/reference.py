@@ -27,7 +27,7 @@ GROUPS = {
     "Samplers": ("samplers",),
     "Are the probabilities right?": ("calibration", "conformal"),
     "Most probable fields and classifiers": ("map", "classifiers", "comparison"),
-    "Pictures": ("plots",),
+    "Pictures and reports": ("plots", "report"),
     "Files and data sets": ("export", "datasets"),
 }
 MORE = "More"
