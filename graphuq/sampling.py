@@ -152,7 +152,7 @@ def sample(
     if warmup is None:
         warmup = sampler.warmup(most if target_ess is None else round_of)
     if thin is None:
-        thin = sampler.thin
+        thin = int(sampler.thin)
     rank_and_nodes = prior.sigma.size + traced.size
     validation.memory(
         8.0 * chains * most * rank_and_nodes,
