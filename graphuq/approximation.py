@@ -126,7 +126,7 @@ class ApproximatePosterior(NodePosterior):
         ValueError
             Another prior, or none.
         """
-        prior = self.own_prior(prior)
+        prior = self._own_prior(prior)
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
         validation.integer("draws", draws, 1)

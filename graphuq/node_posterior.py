@@ -89,7 +89,7 @@ class NodePosterior(ABC):
     ) -> Iterator[Array]:
         """Yield draws of the latent field u at any nodes, a block at a time."""
 
-    def own_prior(self, prior: Prior | None = None) -> Prior:
+    def _own_prior(self, prior: Prior | None = None) -> Prior:
         """Return the prior that this is of: the one kept, or the same one given.
 
         Parameters
@@ -386,7 +386,7 @@ class NodePosterior(ABC):
         """
         from graphuq.suggestion import suggest
 
-        return suggest(self, self.own_prior(prior), k, method, candidates, seed)
+        return suggest(self, self._own_prior(prior), k, method, candidates, seed)
 
     @property
     def _of_both_classes(self) -> Array:

@@ -88,15 +88,15 @@ class Posterior(NodePosterior):
         _diagnostics.warn(result.messages, stacklevel=3)
         return result
 
-    def own_prior(self, prior: Prior | None = None) -> Prior:
-        """Return the prior that this is of; see `NodePosterior.own_prior`.
+    def _own_prior(self, prior: Prior | None = None) -> Prior:
+        """Return the prior that this is of; see `NodePosterior._own_prior`.
 
         Of hyperparameters that were sampled along, it has the means.
         """
         if isinstance(prior, Prior):
             names = [name for name in ("alpha", "tau") if name in self.hyperparameters]
             prior = prior.settled(**{name: self.settings["prior"][name] for name in names})
-        return super().own_prior(prior)
+        return super()._own_prior(prior)
 
     def latent_draws(
         self, prior: Prior | None = None, nodes: Any = None, *, seed: validation.Seed = None
@@ -136,7 +136,7 @@ class Posterior(NodePosterior):
         >>> [block.shape for block in post.latent_draws(prior, nodes=[5, 8])][:2]
         [(256, 2), (256, 2)]
         """
-        prior = self.own_prior(prior)
+        prior = self._own_prior(prior)
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
         if prior.tail and not self.read.size:

@@ -285,7 +285,7 @@ def test_a_likelihood_of_the_field_itself_serves_too(moons):
         gq.GinzburgLandau(epsilon=1.0, gamma=0.5), n_neighbors=8, alpha=2.0, rank=30, draws=200
     ).fit(X, known)
     assert np.mean(model.predict(X + 0.01) == y) > 0.9
-    with pytest.raises(TypeError, match="serves the sign models"):
+    with pytest.raises(TypeError, match="chosen for the sign models"):
         model.set_params(alpha="auto").fit(X, known)
 
 
