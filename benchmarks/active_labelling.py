@@ -77,8 +77,13 @@ def main() -> None:
     even = counts[(counts % 2 == 0) & (counts // 2 >= FIRST)]
     bald = curves["bald"]
     worst = float(min(bald[n // 2 - FIRST] - random[n - FIRST] for n in even))
+    needed = rows[METHODS.index("bald")]["labels to random's accuracy at 100"]
     claims = {
-        "BALD with n / 2 labels less random with n, worst n of 20 to 100": (worst, worst >= 0)
+        "labels with which BALD has random's accuracy at 100, at most 50": (
+            needed,
+            needed != "-" and needed <= LAST // 2,
+        ),
+        "BALD with n / 2 labels less random with n, worst n of 20 to 100": (worst, worst >= 0),
     }
     for other in ("v_opt", "sigma_opt"):
         gain = float((bald - curves[other]).mean())

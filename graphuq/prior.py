@@ -98,7 +98,6 @@ class Prior:
     (('alpha',), Prior.projected(4 nodes, rank 2, alpha 2))
     >>> full.is_as(full.summary()), full.is_as(prior.summary())
     (True, False)
-    >>> full.require(full.summary())    # an error if it were another's
     """
 
     spectrum: Spectrum

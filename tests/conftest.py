@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import warnings
 
@@ -8,6 +9,7 @@ import pytest
 
 import graphuq as gq
 from graphuq.jit import Kernel
+from graphuq.node_posterior import NodePosterior
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +40,16 @@ def priors(spectrum, rank):
         "projected": gq.Prior.projected(spectrum, rank),
         "approximated": gq.Prior.approximated(spectrum, rank),
     }
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NodesAlone(NodePosterior):
+    """Node statistics, come by in no way at all."""
+
+    settings: dict = dataclasses.field(default_factory=dict)
+
+    def latent_draws(self, prior=None, nodes=None, *, seed=None):
+        raise NotImplementedError
 
 
 def quietly(*arguments, **options):

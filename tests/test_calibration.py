@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from conftest import NodesAlone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -12,7 +13,6 @@ from sklearn.metrics import brier_score_loss
 
 import graphuq as gq
 from graphuq import calibration as module
-from graphuq.node_posterior import NodePosterior
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -281,7 +281,7 @@ def post():
     p = np.array([0.1, 0.7, 0.9, 0.2, 0.6, 1.0])
     mean = 2 * p - 1
     labels = gq.Labels([0, 2, 3], ["cat", "dog", "dog"])
-    return NodePosterior(labels, mean, 1 - mean**2, p, np.zeros(6), mean, np.ones(6))
+    return NodesAlone(labels, mean, 1 - mean**2, p, np.zeros(6), mean, np.ones(6))
 
 
 def test_a_posterior_is_scored_on_its_unlabelled_nodes(post):

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import mutated
+from conftest import NodesAlone, mutated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphuq as gq
 from graphuq import conformal
 from graphuq.conformal import prediction_sets
-from graphuq.node_posterior import NodePosterior
 
 GIVEN = gq.Labels([0, 1], [0, 1])
 
@@ -156,7 +155,7 @@ def post():
     p, _ = coin_nodes(rng, 60, rounded=2)
     labels = gq.Labels([0, 1], ["cat", "dog"])
     mean = 2 * p - 1
-    return NodePosterior(labels, mean, 1 - mean**2, p, np.zeros(60), mean, np.ones(60))
+    return NodesAlone(labels, mean, 1 - mean**2, p, np.zeros(60), mean, np.ones(60))
 
 
 def held_out(n, first=2):

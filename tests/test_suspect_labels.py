@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import priors, quietly
+from conftest import NodesAlone, priors, quietly
 from exact import exact_mean, ginzburg_landau_moments
 from sklearn.metrics import average_precision_score
 
 import graphuq as gq
-from graphuq.node_posterior import NodePosterior
 
 
 def test_ranking_by_hand():
@@ -15,7 +14,7 @@ def test_ranking_by_hand():
     field = np.array([0.0, -0.5, 1.0, 2.0, -3.0, 4.0, -0.2])
     labels = gq.Labels([1, 2, 3, 4, 5, 6], ["cat", "cat", "cat", "dog", "cat", "dog"])
     mean = 2 * p - 1
-    post = NodePosterior(labels, mean, 1 - mean**2, p, np.zeros(7), field, np.ones(7))
+    post = NodesAlone(labels, mean, 1 - mean**2, p, np.zeros(7), field, np.ones(7))
     suspects = post.suspect_labels()
     # of 3, 4 and 5, surely wrong, the field of 5 is the furthest from its label
     assert suspects["node"].tolist() == [5, 4, 3, 2, 6, 1]
