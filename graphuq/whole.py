@@ -13,22 +13,28 @@ from pathlib import Path
 def written_whole(path: str | os.PathLike[str]) -> Iterator[str]:
     """Give a file to write to, which takes the place of ``path`` if all goes well."""
     path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist: make it first")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
+    require_place(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     os.close(handle)
     try:
         yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, 0o666 & ~umask())
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
 
 
-def _umask() -> int:
+def require_place(path: Path) -> None:
+    """Refuse a path where no file can be."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist: make it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it")
+
+
+def umask() -> int:
+    """Return the permissions that new files do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -10,7 +10,8 @@ import numpy as np
 
 import graphuq as gq
 from graphuq.cli.options import add_command, add_file, add_json, read_items
-from graphuq.cli.output import as_json, require_result_file, write_whole
+from graphuq.cli.output import as_json
+from graphuq.whole import require_place, written_whole
 
 METHODS = {
     "laplace": "LaplaceLearning",
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     import pandas as pd
 
     target = options.out or Path(f"{options.file.stem}-classes.csv")
-    require_result_file(target)
+    require_place(target)
     if target.exists() and any(
         given is not None and given.exists() and target.samefile(given)
         for given in (options.file, options.labels)
@@ -67,7 +68,8 @@ def run(options: argparse.Namespace) -> int:
         nodes["confidence"] = classifier.predict_proba().max(axis=1)
     if items.truth is not None:
         nodes["truth"] = items.truth
-    write_whole(target, nodes.to_csv(index=False))
+    with written_whole(target) as temporary:
+        nodes.to_csv(temporary, index=False)
     names, counts = np.unique(prediction, return_counts=True)
     result = {
         "method": options.method,

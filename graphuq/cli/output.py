@@ -1,4 +1,4 @@
-"""What commands print, and files that are written whole or not at all."""
+"""What commands print, and the folder that is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from graphuq.whole import umask
 
 WIDTH = 88
 
@@ -88,27 +90,7 @@ def result_folder(path: Path) -> Iterator[Path]:
             for file in fresh.iterdir():
                 os.replace(file, path / file.name)
         else:
-            fresh.chmod(0o777 & ~_umask())
+            fresh.chmod(0o777 & ~umask())
             os.replace(fresh, path)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-
-
-def require_result_file(path: Path) -> None:
-    """Refuse to write where no file can be."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.absolute().parent}: make it first")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
-    with result_folder(path.absolute().parent) as folder:
-        (folder / path.name).write_text(text, encoding="utf-8")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
