@@ -14,6 +14,8 @@ from graphuq.cli import digits
 from graphuq.cli.options import add_command
 from graphuq.cli.output import table
 from graphuq.diagnostics import R_HAT
+from graphuq.plots.png import png
+from graphuq.whole import written_whole
 
 
 def add(commands: Any) -> None:
@@ -101,7 +103,9 @@ def run(options: argparse.Namespace) -> int:
         ) from error
     for name, post in posteriors.items():
         post.save(options.out / f"{name}.nc")
-    gq.plots.hard_and_easy(first, X, y).savefig(options.out / "digits.png", dpi=120)
+    picture = png(lambda figure: gq.plots.hard_and_easy(first, X, y, figure=figure), 10.2, 5.9)
+    with written_whole(options.out / "digits.png") as temporary:
+        Path(temporary).write_bytes(picture)
     written = [f"{name}.nc" for name in posteriors]
     print(f"Written to {options.out}/: {', '.join(written)} (arviz), digits.png")
     return digits.exit_code(posteriors.values())
