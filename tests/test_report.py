@@ -124,6 +124,7 @@ def folder(good, cut, quick, prior, named, tmp_path_factory):
         "names": [f"item {i}" for i in range(40)],
         "prior": prior,
         "graph": np.ones((40, 40)) - np.eye(40),
+        "command": "graphuq sample 'a & b.csv'",
     }
     gq.write_report(good, folder / "full.html", **known)
     for name, post in (("plain", good), ("cut", cut), ("quick", quick)):
@@ -240,7 +241,9 @@ def test_what_was_run_stands_there(full, good):
     for value in ("40", "5: 2 x cat, 3 x dog", "projected", "NoisyProbit", "Harmonic",
                   "4 chains of 1,000"):  # fmt: skip
         assert value in shown
+    assert "edges 780 " in shown
     assert json.dumps(good.settings, indent=1) in full.texts["reproduce"]
+    assert "With the same file: graphuq sample 'a & b.csv'" in full.text("reproduce")
 
 
 def test_what_users_call_things_stays_text(small, prior, tmp_path):

@@ -65,10 +65,12 @@ def _run(subject: Subject) -> str:
     prior = settings["prior"]
     given = ", ".join(f"{(labels.values == c).sum():,} x {c}" for c in labels.classes)
     rows: list[tuple[str, Any, str]] = [
-        ("items", f"{posterior.n_nodes:,}", "The nodes of the graph."),
+        ("items", f"{posterior.n_nodes:,}", "What there is to classify: the nodes of the graph."),
         ("labels", f"{len(labels):,}: {given}", "Items whose class was given, perhaps wrongly."),
         ("prior", prior["kind"], meanings.of_prior(prior)),
     ]
+    if subject.graph is not None:
+        rows.insert(1, ("edges", f"{subject.graph.n_edges:,}", "Pairs of items taken for alike."))
     rows += [(name, _short(prior[name]), meanings.PRIOR[name]) for name in ("rank", "alpha", "tau")]
     likelihood = settings["likelihood"]
     rows.append(("likelihood", likelihood["name"], meanings.of_likelihood(likelihood["name"])))
@@ -127,8 +129,8 @@ def _accuracy(subject: Subject) -> str:
         return _scores(posterior.calibration(), lead)
     return page.paragraph(
         "Not known: it takes the true classes, which were not given. Without them, trust in "
-        "probabilities rests on the model. Held-out labels can tell: see prediction_sets in the "
-        "documentation."
+        "probabilities rests on the model. Once the true classes are known, they can be told to "
+        "graphuq report RESULT --truth FILE, or to graphuq.write_report."
     )
 
 
@@ -158,6 +160,8 @@ def _uncertain(subject: Subject) -> str:
     if not hidden.size:
         return page.paragraph("Every item came with a label.")
     low, high = posterior.labels.classes
+    settings = posterior.settings["likelihood"]
+    field = ", or the expected field" if settings["name"] == "GinzburgLandau" else ""
     header, rows = ["item", "probably", f"probability of {high}", "variance", "mean"], []
     for node in hidden:
         p, error = posterior.probability[node], posterior.mcse[node]
@@ -174,9 +178,9 @@ def _uncertain(subject: Subject) -> str:
         f"The {hidden.size} items without a label whose class is least sure, the least sure first. "
         f"Probability is that of {high}, the rest that of {low}. Variance says the same on a scale "
         "from 0, certain, to 1, a coin's toss. Mean is the expected label, from -1, surely "
-        f"{low}, to +1, surely {high} (under Ginzburg-Landau the expected field), give or take "
-        "what finitely many draws leave open. To have these labelled would teach something; which "
-        "teach most together, post.suggest says."
+        f"{low}, to +1, surely {high}{field}, give or take what finitely many draws leave open. "
+        "To have these labelled would teach something, if some of it twice: graphuq sample and, in "
+        "Python, post.suggest name those to label next, which teach most together."
     ) + _items_table(subject, hidden, [*header, *(["truth"] * (subject.truth is not None))], rows)
 
 
@@ -190,8 +194,9 @@ def _suspect(subject: Subject) -> str:
         cells = [subject.names[row.node], row.label, row.likelier, page.bar(p, f"{p:.1%}")]
         rows.append(cells if subject.truth is None else [*cells, subject.truth[row.node]])
     return page.paragraph(
-        f"{likely} of the {len(table):,} given labels are more probably wrong than right. Here are "
-        f"the {len(first)} most suspect ones. How readily labels are doubted is up to the "
+        f"{likely or 'None'} of the {len(table):,} given labels "
+        f"{'is' if likely == 1 else 'are'} more probably wrong than right. Here are the "
+        f"{len(first)} most suspect ones. How readily labels are doubted is up to the "
         f"likelihood: {meanings.of_likelihood(subject.posterior.settings['likelihood']['name'])}"
     ) + _items_table(
         subject,
@@ -280,26 +285,32 @@ def _of_chains(posterior: Posterior) -> Iterator[str]:
         png(lambda figure: plots.traces(posterior, figure=figure), 9, 1.4 * panels + 0.5),
         "Densities and traces of the chains.",
         "Each chain in a colour of its own: on the left how often it had which value, on the right "
-        "its draws in their order. Where chains agree, the curves lie on each other and the draws "
-        "look like noise about one level.",
+        "its draws in their order. The log posterior says how well a draw fits prior and labels, a "
+        "mode how much of that one of the graph's smoothest patterns it has. Where chains agree, "
+        "the curves lie on each other and the draws look like noise about one level.",
     )
     if posterior.modes.shape[0] > 1:
         yield page.figure(
             png(lambda figure: plots.ranks(posterior, figure=figure), 2.8 * panels, 3),
             "Ranks of the chains' draws.",
-            "All draws together were put in order, and ranked. Where chains agree, low and high "
-            "ranks are equally frequent in each: bars are about level, or lines stay near 0.",
+            "All draws together were put in order, and ranked; bars have a row for each chain. "
+            "Where chains agree, low and high ranks are equally frequent in each: bars are about "
+            "level, or lines stay near 0.",
         )
 
 
 def _reproduce(subject: Subject) -> str:
     posterior, prior = subject.posterior, subject.prior
     lambda_bar = None if prior is None else prior.lambda_bar
+    line = subject.command
+    told = "" if line is None else page.paragraph("With the same file:") + page.code(line)
     return (
         page.paragraph(
-            "On the same graph, this does the same again, digit for digit with the same versions: "
-            "the seed decides all that is random, on however many cores."
+            "The seed decides all that is random, on however many cores: with the same versions "
+            "this does the same again, digit for digit."
         )
+        + told
+        + page.paragraph("In Python, on the same graph:")
         + page.code(reproduction.code_of(posterior, lambda_bar))
         + page.paragraph("This page was made with")
         + page.table(("", "version"), reproduction.versions().items())

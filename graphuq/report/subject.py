@@ -24,6 +24,7 @@ class Subject:
     images: NDArray[np.float64] | None
     prior: Prior | None
     graph: Graph | None
+    command: str | None
 
     @classmethod
     def checked(
@@ -36,6 +37,7 @@ class Subject:
         shape: tuple[int, int] | None,
         prior: Any,
         graph: Any,
+        command: str | None,
     ) -> Subject:
         """Return the subject, if all of it fits the posterior."""
         n = posterior.n_nodes
@@ -55,7 +57,7 @@ class Subject:
             graph = Graph.of(graph)
             if graph.n_nodes != n:
                 raise ValueError(f"graph must have the posterior's {n} nodes, got {graph.n_nodes}")
-        return cls(posterior, names, truth, images, prior, graph)
+        return cls(posterior, names, truth, images, prior, graph, command)
 
     @property
     def hidden(self) -> NDArray[np.int64]:

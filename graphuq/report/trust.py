@@ -76,14 +76,14 @@ def trust(posterior: NodePosterior) -> Trust:
             (
                 "R-hat",
                 _number(found.r_hat, ".3f"),
-                f"below {STRICT_R_HAT}; {R_HAT} at most",
+                f"{STRICT_R_HAT} at most; above {R_HAT} is red",
                 "How much chains that began far apart still differ from each other, for the worst "
                 "of all quantities that are watched; 1 is not at all.",
             ),
             (
                 "effective sample size",
                 _number(found.ess, ",.0f"),
-                f"at least {STRICT_ESS}; {ESS} at least",
+                f"{STRICT_ESS} at least; below {ESS} is red",
                 "How many independent draws the draws of the worst quantity are worth.",
             ),
             (

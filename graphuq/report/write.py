@@ -28,6 +28,7 @@ def write_report(
     names: Any = None,
     prior: Any = None,
     graph: Any = None,
+    command: str | None = None,
 ) -> None:
     """Write what a posterior says as one HTML page that a stranger can read.
 
@@ -55,6 +56,9 @@ def write_report(
         The one that the posterior is of, for its spectrum and the nodes in the plane.
     graph : Graph, networkx graph or adjacency, optional
         Drawn if it has at most 500 nodes and 5,000 edges, and networkx is installed.
+
+    command : str, optional
+        The command line that made the result, to be shown where it says how to do it again.
 
     Raises
     ------
@@ -89,7 +93,14 @@ def write_report(
             f"wrote, got {type(result).__name__}"
         )
     subject = Subject.checked(
-        posterior, names=names, truth=truth, images=images, shape=shape, prior=prior, graph=graph
+        posterior,
+        names=names,
+        truth=truth,
+        images=images,
+        shape=shape,
+        prior=prior,
+        graph=graph,
+        command=command,
     )
     with written_whole(path) as temporary:
         Path(temporary).write_text(_page(subject), encoding="utf-8")
