@@ -48,6 +48,7 @@ def karate(tmp_path, monkeypatch):
     return network
 
 
+FILES = ["nodes.csv", "posterior.nc", "report.html", "run.json", "suspects.csv"]
 VOTES = ["votes.csv", "--id", "member", "--label", "known"]
 
 
@@ -97,7 +98,7 @@ def test_sample_writes_what_the_posterior_says(records, capsys):
     assert time.perf_counter() - begun < 60
     printed = capsys.readouterr().out
     assert sorted(os.listdir()) == ["result", "votes.csv"]
-    assert sorted(os.listdir("result")) == ["nodes.csv", "posterior.nc", "run.json", "suspects.csv"]
+    assert sorted(os.listdir("result")) == FILES
     nodes, written = (pd.read_csv("result/nodes.csv", dtype=dtype) for dtype in (None, str))
     post = gq.load("result/posterior.nc")
     assert nodes["id"].tolist() == records["member"].tolist()
@@ -321,10 +322,118 @@ def test_info_tells_what_was_run(karate, capsys):
 
 def test_a_chain_cut_short_is_not_trusted(karate, capsys):
     arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv"]
-    assert main([*arguments, "--draws", "5"]) == 0
-    assert "TO BE TRUSTED?  NO" in capsys.readouterr().out
-    assert main([*arguments, "--draws", "1000"]) == 0
-    assert "TO BE TRUSTED?  Yes" in capsys.readouterr().out
+    for draws, verdict, light in (("5", "NO", "red"), ("1000", "Yes", "green")):
+        assert main([*arguments, "--draws", draws]) == 0
+        assert f"TO BE TRUSTED?  {verdict}" in capsys.readouterr().out
+        assert f'<div class="light {light}"' in _page("karate-graphuq/report.html")
+
+
+def test_two_commands_from_the_voting_records_to_a_ranked_list_and_a_report(records, capsys):
+    records.drop(columns="party").to_csv("votes.csv", index=False)
+    classes = records[["member", "party"]].rename(columns={"member": "id", "party": "label"})
+    classes.sample(frac=1, random_state=0).to_csv("parties.csv", index=False)
+    assert main(["sample", *VOTES]) == 0
+    assert "report.html " in capsys.readouterr().out
+    assert main(["report", "votes-graphuq", "--truth", "parties.csv"]) == 0
+    assert "votes-graphuq-report.html" in capsys.readouterr().out
+    nodes = pd.read_csv("votes-graphuq/nodes.csv").sort_values("rank")
+    hardest = nodes["id"][nodes["label"].isna()][:20].tolist()
+    first, second = _page("votes-graphuq/report.html"), _page("votes-graphuq-report.html")
+    for page in (first, second):
+        assert re.findall(r'<th scope="row">(m\d{3})</th>', page)[:20] == hardest
+        assert f"<code>graphuq sample {' '.join(VOTES)}</code>" in page
+    post = gq.load("votes-graphuq/posterior.nc")
+    accuracy = f"<td>{post.accuracy(records['party'].to_numpy()):.1%}</td>"
+    assert accuracy in second
+    assert accuracy not in first
+    assert "Once the true classes are known" in first
+    for seen in ("The items in a plane", "Eigenvalues of the graph"):  # these take the graph
+        assert seen in first
+        assert seen not in second
+
+
+def test_the_truth_of_a_report(karate, capsys):
+    names = list(karate)
+    table = pd.DataFrame({"id": names, "label": [karate.nodes[i]["club"] for i in names]})
+    known = table.assign(truth=table["label"], label=table["label"].where(table["id"] % 33 == 0))
+    known.to_csv("clubs.csv", index=False)
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK]
+    assert main([*arguments, "--truth", "truth"]) == 0
+    # what sample was told is remembered, and gives way to what report is told
+    swapped = table.assign(label=table["label"].map({"Mr. Hi": "Officer", "Officer": "Mr. Hi"}))
+    swapped.to_csv("swapped.csv", index=False)
+    assert main(["report", "karate-graphuq", "--out", "told.html"]) == 0
+    assert main(["report", "karate-graphuq", "--truth", "swapped.csv", "--out", "new.html"]) == 0
+    post = gq.load("karate-graphuq/posterior.nc")
+    names = pd.read_csv("karate-graphuq/nodes.csv")["id"]
+    right = post.accuracy(names.map(table.set_index("id")["label"]).to_numpy())
+    assert right > 0.8
+    for page, accuracy in (("karate-graphuq/report.html", right), ("told.html", right),
+                           ("new.html", 1 - right)):  # fmt: skip
+        assert f"<td>{accuracy:.1%}</td>" in _page(page)
+    # draws by themselves, of numbered items and classes
+    numbered = gq.Labels([0, 33], [1, 2])
+    gq.approximate(gq.Graph(karate), gq.Probit(), numbered).save("quick.nc")
+    codes = table["label"].map({"Mr. Hi": 1, "Officer": 2})
+    table.assign(label=codes).to_csv("codes.csv", index=False)
+    assert main(["report", "quick.nc", "--truth", "codes.csv"]) == 0
+    quick = gq.load("quick.nc")
+    assert f"<td>{quick.accuracy(codes.to_numpy()):.1%}</td>" in _page("quick-report.html")
+    before = sorted(os.listdir())
+    table[:-1].to_csv("short.csv", index=False)
+    table.rename(columns={"id": "who", "label": "club"}).assign(age=3).to_csv("odd.csv")
+    capsys.readouterr()
+    for file, message in (
+        ("short.csv", f"short.csv: the true class of item '{names.max()}' is missing"),
+        ("odd.csv", "odd.csv has no column 'label' (--truth)"),
+        ("none.csv", "there is no file none.csv"),
+        ("parties.csv", "truth names none of the classes"),
+    ):
+        table.assign(label="x").to_csv("parties.csv", index=False)
+        assert main(["report", "karate-graphuq", "--truth", file]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+    assert main(["report", "quick.nc", "--out", "quick.nc"]) == 2
+    assert "is a file that is read" in capsys.readouterr().err
+    assert {*os.listdir()} - {*before} == {"short.csv", "odd.csv", "parties.csv"}
+    assert gq.load("quick.nc").n_nodes == 34
+
+
+def test_truth_may_tell_of_rows_that_were_left_out(records):
+    frame = records.astype({"vote3": object})
+    frame.loc[[2, 5], "vote3"] = None
+    frame.drop(columns="party").to_csv("votes.csv", index=False)
+    classes = records[["member", "party"]].rename(columns={"member": "id", "party": "label"})
+    classes.to_csv("parties.csv", index=False)
+    assert main(["sample", *VOTES, *QUICK, "--drop-missing"]) == 0
+    assert main(["report", "votes-graphuq", "--truth", "parties.csv"]) == 0
+    post = gq.load("votes-graphuq/posterior.nc")
+    accuracy = post.accuracy(records["party"].drop([2, 5]).to_numpy())
+    assert f"<td>{accuracy:.1%}</td>" in _page("votes-graphuq-report.html")
+
+
+def test_images_are_seen_in_the_report(tmp_path, monkeypatch, capsys):
+    X, y = gq.datasets.digit_pair(4, 9)
+    labels = gq.reveal(y, 0.04, seed=0)
+    known = np.full(y.size, -1)
+    known[labels.nodes] = labels.values
+    monkeypatch.chdir(tmp_path)
+    np.savez("digits.npz", X=X, y=known)
+    np.savez("odd.npz", X=X[:, 1:], y=known)
+    assert main(["sample", "digits.npz", *QUICK, "--images"]) == 0
+    assert main(["sample", "digits.npz", *QUICK, "--out", "plain"]) == 0
+    pictures = '<img class="item"'
+    assert _page("digits-graphuq/report.html").count(pictures) == 20 + len(labels)
+    assert pictures not in _page("plain/report.html")
+    capsys.readouterr()
+    assert main(["sample", "odd.npz", "--images"]) == 2
+    assert "odd.npz: --images takes" in capsys.readouterr().err
+    assert not os.path.exists("odd-graphuq")
+
+
+def _page(path):
+    return Path(path).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -358,6 +467,12 @@ def test_a_chain_cut_short_is_not_trusted(karate, capsys):
         (["info", "full"], "no posterior.nc"),
         (["info", "items.csv"], "items.csv"),
         (["info", "none.nc"], "there is no file none.nc"),
+        (["sample", "items.csv", "--images"], "--images takes an .npz file"),
+        (["report", "none.nc"], "there is no file none.nc"),
+        (["report", "full"], "no posterior.nc"),
+        (["report", "items.csv"], "items.csv"),
+        (["report", "none.nc", "--out", "full"], "full is a folder"),
+        (["report", "none.nc", "--out", "no/where.html"], "make it first"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(arguments, message, tmp_path, capsys, monkeypatch):
@@ -398,7 +513,7 @@ def test_arguments_that_do_not_parse_exit_with_2(capsys):
     assert "expected a number or auto, got 'much'" in error
 
 
-@pytest.mark.parametrize("command", ["sample", "classify", "compare", "info", "demo"])
+@pytest.mark.parametrize("command", ["sample", "classify", "compare", "info", "report", "demo"])
 def test_help_shows_examples(command, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])
@@ -409,17 +524,18 @@ def test_help_shows_examples(command, capsys):
 
 @pytest.mark.parametrize(("error", "code"), [(OSError("disk full"), 2), (KeyboardInterrupt(), 130)])
 @pytest.mark.parametrize("there", [False, True])
-def test_what_fails_half_way_leaves_nothing(error, code, there, karate, monkeypatch, capsys):
+@pytest.mark.parametrize("where", [(gq.Posterior, "save"), (gq, "write_report")])
+def test_what_fails_half_way_leaves_nothing(where, error, code, there, karate, monkeypatch):
     arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK]
     if there:
         main(arguments)
     before = {name: Path(name).read_bytes() for name in _files()}
 
-    def fail(post, path):
+    def fail(post, path, **options):
         path.write_bytes(b"half")
         raise error
 
-    monkeypatch.setattr(gq.Posterior, "save", fail)
+    monkeypatch.setattr(*where, fail)
     assert main([*arguments, "--seed", "1"]) == code
     assert {name: Path(name).read_bytes() for name in _files()} == before
     assert os.path.exists("karate-graphuq") == there
@@ -432,9 +548,7 @@ def test_a_result_is_replaced_and_other_files_in_it_are_kept(karate):
     before = Path("karate-graphuq/nodes.csv").read_bytes()
     assert main([*arguments, "--seed", "1"]) == 0
     assert Path("karate-graphuq/nodes.csv").read_bytes() != before
-    assert sorted(os.listdir("karate-graphuq")) == [
-        "nodes.csv", "notes.txt", "posterior.nc", "run.json", "suspects.csv",
-    ]  # fmt: skip
+    assert sorted(os.listdir("karate-graphuq")) == sorted([*FILES, "notes.txt"])
 
 
 def _files():

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import graphuq as gq
 from graphuq.cli.options import add_command, add_json
-from graphuq.cli.output import RUN, as_json, paragraph
+from graphuq.cli.output import as_json, paragraph
+from graphuq.cli.result import add_result, read_result
 from graphuq.diagnostics import ESS, R_HAT
 
 
@@ -24,36 +21,17 @@ def add(commands: Any) -> None:
         "Say what was run, and whether it can be trusted.",
         "examples:\n  graphuq info votes-graphuq\n  graphuq info posterior.nc --json",
     )
-    parser.add_argument(
-        "result", type=Path, metavar="RESULT", help="folder of graphuq sample, or a .nc file"
-    )
+    add_result(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Load and print."""
-    path = options.result
-    if path.is_dir():
-        if not (path / "posterior.nc").is_file():
-            raise FileNotFoundError(
-                f"the folder {path} has no posterior.nc: name one that graphuq sample wrote"
-            )
-        path = path / "posterior.nc"
-    try:
-        post = gq.load(path)
-    except ValueError as error:
-        reason = str(error)
-        raise ValueError(
-            (reason if str(path) in reason else f"{path}: {reason}")
-            + ": name a folder or a .nc file that graphuq sample wrote"
-        ) from error
-    run_file = path.with_name(RUN)
-    origin: dict[str, Any] = {}
-    if path.name == "posterior.nc" and run_file.is_file():
-        origin = json.loads(run_file.read_text(encoding="utf-8"))
+    found = read_result(options.result)
+    post, origin = found.posterior, found.run
     result = {
-        "file": path,
+        "file": found.file,
         **{name: origin.get(name) for name in ("command", "created", "graphuq")},
         "nodes": post.n_nodes,
         "classes": post.labels.classes,
@@ -62,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         },
         "mean_variance": post.mean_variance,
         "unsure": int((post.variance > 0.5).sum()),
-        "most_uncertain": _names(origin, post.ranking()[:10]),
+        "most_uncertain": found.ids[post.ranking()[:10]],
         "settings": post.settings,
         "complete": post.complete if isinstance(post, gq.Posterior) else None,
         "diagnostics": vars(post.diagnostics()) if isinstance(post, gq.Posterior) else None,
@@ -72,12 +50,6 @@ def run(options: argparse.Namespace) -> int:
         return 0
     _print(result)
     return 0
-
-
-def _names(origin: dict[str, Any], nodes: Any) -> list[str]:
-    """Return ids, of which the file of draws has only positions."""
-    ids = origin.get("ids")
-    return [str(node) if ids is None else ids[node] for node in np.asarray(nodes).tolist()]
 
 
 def _print(result: dict[str, Any]) -> None:

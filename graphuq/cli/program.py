@@ -9,12 +9,13 @@ import warnings
 from collections.abc import Sequence
 
 import graphuq as gq
-from graphuq.cli import classify, compare, demo, info, sample
+from graphuq.cli import classify, compare, demo, info, report, sample
 
 EPILOG = """\
-from a table to a ranked list:
+from a table to a ranked list and a report:
   graphuq sample votes.csv --label party      sample the posterior, and write votes-graphuq/
   graphuq info votes-graphuq                  what was run, and whether it can be trusted
+  graphuq report votes-graphuq --truth all.csv   a page for others, scored since
 
 Each command has a --help of its own. Exit codes: 0, 2 on a mistake in what was asked for or in a
 file, 130 on Ctrl-C."""
@@ -50,6 +51,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"graphuq {gq.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (sample, classify, compare, info, demo):
+    for command in (sample, classify, compare, info, report, demo):
         command.add(commands)
     return parser

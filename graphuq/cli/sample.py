@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import platform
 import shlex
 import sys
@@ -18,6 +19,7 @@ import numpy as np
 import graphuq as gq
 from graphuq.cli.options import add_command, add_file, add_json, number_or_auto, read_items
 from graphuq.cli.output import RUN, as_json, require_result_folder, result_folder
+from graphuq.cli.result import DRAWS
 from graphuq.cli.summary import print_summary
 from graphuq.files import Items
 from graphuq.likelihoods.contract import open_parameters
@@ -42,7 +44,8 @@ examples:
   graphuq sample friends.csv --edges --labels clubs.csv
 
 Written to the folder: nodes.csv (a row for each item), suspects.csv (the labels, most suspect
-first), posterior.nc (for arviz and gq.load), run.json (settings, versions, seed)."""
+first), report.html (all of it with plots, for a browser), posterior.nc (for arviz and gq.load),
+run.json (settings, versions, seed)."""
 
 
 def add(commands: Any) -> None:
@@ -78,6 +81,11 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER", help="(default: the file's name and -graphuq)"
     )
+    parser.add_argument(
+        "--images",
+        action="store_true",
+        help="show the items in the report: rows of X in the .npz file are square grey images",
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -89,10 +97,12 @@ def run(options: argparse.Namespace) -> int:
     require_result_folder(folder)
     likelihood = _likelihood(options)
     items = read_items(options)
+    images = _images(items) if options.images else None
     labels = _two_classes(items, options.file)
     unlabelled = np.setdiff1d(np.arange(items.ids.size), labels.nodes)
-    if items.truth is not None and unlabelled.size:
-        labels.unlabelled_truth(items.truth.astype(str), items.ids.size)  # refused before any work
+    truth = items.truth.astype(str) if items.truth is not None and unlabelled.size else None
+    if truth is not None:
+        labels.unlabelled_truth(truth, items.ids.size)  # refused before any work
     graph = items.joined(options.neighbors)
     rank = min(MOST_MODES, graph.n_nodes - 1) if options.rank is None else options.rank
     prior = gq.Prior.projected(graph, rank, alpha=options.alpha)
@@ -124,6 +134,7 @@ def run(options: argparse.Namespace) -> int:
         "left_out": items.left_out,
         "items": post.n_nodes,
         "ids": items.ids,
+        "truth": truth,
         "edges": graph.n_edges,
         "neighbors": items.neighbors(options.neighbors) if items.graph is None else None,
         "classes": labels.classes.tolist(),
@@ -141,17 +152,27 @@ def run(options: argparse.Namespace) -> int:
         "predicted": {str(name): int((post.prediction == name).sum()) for name in labels.classes},
         "mean_variance": post.mean_variance,
         "unsure": int((post.variance > 0.5).sum()),
-        **_scores(items, post, unlabelled),
+        **({} if truth is None else _scores(post, truth)),
         "most_uncertain": nodes.iloc[ranking[:MOST_UNCERTAIN]].to_dict("records"),
         "suspects": suspects.head(LABEL_NEXT).to_dict("records"),
         "label_next": items.ids[next_ones],
         "folder": folder,
-        "seconds": round(time.perf_counter() - begun, 2),
     }
     with result_folder(folder) as fresh:
         nodes.to_csv(fresh / "nodes.csv", index=False)
         suspects.to_csv(fresh / "suspects.csv", index=False)
-        post.save(fresh / "posterior.nc")
+        post.save(fresh / DRAWS)
+        gq.write_report(
+            post,
+            fresh / "report.html",
+            names=items.ids,
+            truth=truth,
+            images=images,
+            prior=prior,
+            graph=graph,
+            command=result["command"],
+        )
+        result["seconds"] = round(time.perf_counter() - begun, 2)
         (fresh / RUN).write_text(as_json(result), encoding="utf-8")
     if options.json:
         print(as_json(result))
@@ -183,6 +204,21 @@ def _two_classes(items: Items, path: Path) -> gq.Labels:
     return labels
 
 
+def _images(items: Items) -> Any:
+    """Return the pixels of square images."""
+    X = items.features
+    if (
+        X is None
+        or items.path.suffix.lower() != ".npz"
+        or math.isqrt(X.shape[1]) ** 2 != X.shape[1]
+    ):
+        raise ValueError(
+            f"{items.path}: --images takes an .npz file, in whose X each row is the pixels of a "
+            "square image"
+        )
+    return X
+
+
 def _nodes(items: Items, post: gq.Posterior) -> Any:
     import pandas as pd
 
@@ -212,11 +248,9 @@ def _leave_one_out(prior: gq.Prior, likelihood: Any, labels: gq.Labels) -> int |
     return int((guess == (labels.codes > 0)).sum())
 
 
-def _scores(items: Items, post: gq.Posterior, unlabelled: Any) -> dict[str, Any]:
-    """Return how predictions stand against the truth, where it is known."""
-    if items.truth is None or not unlabelled.size:
-        return {}
-    score = post.calibration(items.truth.astype(str))
+def _scores(post: gq.Posterior, truth: Any) -> dict[str, Any]:
+    """Return how predictions stand against the truth."""
+    score = post.calibration(truth)
     names = ("accuracy", "expected_calibration_error", "brier")
     return {name: getattr(score, name) for name in names}
 

@@ -40,6 +40,7 @@ def print_summary(result: Mapping[str, Any]) -> None:
         "              mcse; rank: 0 is the most uncertain item; probability: that it is",
         f"              {second!r} and not {first!r}",
         "suspects.csv  the given labels, most suspect first",
+        "report.html   all of this with plots, for others: open it in a browser",
         "posterior.nc  all draws, for gq.load and arviz; graphuq info reads it",
         "run.json      settings, versions and the seed, to do the same again",
     ):

@@ -5,6 +5,6 @@ what to do.
 """
 
 from graphuq.files.items import Items
-from graphuq.files.read import read
+from graphuq.files.read import read, read_classes
 
-__all__ = ["Items", "read"]
+__all__ = ["Items", "read", "read_classes"]

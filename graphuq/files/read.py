@@ -154,6 +154,33 @@ def read(
     )
 
 
+def read_classes(path: str | Path, ids: NDArray[Any], option: str) -> NDArray[Any]:
+    r"""Return the class that a table of ids and labels gives to each of ``ids``, None where none.
+
+    Parameters
+    ----------
+    path : path-like
+        A table with columns id and label.
+    ids : ndarray of str, shape (n,)
+    option : str
+        What the user calls the table by, for errors.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        In one line: where in the file what is wrong, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "classes.csv")
+    >>> _ = path.write_text("id,label\nb,rose\na,lily\n")
+    >>> read_classes(path, np.array(["a", "b", "c"]), "--truth").tolist()
+    ['lily', 'rose', None]
+    """
+    return _second_file(Path(path), ids, None, None, "utf-8", option)[LABEL]
+
+
 class _Roles:
     """What each column of a table is for."""
 
@@ -252,7 +279,12 @@ def _classes(
 
 
 def _second_file(
-    path: Path, ids: NDArray[Any], label: str | None, truth: str | None, encoding: str
+    path: Path,
+    ids: NDArray[Any],
+    label: str | None,
+    truth: str | None,
+    encoding: str,
+    option: str = "--labels",
 ) -> dict[str, NDArray[Any]]:
     """Return columns of a table of ids and labels, a value for each of ``ids``."""
     if _checked(path) not in TABLES:
@@ -262,7 +294,7 @@ def _second_file(
     key = next((name for name in names if name.lower() == ID), names[0])
     own = label or (LABEL if LABEL in names else names[-1])
     if own not in names or own == key or (label is None and LABEL not in names and len(names) > 2):
-        raise ValueError(_no_column(path, "--labels", own if label else LABEL, names))
+        raise ValueError(_no_column(path, option, own if label else LABEL, names))
     position = {name: at for at, name in enumerate(ids.tolist())}
     if key in position:
         raise ValueError(
