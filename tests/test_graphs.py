@@ -9,6 +9,7 @@ from scipy.sparse import csgraph
 from scipy.spatial.distance import cdist
 
 from graphuq import Graph, Prior, Spectrum, epsilon_graph, full_graph, knn_graph, pca, validation
+from graphuq.datasets import digit_pair
 from graphuq.graphs.construction import SYMMETRISE
 from graphuq.graphs.neighbours import WEIGHTS
 
@@ -428,3 +429,16 @@ def test_a_full_graph_too_large_for_memory_is_refused(monkeypatch):
     monkeypatch.setattr(validation, "_available_memory", lambda: 1000.0)
     with pytest.raises(MemoryError, match=r"full graph of 8 nodes.*use knn_graph"):
         full_graph(X8, n_neighbors=3)
+
+
+@pytest.mark.parametrize("kind", ["self-tuning", "cosine"])
+def test_ties_between_neighbours_are_broken_alike_by_any_number_of_threads(kind):
+    """Whole-number pixels are often as far; scikit-learn's order of them hangs on its threads."""
+    from threadpoolctl import threadpool_limits
+
+    X, _ = digit_pair(4, 9)
+    graphs = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            graphs.append(knn_graph(X, n_neighbors=10, weights=kind).adjacency)
+    assert (graphs[0] != graphs[1]).nnz == 0

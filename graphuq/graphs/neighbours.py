@@ -14,6 +14,10 @@ from graphuq import validation
 Array = NDArray[np.float64]
 Nodes = NDArray[np.int64]
 
+# Candidates beyond the number asked for. The search's own order of neighbours that are as far hangs
+# on its rounding, and so on the number of threads: theirs is by exact length, then by position.
+SPARE = 10
+
 # Distances held at a time.
 BLOCK = 2**23
 
@@ -45,7 +49,9 @@ class Neighbours:
         self.weights, self._centre = weights, X.mean(axis=0)
         self.X = placed(X, weights, self._centre)
         self._search = NearestNeighbors(n_neighbors=n_neighbors).fit(self.X)
-        self._nearest = self._search.kneighbors(return_distance=False)
+        asked = min(n_neighbors + SPARE, n - 1)
+        candidates = self._search.kneighbors(n_neighbors=asked, return_distance=False)
+        self._nearest = _closest(self.X, candidates, self.X, n_neighbors)
         i, j = _pairs(self._nearest)
         self._squared = squared_lengths(self.X, i, j)
         self._reach = self._squared.reshape(n, -1).max(axis=1)
@@ -75,7 +81,10 @@ class Neighbours:
         """
         shape = X.shape[0], self.X.shape[0]
         X = placed(X, self.weights, self._centre)
-        nearest = self._search.kneighbors(X, return_distance=False)
+        k = self._nearest.shape[1]
+        asked = min(k + SPARE, shape[1])
+        candidates = self._search.kneighbors(X, n_neighbors=asked, return_distance=False)
+        nearest = _closest(X, candidates, self.X, k)
         i, j = _pairs(nearest)
         kth = squared_lengths(X, i, j, self.X).reshape(nearest.shape).max(axis=1)
         scale = np.full(shape[0], self.scale[0])  # one for all, but for self-tuning weights
@@ -170,6 +179,13 @@ def sparse_weights(i: Nodes, j: Nodes, w: Array, shape: tuple[int, int]) -> spar
     """Return the weights w_ij as a sparse matrix."""
     kept = w > 0  # cosines below zero, and weights that underflow, are no edges
     return sparse.csr_array(sparse.coo_array((w[kept], (i[kept], j[kept])), shape=shape))
+
+
+def _closest(X: Array, candidates: Nodes, Y: Array, k: int) -> Nodes:
+    """Return, of each row's candidates among the rows of ``Y``, the k closest in order."""
+    squared = squared_lengths(X, *_pairs(candidates), Y).reshape(candidates.shape)
+    order = np.lexsort((candidates, squared), axis=-1)[:, :k]
+    return np.take_along_axis(candidates, order, axis=1)
 
 
 def _pairs(nearest: Nodes) -> tuple[Nodes, Nodes]:
