@@ -23,8 +23,9 @@ Array = NDArray[np.float64]
 MOST_MODES = 300
 
 # Where they look for the other parameters. A handful of labels cannot tell a smooth field from one
-# mode alone, and the latter is too sure of itself: alpha is thought exponential with this mean.
-RANGES = {"alpha": (0.5, 10.0), "tau": (0.01, 1.0)}
+# mode alone, and the latter is too sure of itself: alpha is thought exponential with this mean. Nor
+# can they tell a rough field from noise, under which all items are coin's tosses: it is at least 1.
+RANGES = {"alpha": (1.0, 10.0), "tau": (0.01, 1.0)}
 MEAN_ALPHA = 4.0
 
 

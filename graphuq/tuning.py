@@ -108,7 +108,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         A sign model, whose parameters that are "auto" are open; of a class, all.
     **ranges
         For any of ``alpha``, ``tau``, ``rank`` and the likelihood's parameters: (low, high), where
-        to look for it, or a number to keep to. By default alpha is looked for from 0.5 to 10, tau
+        to look for it, or a number to keep to. By default alpha is looked for from 1 to 10, tau
         from 0.01 to 1, rank from 10 to all modes given, gamma from 0.01 to 1 (level-set: 0.3 to
         2), flip_rate from 0.001 to 0.3.
 

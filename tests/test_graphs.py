@@ -442,3 +442,10 @@ def test_ties_between_neighbours_are_broken_alike_by_any_number_of_threads(kind)
         with threadpool_limits(threads):
             graphs.append(knn_graph(X, n_neighbors=10, weights=kind).adjacency)
     assert (graphs[0] != graphs[1]).nnz == 0
+
+
+def test_indices_beyond_the_shape_are_refused_before_they_are_read():
+    A = sparse.csr_array((2, 2))
+    A.data, A.indices, A.indptr = np.ones(2), np.array([5, 900]), np.array([0, 1, 2])
+    with pytest.raises(TypeError, match="adjacency must be a numeric matrix"):
+        Graph(A)

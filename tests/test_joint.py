@@ -368,7 +368,7 @@ def test_what_is_auto_has_a_range_of_its_own(small):
     prior = gq.Prior.projected(spectrum, 8, alpha="auto", tau="auto")
     post = quietly_jointly(prior, gq.Probit(), labels, draws=20, chains=1, progress=False, seed=0)
     assert post.settings["ranges"] == {
-        "alpha": [0.5, 10.0], "tau": [0.01, 1.0], "gamma": [0.01, 1.0]
+        "alpha": [1.0, 10.0], "tau": [0.01, 1.0], "gamma": [0.01, 1.0]
     }  # fmt: skip
 
 

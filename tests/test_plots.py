@@ -328,3 +328,15 @@ def test_a_plot_draws_where_it_is_told_or_on_a_figure_of_its_own(post, prior):
             gq.plots.embedding(post, prior, ax=wrong)
     with pytest.raises(TypeError, match="figure must be a matplotlib Figure"):
         gq.plots.traces(post, figure=ax)
+
+
+def test_dollars_in_class_names_are_dollars(small):
+    spectrum, labels, _ = small
+    names = gq.Labels(labels.nodes, np.where(labels.codes > 0, r"$\alph$", ">$50K"))
+    prior = gq.Prior.projected(spectrum, 8)
+    quick = gq.approximate(prior, gq.Probit(0.3), names)
+    for ax in (
+        gq.plots.embedding(quick, spectrum.vectors[:, :2]),
+        gq.plots.node_marginals(quick, prior, [1, 2]),
+    ):
+        ax.figure.canvas.draw()

@@ -105,7 +105,8 @@ def test_rows_dropped_are_as_if_they_had_not_been_there(tmp_path):
     assert items.known.tolist() == plain.known.tolist()
     np.testing.assert_array_equal(items.features, plain.features)
     assert items.left_out == ("x", "y", "z")
-    assert "left out 3 of 6 rows (50.0%)" in items.notes[0]
+    assert items.notes[0] == "features: 'length', 'width'"
+    assert "left out 3 of 6 rows (50.0%)" in items.notes[1]
     assert any("1 had a label" in note for note in items.notes)
 
 
@@ -113,7 +114,7 @@ def test_gaps_filled_hold_the_mean(tmp_path):
     content = "x,z,label\n1,a,u\n,a,v\n4,,\n4,b,\n"
     items = files.read(written(tmp_path, content), gaps="fill", categorical=True, scale=False)
     np.testing.assert_allclose(items.features, [[1, 1, 0], [3, 1, 0], [4, 2 / 3, 1 / 3], [4, 0, 1]])
-    assert "2 values in 2 rows" in items.notes[0]
+    assert "2 values in 2 rows" in items.notes[1]
 
 
 def test_answers_are_numbers(tmp_path):

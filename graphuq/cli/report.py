@@ -33,6 +33,7 @@ def add(commands: Any) -> None:
         "  graphuq report posterior.nc --out page.html",
     )
     add_result(parser)
+    parser.add_argument("--encoding", default="utf-8", help="of --truth (default: utf-8)")
     parser.add_argument(
         "--truth",
         type=Path,
@@ -62,19 +63,19 @@ def run(options: argparse.Namespace) -> int:
         result.posterior,
         page,
         names=result.ids,
-        truth=_truth(result, options.truth),
+        truth=_truth(result, options.truth, options.encoding),
         command=result.run.get("command"),
     )
     print(f"Written to {page}: open it in a browser.")
     return 0
 
 
-def _truth(result: Result, path: Path | None) -> Any:
+def _truth(result: Result, path: Path | None, encoding: str) -> Any:
     """Return true classes, of the type that labels have."""
     if path is None:
         return result.run.get("truth")
     ids, left_out = result.ids, result.run.get("left_out", [])
-    classes = read_classes(path, np.array([*ids, *left_out]), "--truth")[: ids.size]
+    classes = read_classes(path, np.array([*ids, *left_out]), "--truth", encoding)[: ids.size]
     missing = np.flatnonzero([name is None for name in classes])
     if missing.size:
         raise ValueError(
@@ -83,4 +84,11 @@ def _truth(result: Result, path: Path | None) -> Any:
         )
     # labels that are numbers are written as people write them
     given = {str(name): name for name in result.posterior.labels.classes.tolist()}
-    return np.array([given.get(name, name) for name in classes])
+    strange = np.flatnonzero([name not in given for name in classes])
+    if strange.size:
+        at = strange[0]
+        raise ValueError(
+            f"{path}: the true class of item {ids[at].item()!r} is {classes[at]!r}, and the "
+            f"classes are {', '.join(map(repr, given))}: mend it"
+        )
+    return np.array([given[name] for name in classes])

@@ -56,6 +56,18 @@ def read_result(path: Path) -> Result:
         ) from error
     run_file = path.with_name(RUN)
     there = path.name == DRAWS and run_file.is_file()
-    return Result(
-        path, posterior, json.loads(run_file.read_text(encoding="utf-8")) if there else {}
-    )
+    return Result(path, posterior, _run_of(run_file, posterior.n_nodes) if there else {})
+
+
+def _run_of(file: Path, n_nodes: int) -> dict[str, Any]:
+    """Return what graphuq sample wrote of its run."""
+    try:
+        run = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(run, dict) or len(run.get("ids", [])) not in (0, n_nodes):
+            raise ValueError("it does not tell of these draws")
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{file} is damaged ({error}): move it away to go without names of items, or sample "
+            "again"
+        ) from error
+    return run

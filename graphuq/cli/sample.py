@@ -183,7 +183,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _likelihood(options: argparse.Namespace) -> Any:
     if options.likelihood == "noisy-probit":
-        return gq.NoisyProbit(options.gamma, options.flip_rate or AUTO)
+        return gq.NoisyProbit(
+            options.gamma, AUTO if options.flip_rate is None else options.flip_rate
+        )
     if options.flip_rate is not None:
         raise ValueError(
             f"{options.likelihood} has no flip rate: say --likelihood noisy-probit, or leave "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +60,7 @@ def read_archive(path: Path) -> Archive:
             if not isinstance(opened, np.lib.npyio.NpzFile):
                 raise ValueError("it holds a single array")
             arrays = {name: opened[name] for name in opened.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged, or no plain npz file: {error}") from error
     try:
         graph = _graph(arrays)
@@ -89,7 +90,9 @@ def _graph(arrays: Mapping[str, NDArray[Any]]) -> Graph | None:
         if data is not None and indices is not None and indptr is not None and shape is not None:
             if arrays.get("format", np.array(b"csr")).item() not in (b"csr", "csr"):
                 raise ValueError("the sparse matrix must be CSR: save A.tocsr()")
-            return Graph(sparse.csr_array((data, indices, indptr), shape=tuple(shape)))
+            return Graph(
+                sparse.csr_array((data, indices, indptr), shape=tuple(np.ravel(shape).tolist()))
+            )
     return None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graphuq import validation
 from graphuq.files.table import Table
 
 # Answers that are numbers by another name.
@@ -72,6 +73,12 @@ def features(
     for name in frame.columns:
         numbers = _as_numbers(frame[name])
         if numbers is not None:
+            largest = abs(numbers[np.isfinite(numbers)]).max(initial=0.0)
+            if largest > 1 / validation.TINY:
+                raise ValueError(
+                    f"{table.path}, column {name!r} holds {largest:g}, and no number may be beyond "
+                    f"{1 / validation.TINY:g}: mend it, or leave it out with --ignore {name}"
+                )
             blocks.append(numbers[:, None])
         else:
             blocks.append(_as_categories(table, frame[name], categorical))
@@ -80,7 +87,8 @@ def features(
     unusable = np.column_stack([~np.isfinite(block).all(axis=1) for block in blocks])
     if unusable.any() and gaps == "refuse":
         raise ValueError(_first_gap(table, frame, unusable))
-    X, notes = np.hstack(blocks), []
+    X = np.hstack(blocks)
+    notes = [f"features: {_listed([str(name) for name in frame.columns])}"]
     X[~np.isfinite(X)] = np.nan
     kept: Any = np.ones(X.shape[0], dtype=bool)
     rows, cells = int(unusable.any(axis=1).sum()), int(unusable.sum())

@@ -154,7 +154,9 @@ def read(
     )
 
 
-def read_classes(path: str | Path, ids: NDArray[Any], option: str) -> NDArray[Any]:
+def read_classes(
+    path: str | Path, ids: NDArray[Any], option: str, encoding: str = "utf-8"
+) -> NDArray[Any]:
     r"""Return the class that a table of ids and labels gives to each of ``ids``, None where none.
 
     Parameters
@@ -164,6 +166,8 @@ def read_classes(path: str | Path, ids: NDArray[Any], option: str) -> NDArray[An
     ids : ndarray of str, shape (n,)
     option : str
         What the user calls the table by, for errors.
+    encoding : str
+        Of the table.
 
     Raises
     ------
@@ -178,7 +182,7 @@ def read_classes(path: str | Path, ids: NDArray[Any], option: str) -> NDArray[An
     >>> read_classes(path, np.array(["a", "b", "c"]), "--truth").tolist()
     ['lily', 'rose', None]
     """
-    return _second_file(Path(path), ids, None, None, "utf-8", option)[LABEL]
+    return _second_file(Path(path), ids, None, None, encoding, option)[LABEL]
 
 
 class _Roles:

@@ -192,6 +192,7 @@ def _checked_adjacency(adjacency: Any) -> Matrix:
     try:
         if sparse.issparse(adjacency):
             A = sparse.csr_array(adjacency, dtype=np.float64, copy=True)
+            A.check_format(full_check=True)  # indices beyond the shape read foreign memory
             A.sum_duplicates()
             A.eliminate_zeros()
         else:

@@ -40,7 +40,12 @@ def new_figure(figure: Any, width: float, height: float) -> Any:
     return figure
 
 
+def plain(text: Any) -> str:
+    """Return a name of the user's as matplotlib shows it, dollars too."""
+    return str(text).replace("$", r"\$")
+
+
 def colour_bar(drawn: Any, ax: Any, posterior: Any) -> None:
     """Say beside ``ax`` what the colours of posterior means stand for."""
-    low, high = posterior.labels.classes
+    low, high = map(plain, posterior.labels.classes)
     ax.figure.colorbar(drawn, ax=ax, label=f"posterior mean s: -1 surely {low}, +1 surely {high}")

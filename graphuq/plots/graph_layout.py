@@ -9,7 +9,7 @@ from scipy import sparse
 
 from graphuq.graphs import Graph
 from graphuq.node_posterior import NodePosterior
-from graphuq.plots.canvas import new_axes
+from graphuq.plots.canvas import new_axes, plain
 from graphuq.plots.nodes import draw_nodes
 
 # Beyond these edges are a tangle, and their layout takes long.
@@ -83,7 +83,9 @@ def graph_layout(posterior: NodePosterior, graph: Any, *, ax: Any = None) -> Any
     draw_nodes(ax, posterior, places, size=float(np.clip(6000 / n, 15, 70)))
     if n <= MOST_NAMES:
         for place, name in zip(places, graph.nodes, strict=True):
-            ax.annotate(str(name), place, (4, 4), textcoords="offset points", fontsize=7, zorder=5)
+            ax.annotate(
+                plain(name), place, (4, 4), textcoords="offset points", fontsize=7, zorder=5
+            )
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     return ax

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from graphuq import validation
 from graphuq.node_posterior import NodePosterior
-from graphuq.plots.canvas import WRONG, new_figure
+from graphuq.plots.canvas import WRONG, new_figure, plain
 
 
 def hard_and_easy(
@@ -74,7 +74,8 @@ def hard_and_easy(
     for value in posterior.labels.classes:
         order = posterior.ranking()
         order = order[hidden[order] & (grouped_by[order] == value)]
-        rows += [(f"hard {value}", order[:count]), (f"easy {value}", order[::-1][:count])]
+        name = plain(value)
+        rows += [(f"hard {name}", order[:count]), (f"easy {name}", order[::-1][:count])]
 
     figure = new_figure(figure, 0.9 * count + 1.2, 1.25 * len(rows) + 0.9)
     grid = figure.subplots(len(rows), count, squeeze=False)
@@ -88,7 +89,7 @@ def hard_and_easy(
             ax.set_title(f"{posterior.mean[node]:+.2f}", fontsize=9, pad=3)
             if truth is not None and posterior.prediction[node] != grouped_by[node]:
                 ax.spines[:].set(visible=True, linewidth=2.5, color=WRONG)
-    low, high = posterior.labels.classes
+    low, high = map(plain, posterior.labels.classes)
     figure.suptitle(
         f"Posterior mean label s: -1 is surely {low}, +1 surely {high}, 0 undecided"
         + ("" if truth is None else "; framed: predicted wrongly"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from graphuq import validation
 from graphuq.node_posterior import NodePosterior
-from graphuq.plots.canvas import new_axes
+from graphuq.plots.canvas import new_axes, plain
 from graphuq.prior import Prior
 
 # On either side of 0.
@@ -64,7 +64,7 @@ def node_marginals(
     draws = np.concatenate(list(posterior.latent_draws(prior, wanted, seed=seed)))
     reach = 1.05 * abs(draws).max() or 1.0
     edges = reach * np.arange(-BINS, BINS + 1) / BINS
-    low, high = posterior.labels.classes
+    low, high = map(plain, posterior.labels.classes)
     ax = new_axes(ax)
     for row, node in enumerate(wanted):
         counts = np.histogram(draws[:, row], edges)[0]

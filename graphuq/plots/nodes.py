@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.node_posterior import NodePosterior
-from graphuq.plots.canvas import COLOURS, colour_bar
+from graphuq.plots.canvas import COLOURS, colour_bar, plain
 
 # A node is unsure if its label's variance 4 p (1 - p) is above this: p from 15% to 85%.
 UNSURE = 0.5
@@ -40,7 +40,7 @@ def draw_nodes(
         at = labels.nodes[labels.codes == code]
         ax.scatter(
             *places[at].T, c=np.full(at.size, code), s=1.5 * size + 40, marker=marker,
-            edgecolors="black", zorder=4, label=f"labelled {value}", **colours,
+            edgecolors="black", zorder=4, label=f"labelled {plain(value)}", **colours,
         )  # fmt: skip
     colour_bar(dots, ax, posterior)
     ax.legend(loc="best", fontsize=8)
