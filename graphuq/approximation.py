@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from graphuq import validation
 from graphuq.calibration import Calibration, calibrate
-from graphuq.expectation_propagation import label_probability, sign_probability
+from graphuq.expectation_propagation import at_labelled, label_probability, sign_probability
 from graphuq.extension import FromLabelled
 from graphuq.labels import Labels
 from graphuq.likelihoods.contract import (
@@ -143,7 +143,8 @@ class ApproximatePosterior(NodePosterior):
     ) -> Iterator[Array]:
         with one_blas_thread():
             given = FromLabelled(prior, self.labels.nodes, wanted)
-            mean, spread = _at_labelled(prior.root(self.labels.nodes), self)
+            root = prior.root(self.labels.nodes)
+            mean, spread, _ = at_labelled(root, self.site_precision, self.site_shift)
         block = int(np.clip(2**22 // max(wanted.size, 1), 1, 256))
         for start in range(0, draws, block):
             with one_blas_thread():
@@ -215,7 +216,7 @@ def approximate(
     latent_mean, latent_variance = np.empty(n), np.empty(n)
     with one_blas_thread():
         # the mean, and the columns of a root of the covariance, each extended to all nodes
-        stacked = np.vstack([sites.mean, (sites.root @ sites.inner).T])
+        stacked = np.vstack([sites.mean, sites.spread.T])
         for nodes, extended, deviation in FromLabelled(prior, labels.nodes, _NONE).rows(stacked):
             latent_mean[nodes] = extended[:, 0]
             latent_variance[nodes] = deviation**2 + (extended[:, 1:] ** 2).sum(axis=1)
@@ -259,11 +260,3 @@ def _carried(start: ApproximatePosterior, labels: Labels) -> tuple[Array, Array]
         tau[new[same]] = start.site_precision[old[same]]
         nu[new[same]] = start.site_shift[old[same]]
     return tau, nu
-
-
-def _at_labelled(root: Array, posterior: ApproximatePosterior) -> tuple[Array, Array]:
-    """Return mean and a root of the covariance of the Gaussian at the labelled nodes."""
-    precision = np.eye(root.shape[1]) + (root.T * posterior.site_precision) @ root
-    factor = np.linalg.cholesky(precision)
-    spread = np.linalg.solve(factor, root.T).T
-    return spread @ (spread.T @ posterior.site_shift), spread

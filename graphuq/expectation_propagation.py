@@ -45,7 +45,7 @@ class NotConvergedError(ArithmeticError):
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Where expectation propagation came to rest; arrays have shape (J,) but for the last two.
+    """Where expectation propagation came to rest; arrays have shape (J,) but for the last.
 
     Attributes
     ----------
@@ -59,10 +59,8 @@ class Sites:
         log p(y), with ``correction``.
     correction : float
         The leading term that expectation propagation leaves out (Opper, Paquet and Winther 2013).
-    root : ndarray, shape (J, p)
-        F.
-    inner : ndarray, shape (p, p)
-        A lower triangle H with Cov(u_J) = F H H' F'.
+    spread : ndarray, shape (J, p)
+        A root of the covariance of u_J.
     """
 
     precision: Array
@@ -73,8 +71,7 @@ class Sites:
     cavity_variance: Array
     log_evidence: float
     correction: float
-    root: Array
-    inner: Array
+    spread: Array
 
 
 def flip_rate(cost: float) -> float:
@@ -162,11 +159,19 @@ def _whole(root: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
     return factor, linalg.cho_solve((factor, True), root.T @ nu, check_finite=False)
 
 
-def _at_rest(root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: float) -> Sites:
+def at_labelled(root: Array, tau: Array, nu: Array) -> tuple[Array, Array, float]:
+    """Return the Gaussian of u_J that sites make: mean, root of the covariance, log |prior| / |it|.
+
+    The last is that of the whitened field's determinants.
+    """
     factor, h = _whole(root, tau, nu)
-    inner = linalg.solve_triangular(factor, np.eye(h.size), lower=True, check_finite=False).T
-    half = root @ inner
-    m, v = root @ h, np.einsum("ij,ij->i", half, half)
+    spread = linalg.solve_triangular(factor, root.T, lower=True, check_finite=False).T
+    return root @ h, spread, 2 * float(np.log(np.diag(factor)).sum())
+
+
+def _at_rest(root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: float) -> Sites:
+    m, half, log_shrunk = at_labelled(root, tau, nu)
+    v = np.einsum("ij,ij->i", half, half)
     alive = v > 0  # a node without a field learns nothing from its label
     tau, nu = np.where(alive, tau, 0.0), np.where(alive, nu, 0.0)
     safe = np.where(alive, v, 1.0)
@@ -181,7 +186,7 @@ def _at_rest(root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: f
     # each label's mass, less what its site has already put into the Gaussian's
     a, b = precision + tau, shift + nu
     site_mass = -0.5 * np.log(a / precision) + 0.5 * (b**2 / a - shift**2 / precision)
-    log_gaussian = 0.5 * float(nu @ m) - float(np.log(np.diag(factor)).sum())
+    log_gaussian = 0.5 * (float(nu @ m) - log_shrunk)
     # Cumulants of t_j times its cavity, beyond the second, are derivatives of its log mass in the
     # cavity's mean. Far against its label (z < -100) a node's third is next to none, and rounding.
     slope = np.exp(_log_margin(cost) - 0.5 * z**2 - 0.5 * math.log(2 * math.pi) - log_mass)
@@ -192,7 +197,7 @@ def _at_rest(root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: f
     evidence = float((log_mass - site_mass).sum()) + log_gaussian + correction
     if not np.isfinite(evidence):
         raise NotConvergedError("the evidence is not finite")
-    return Sites(tau, nu, m, v, cavity_mean, cavity_variance, evidence, correction, root, inner)
+    return Sites(tau, nu, m, v, cavity_mean, cavity_variance, evidence, correction, half)
 
 
 def _log_mass(z: Array, cost: float) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +126,12 @@ def evidence(
     return LogEvidence.of(settle(prior, likelihood, bound))
 
 
-def settle(prior: Prior, likelihood: Likelihood, bound: Bound, start: Any = None) -> Sites:
+def settle(
+    prior: Prior,
+    likelihood: Likelihood,
+    bound: Bound,
+    start: tuple[Array, Array] | None = None,
+) -> Sites:
     """Return expectation propagation's sites, or say what it did not converge with."""
     if bound.sign_model is None or bound.nodes is None:
         raise ValueError(

@@ -115,7 +115,7 @@ def test_the_correction_is_that_of_the_tilted_laws(small):
         assert m == pytest.approx(sites.mean[j], abs=1e-5)
         assert density @ (u - m) ** 2 == pytest.approx(sites.variance[j], abs=1e-5)
         skew.append(density @ (u - m) ** 3 / sites.variance[j] ** 1.5)
-    half = sites.root @ sites.inner
+    half = sites.spread
     rho = half @ half.T / np.sqrt(np.outer(sites.variance, sites.variance))
     expected = sum(
         rho[i, j] ** 3 * skew[i] * skew[j] / 6
