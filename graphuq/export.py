@@ -335,9 +335,6 @@ def _of_draws(posterior: Posterior, attrs: dict[str, Any]) -> dict[str, xr.Datas
 
 
 def _of_nodes(posterior: NodePosterior, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
-    order = posterior.ranking()
-    rank_of = np.empty_like(order)
-    rank_of[order] = np.arange(order.size)
     labels = posterior.labels
     return {
         "observed_data": xr.Dataset(
@@ -350,7 +347,7 @@ def _of_nodes(posterior: NodePosterior, attrs: dict[str, Any]) -> dict[str, xr.D
             {
                 **{name: ("node", getattr(posterior, name)) for name in NODE_STATISTICS},
                 "prediction": ("node", posterior.prediction),
-                "rank": ("node", rank_of),
+                "rank": ("node", posterior.rank),
             },
             {"node": np.arange(posterior.n_nodes)},
             attrs,

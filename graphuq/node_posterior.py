@@ -15,7 +15,7 @@ from graphuq import validation
 from graphuq.calibration import Calibration, calibrate
 from graphuq.conformal import PredictionSets, prediction_sets
 from graphuq.labels import Labels
-from graphuq.prior import Prior, require_prior
+from graphuq.prior import Prior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,8 +62,8 @@ class NodePosterior(ABC):
     >>> 0 < post.mean_variance < 1
     True
     >>> hardest = post.ranking()[0]
-    >>> bool(post.variance[hardest] == post.variance.max())
-    True
+    >>> bool(post.variance[hardest] == post.variance.max()), int(post.rank[hardest])
+    (True, 0)
     >>> tree = post.to_arviz()                                # for az.summary, az.plot_trace, ...
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -107,9 +107,19 @@ class NodePosterior(ABC):
                 "a posterior read from a file does not hold its prior: pass prior=, made from the "
                 "same spectrum"
             )
-        if prior is not None:
-            require_prior(prior, self.settings["prior"])
-        return prior or self.prior  # type: ignore[return-value]
+        if prior is None:
+            return self.prior  # type: ignore[return-value]
+        if not isinstance(prior, Prior):
+            raise TypeError(
+                f"prior must be the Prior that the posterior is of, got {type(prior).__name__}"
+            )
+        if not prior.is_as(self.settings["prior"]):
+            raise ValueError(
+                f"prior must be the one that was sampled with, {self.settings['prior']}, got "
+                f"{prior.summary()}; modes of a spectrum computed anew may differ in sign or "
+                "order: keep the spectrum"
+            )
+        return prior
 
     @property
     def n_nodes(self) -> int:
@@ -132,6 +142,13 @@ class NodePosterior(ABC):
         Ties keep the order of the nodes.
         """
         return np.argsort(np.abs(self.probability - 0.5), kind="stable")
+
+    @property
+    def rank(self) -> NDArray[np.int64]:
+        """The place of every node in `ranking`, shape (N,): 0 is the most uncertain."""
+        rank = np.empty(self.n_nodes, dtype=np.int64)
+        rank[self.ranking()] = np.arange(self.n_nodes)
+        return rank
 
     def accuracy(self, truth: Any) -> float:
         """Return the share of unlabelled nodes whose prediction is right.

@@ -15,27 +15,13 @@ from graphuq import validation
 from graphuq.gaussian import Gaussian, cosines
 from graphuq.graphs import Graph
 from graphuq.spectrum import Spectrum
+from graphuq.whittle_matern import checked, log_spectral_weight
 
 Array = NDArray[np.float64]
 
 
-# Modes that are computed where the labels shall choose the rank.
+# Modes that are computed where the user does not say, or the labels shall choose.
 MOST_MODES = 300
-
-# Where they look for the other parameters. A handful of labels cannot tell a smooth field from one
-# mode alone, and the latter is too sure of itself: alpha is thought exponential with this mean. Nor
-# can they tell a rough field from noise, under which all items are coin's tosses: it is at least 1.
-RANGES = {"alpha": (1.0, 10.0), "tau": (0.01, 1.0)}
-MEAN_ALPHA = 4.0
-
-
-def log_spectral_weight(values: Array, alpha: float, tau: float) -> Array:
-    """Log of the prior variance of a mode, up to the scale c: that of (lambda + tau^2)^-alpha.
-
-    The Whittle-Matern family; alpha = 1, tau = 0 is the paper's 1 / lambda. In logarithms, since
-    powers of small eigenvalues overflow.
-    """
-    return -alpha * np.log(values + tau**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +122,7 @@ class Prior:
         MemoryError
             All eigenvectors do not fit: the remedy is `approximated`.
         """
-        alpha, tau = _checked(alpha, tau, null_mode)
+        alpha, tau = checked(alpha, tau, null_mode)
         if isinstance(graph, Spectrum):
             spectrum = graph
             if graph.rank < graph.n_nodes - 1:
@@ -180,7 +166,7 @@ class Prior:
         ValueError
             A disconnected graph, parameters out of range.
         """
-        alpha, tau = _checked(alpha, tau, null_mode)
+        alpha, tau = checked(alpha, tau, null_mode)
         return cls(
             _kept(graph, rank),
             "projected",
@@ -222,7 +208,7 @@ class Prior:
         """
         if lambda_bar is not None:
             validation.positive("lambda_bar", lambda_bar)
-        alpha, tau = _checked(alpha, tau, null_mode)
+        alpha, tau = checked(alpha, tau, null_mode)
         spectrum = _kept(graph, rank)
         return cls(
             spectrum, "approximated", alpha, tau, null_mode, lambda_bar, validation.is_auto(rank)
@@ -231,16 +217,15 @@ class Prior:
     @property
     def open(self) -> tuple[str, ...]:
         """Names of the parameters that the labels shall choose."""
-        names = ("alpha",) * validation.is_auto(self.alpha) + ("tau",) * validation.is_auto(
-            self.tau
-        )
-        return names + ("rank",) * self.auto_rank
+        values = {"alpha": self.alpha, "tau": self.tau}
+        names = tuple(name for name, value in values.items() if validation.is_auto(value))
+        return (*names, "rank") if self.auto_rank else names
 
     def settled(
         self, *, alpha: float | None = None, tau: float | None = None, rank: int | None = None
     ) -> Prior:
         """Return the prior with these parameters chosen; the rest stays."""
-        new_alpha, new_tau = _checked(
+        new_alpha, new_tau = checked(
             self.alpha if alpha is None else alpha,
             self.tau if tau is None else tau,
             self.null_mode,
@@ -406,39 +391,16 @@ class Prior:
         return f"Prior.{self.kind}({', '.join(parts)})"
 
 
-def _checked(alpha: Any, tau: Any, null_mode: Any) -> tuple[float | str, float | str]:
-    """Return alpha and tau, each as a float in its range or "auto"."""
-    if not isinstance(null_mode, bool):
-        raise TypeError(f"null_mode must be True or False, got {null_mode!r}")
-    if not validation.is_auto(alpha):
-        alpha = validation.between("alpha", alpha, 0.01, 100)
-    if not validation.is_auto(tau):
-        tau = validation.between("tau", tau, 0, 100)
-    if null_mode and tau == 0:
-        raise ValueError("null_mode needs a positive tau: at tau = 0 q_0 has infinite variance")
-    return alpha, tau
-
-
 def _kept(graph: Any, rank: Any) -> Spectrum:
     """Return the modes that ``rank`` asks for, of a graph or of a larger spectrum."""
     if rank is None:
         raise TypeError("rank must be an integer or 'auto', got None; Prior.full keeps all modes")
     if isinstance(graph, Spectrum):
         return graph if validation.is_auto(rank) else graph.truncated(rank)
-    if validation.is_auto(rank):
-        graph = Graph.of(graph)
-        rank = min(MOST_MODES, graph.n_nodes - 1)
-    return Spectrum.of(graph, rank)
+    graph = Graph.of(graph)
+    return Spectrum.of(graph, default_rank(graph.n_nodes) if validation.is_auto(rank) else rank)
 
 
-def require_prior(prior: Any, summary: dict[str, Any]) -> None:
-    """Refuse what is not the prior that ``summary`` tells of."""
-    if not isinstance(prior, Prior):
-        raise TypeError(
-            f"prior must be the Prior that the posterior is of, got {type(prior).__name__}"
-        )
-    if not prior.is_as(summary):
-        raise ValueError(
-            f"prior must be the one that was sampled with, {summary}, got {prior.summary()}; modes "
-            "of a spectrum computed anew may differ in sign or order: keep the spectrum"
-        )
+def default_rank(n_nodes: int) -> int:
+    """Return how many modes of a graph are computed where the user does not say."""
+    return min(MOST_MODES, n_nodes - 1)

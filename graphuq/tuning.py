@@ -17,8 +17,9 @@ from graphuq.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import Likelihood, bind_under, open_parameters
 from graphuq.model_evidence import LogEvidence, settle
-from graphuq.prior import MEAN_ALPHA, MOST_MODES, RANGES, Prior
+from graphuq.prior import Prior, default_rank
 from graphuq.spectrum import Spectrum
+from graphuq.whittle_matern import MEAN_ALPHA, RANGES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,8 @@ class Tuning:
     prior : Prior
     likelihood : likelihood
         With the parameters chosen.
+    chosen : dict
+        The value of each parameter that was open.
     log_evidence : LogEvidence
         Theirs.
     ranges : dict
@@ -68,16 +71,11 @@ class Tuning:
 
     prior: Prior
     likelihood: Likelihood
+    chosen: dict[str, float]
     log_evidence: LogEvidence
     ranges: dict[str, tuple[float, float]]
     at_edge: tuple[str, ...]
     table: pd.DataFrame
-
-    @property
-    def chosen(self) -> dict[str, float]:
-        """The value of each parameter that was open."""
-        best = self.table.loc[self.table["log_posterior"].idxmax()]
-        return {name: _plain(name, best[name]) for name in self.ranges}
 
     def __repr__(self) -> str:
         chosen = ", ".join(f"{name} {value:.3g}" for name, value in self.chosen.items())
@@ -142,13 +140,13 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     if isinstance(prior, Graph):  # ranges are looked at before eigenpairs are computed
         for name, pair in ranges.items():
             if not validation.is_auto(pair) and np.ndim(pair) > 0:
-                _checked_range(name, pair, min(MOST_MODES, prior.n_nodes - 1))
+                _checked_range(name, pair, default_rank(prior.n_nodes))
     if not isinstance(prior, Prior):
         prior = _default_prior(prior)
     prior, likelihood, found = open_ranges(prior, likelihood, ranges)
     rows: list[dict[str, float]] = []
     failures: list[str] = []
-    best: tuple[float, LogEvidence, Prior, Likelihood] | None = None
+    best: tuple[float, dict[str, float], LogEvidence] | None = None
 
     def loss(point: NDArray[np.float64]) -> float:
         nonlocal best
@@ -164,7 +162,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         log_posterior = float(log_evidence) - values.get("alpha", 0.0) / MEAN_ALPHA
         rows.append({**values, "log_evidence": float(log_evidence), "log_posterior": log_posterior})
         if best is None or log_posterior > best[0]:
-            best = (log_posterior, log_evidence, *candidate)
+            best = (log_posterior, values, log_evidence)
         return -log_posterior
 
     _climb(loss, len(found))
@@ -172,15 +170,14 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         raise RuntimeError(f"the evidence is known nowhere in the ranges; first: {failures[0]}")
     import pandas as pd
 
-    _, log_evidence, prior, likelihood = best
-    table = pd.DataFrame(rows)
-    chosen = table.loc[table["log_posterior"].idxmax()]
+    _, chosen, log_evidence = best
     edges = tuple(
         name
         for name, (low, high) in found.items()
         if not EDGE < _place(name, chosen[name], low, high) < 1 - EDGE
     )
-    return Tuning(prior, likelihood, log_evidence, found, edges, table)
+    prior, likelihood = with_values(prior, likelihood, chosen)
+    return Tuning(prior, likelihood, chosen, log_evidence, found, edges, pd.DataFrame(rows))
 
 
 def require_problem(prior: Any, labels: Any) -> None:
@@ -222,7 +219,7 @@ def _default_prior(source: Any) -> Prior:
     is free, more of them do no harm.
     """
     if not isinstance(source, Spectrum):
-        source = Spectrum.of(source, min(MOST_MODES, source.n_nodes - 1))
+        source = Spectrum.of(source, default_rank(source.n_nodes))
     return Prior.projected(source, source.rank, alpha=validation.AUTO)
 
 
@@ -282,11 +279,8 @@ def open_ranges(
         raise ValueError(
             'nothing is open: leave a parameter "auto", or give its range, such as gamma=(0.01, 1)'
         )
-    # ends that a prior or a likelihood refuses are refused now
-    for end in (0, 1):
-        with_values(
-            prior, likelihood, {name: _plain(name, pair[end]) for name, pair in found.items()}
-        )
+    for end in (0.0, 1.0):  # what a prior or a likelihood refuses is refused now
+        with_values(prior, likelihood, {name: _value(name, end, *found[name]) for name in found})
     return prior, likelihood, found
 
 
@@ -312,10 +306,6 @@ def with_values(prior: Prior, likelihood: Any, values: Mapping[str, Any]) -> tup
     own = {name: v for name, v in values.items() if name in ("alpha", "tau", "rank")}
     others = {name: v for name, v in values.items() if name not in own}
     return prior.settled(**own), dataclasses.replace(likelihood, **others)
-
-
-def _plain(name: str, value: Any) -> float:
-    return int(value) if name == "rank" else float(value)
 
 
 def _value(name: str, x: float, low: float, high: float) -> float:

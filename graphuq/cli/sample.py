@@ -23,7 +23,7 @@ from graphuq.cli.result import DRAWS
 from graphuq.cli.summary import print_summary
 from graphuq.files import Items
 from graphuq.likelihoods.contract import open_parameters
-from graphuq.prior import MOST_MODES
+from graphuq.prior import MOST_MODES, default_rank
 from graphuq.validation import AUTO
 
 LIKELIHOODS = ("probit", "noisy-probit", "level-set")
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     if truth is not None:
         labels.unlabelled_truth(truth, items.ids.size)  # refused before any work
     graph = items.joined(options.neighbors)
-    rank = min(MOST_MODES, graph.n_nodes - 1) if options.rank is None else options.rank
+    rank = default_rank(graph.n_nodes) if options.rank is None else options.rank
     prior = gq.Prior.projected(graph, rank, alpha=options.alpha)
     tuning = None
     if prior.open or open_parameters(likelihood):
@@ -224,8 +224,6 @@ def _images(items: Items) -> Any:
 def _nodes(items: Items, post: gq.Posterior) -> Any:
     import pandas as pd
 
-    rank = np.empty(post.n_nodes, dtype=np.int64)
-    rank[post.ranking()] = np.arange(post.n_nodes)
     nodes = pd.DataFrame(
         {
             "id": items.ids,
@@ -235,7 +233,7 @@ def _nodes(items: Items, post: gq.Posterior) -> Any:
             "probability": post.probability,
             "variance": post.variance,
             "mcse": post.mcse,
-            "rank": rank,
+            "rank": post.rank,
         }
     )
     return nodes if items.truth is None else nodes.assign(truth=items.truth)

@@ -21,7 +21,7 @@ import numpy as np
 
 from graphuq.likelihoods.contract import Bound
 from graphuq.noise import white_noise
-from graphuq.prior import MEAN_ALPHA, Prior
+from graphuq.prior import Prior
 from graphuq.samplers.family import Array, Chunk, Target
 from graphuq.samplers.harmonic import Harmonic, quarter_turn, walls_of
 from graphuq.samplers.hyperparameters import (
@@ -30,6 +30,7 @@ from graphuq.samplers.hyperparameters import (
     log_likelihood,
     slice_hyperparameters,
 )
+from graphuq.whittle_matern import MEAN_ALPHA
 
 # How many of the names are the prior's.
 OF_THE_PRIOR = 2
