@@ -311,7 +311,7 @@ def with_values(prior: Prior, likelihood: Any, values: Mapping[str, Any]) -> tup
 def _value(name: str, x: float, low: float, high: float) -> float:
     """Return the value at the place x in [0, 1] of a range."""
     if name in LINEAR:
-        return low + x * (high - low)
+        return float(low + x * (high - low))
     value = math.exp(math.log(low) + x * (math.log(high) - math.log(low)))
     return round(value) if name == "rank" else min(max(value, low), high)
 
