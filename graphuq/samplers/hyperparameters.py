@@ -22,10 +22,11 @@ NAMES = ("alpha", "tau", "gamma", "flip_rate")
 MOST_PROPOSALS = 200
 
 _SQRT_HALF = math.sqrt(0.5)
-_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 _GENERATOR = NumPyRandomGeneratorType("NumPyRandomGeneratorType")
 _VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
+# Psi enters as a pointer: numba does not see edits of what a kernel calls in another file.
+_LOG_CDF = types.FunctionType(types.float64(types.float64))
 
 
 @numba.njit
@@ -65,19 +66,7 @@ def _field(Q, sigma, z, f):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _log_cdf(x):  # type: ignore[no-untyped-def]
-    """Return log Psi(x; 1), beyond the reach of erfc by its asymptotic series."""
-    if x > 0.0:
-        return math.log1p(-0.5 * math.erfc(x * _SQRT_HALF))
-    if x > -20.0:
-        return math.log(0.5 * math.erfc(-x * _SQRT_HALF))
-    i = 1.0 / (x * x)
-    series = 1.0 - i * (1.0 - 3.0 * i * (1.0 - 5.0 * i * (1.0 - 7.0 * i)))
-    return -0.5 * x * x - math.log(-x) - _LOG_SQRT_2PI + math.log(series)
-
-
-@numba.njit
-def _log_likelihood(f, y, noise, cost):  # type: ignore[no-untyped-def]
+def _log_likelihood(f, y, noise, cost, log_cdf):  # type: ignore[no-untyped-def]
     """Return sum_j log(q + (1 - 2 q) Psi(y_j f_j; noise)), q = 1 / (1 + e^cost).
 
     Unlike minus a potential it counts the constant of each label, which depends on the cost.
@@ -87,17 +76,17 @@ def _log_likelihood(f, y, noise, cost):  # type: ignore[no-untyped-def]
         if noise == 0.0:
             total -= cost if (f[j] >= 0.0) != (y[j] > 0.0) else 0.0
         elif odds == 0.0:
-            total += _log_cdf(y[j] * f[j] / noise)
+            total += log_cdf(y[j] * f[j] / noise)
         else:
             right = 0.5 * math.erfc(-y[j] * f[j] / noise * _SQRT_HALF)
             total += math.log(odds + (1.0 - odds) * right)
     return total - f.size * math.log1p(odds)
 
 
-@kernel(types.float64(_VECTOR, _VECTOR, types.float64, types.float64))
-def log_likelihood(f, y, noise, cost):  # type: ignore[no-untyped-def]
+@kernel(types.float64(_VECTOR, _VECTOR, types.float64, types.float64, _LOG_CDF))
+def log_likelihood(f, y, noise, cost, log_cdf):  # type: ignore[no-untyped-def]
     """Return log p(y | f), the noise before the threshold integrated out."""
-    return _log_likelihood(f, y, noise, cost)
+    return _log_likelihood(f, y, noise, cost, log_cdf)
 
 
 @kernel(
@@ -113,12 +102,13 @@ def log_likelihood(f, y, noise, cost):  # type: ignore[no-untyped-def]
         _VECTOR,
         _MATRIX,
         types.float64,
+        _LOG_CDF,
         _VECTOR,
         _VECTOR,
     )
 )
 def slice_hyperparameters(  # type: ignore[no-untyped-def]
-    rng, z, Q, values, n_nodes, y, level_set, sweeps, point, box, mean_alpha, sigma, f
+    rng, z, Q, values, n_nodes, y, level_set, sweeps, point, box, mean_alpha, log_cdf, sigma, f
 ):
     """Move ``point`` within ``box``, and return its noise and cost; ``sigma`` and ``f`` follow.
 
@@ -128,7 +118,7 @@ def slice_hyperparameters(  # type: ignore[no-untyped-def]
     _deviations(values, n_nodes, point[0], math.exp(point[1]), sigma)
     _field(Q, sigma, z, f)
     noise, cost = _sign_model(point, level_set)
-    now = _log_likelihood(f, y, noise, cost) - point[0] / mean_alpha
+    now = _log_likelihood(f, y, noise, cost, log_cdf) - point[0] / mean_alpha
     for update in range(sweeps * point.size):
         i = update % point.size
         low, high, here = box[i, 0], box[i, 1], point[i]
@@ -142,7 +132,7 @@ def slice_hyperparameters(  # type: ignore[no-untyped-def]
                 _deviations(values, n_nodes, point[0], math.exp(point[1]), sigma)
                 _field(Q, sigma, z, f)
             noise, cost = _sign_model(point, level_set)
-            now = _log_likelihood(f, y, noise, cost) - point[0] / mean_alpha
+            now = _log_likelihood(f, y, noise, cost, log_cdf) - point[0] / mean_alpha
             if now >= floor:
                 break
             if point[i] < here:

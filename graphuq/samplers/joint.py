@@ -20,6 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from graphuq.likelihoods.contract import Bound
+from graphuq.likelihoods.probit import log_cdf
 from graphuq.noise import white_noise
 from graphuq.prior import Prior
 from graphuq.samplers.family import Array, Chunk, Target
@@ -127,7 +128,7 @@ class Joint:
                 z, n_walls = _flow(rng, at, x, sigma, noise, cost)
                 hits[draw] += n_walls
             modes[draw], points[draw] = z, point
-            potential[draw] = -log_likelihood(at.Q @ (sigma * z), at.y, noise, cost)
+            potential[draw] = -log_likelihood(at.Q @ (sigma * z), at.y, noise, cost, log_cdf)
         points[:, 1:] = np.exp(points[:, 1:])
         free = np.flatnonzero(self.box[:, 0] < self.box[:, 1])
         stats = {
@@ -161,7 +162,20 @@ class Joint:
         """Move ``point``; write its sigma and f, and return its noise and cost."""
         Q, values, n, y = at
         return slice_hyperparameters(
-            rng, z, Q, values, n, y, self.level_set, sweeps, point, self.box, MEAN_ALPHA, sigma, f
+            rng,
+            z,
+            Q,
+            values,
+            n,
+            y,
+            self.level_set,
+            sweeps,
+            point,
+            self.box,
+            MEAN_ALPHA,
+            log_cdf,
+            sigma,
+            f,
         )
 
 
