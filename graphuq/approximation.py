@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from graphuq import validation
 from graphuq.calibration import Calibration, calibrate
 from graphuq.expectation_propagation import at_labelled, label_probability, sign_probability
-from graphuq.extension import FromLabelled
+from graphuq.extension import FromLabelled, draws_at_a_time, require_room
 from graphuq.labels import Labels
 from graphuq.likelihoods.contract import (
     Likelihood,
@@ -130,11 +130,7 @@ class ApproximatePosterior(NodePosterior):
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
         validation.integer("draws", draws, 1)
-        validation.memory(
-            3 * 8.0 * len(self.labels) * (wanted.size + prior.sigma.size),
-            f"the gain from {len(self.labels)} labelled to {wanted.size} nodes",
-            "name fewer nodes at a time",
-        )
+        require_room(len(self.labels), wanted.size, prior.sigma.size)
         rng = np.random.default_rng(validation.seed_sequence(seed))
         return self._drawn(prior, wanted, draws, rng)
 
@@ -145,7 +141,7 @@ class ApproximatePosterior(NodePosterior):
             given = FromLabelled(prior, self.labels.nodes, wanted)
             root = prior.root(self.labels.nodes)
             mean, spread, _ = at_labelled(root, self.site_precision, self.site_shift)
-        block = int(np.clip(2**22 // max(wanted.size, 1), 1, 256))
+        block = draws_at_a_time(wanted.size)
         for start in range(0, draws, block):
             with one_blas_thread():
                 white = rng.standard_normal((min(block, draws - start), spread.shape[1]))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from graphuq import validation
 from graphuq.gaussian import Gaussian, cosines
 from graphuq.noise import white_noise
 from graphuq.prior import Prior
@@ -49,6 +50,20 @@ class Extension(Protocol):
 
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return modes z (draws, r) and the field at the traced nodes (draws, traced)."""
+
+
+def require_room(n_labelled: int, n_wanted: int, n_modes: int) -> None:
+    """Refuse to draw the field at more nodes than memory holds the gain of, `FromLabelled`."""
+    validation.memory(
+        3 * 8.0 * n_labelled * (n_wanted + n_modes),
+        f"the gain from {n_labelled} labelled to {n_wanted} nodes",
+        "name fewer nodes at a time",
+    )
+
+
+def draws_at_a_time(n_nodes: int) -> int:
+    """Return how many draws of the field at so many nodes make a block."""
+    return int(np.clip(2**22 // max(n_nodes, 1), 1, 256))
 
 
 class FromLabelled:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphuq import diagnostics as _diagnostics
 from graphuq import validation
-from graphuq.extension import FromLabelled, FromModes
+from graphuq.extension import FromLabelled, FromModes, draws_at_a_time, require_room
 from graphuq.moments import NodeMoments
 from graphuq.node_posterior import NodePosterior
 from graphuq.prior import Prior
@@ -145,11 +145,7 @@ class Posterior(NodePosterior):
                 "Prior.approximated modes do not determine them; name nodes=... to gq.sample"
             )
         if prior.tail:
-            validation.memory(
-                3 * 8.0 * len(self.labels) * (wanted.size + self.modes.shape[2]),
-                f"the gain from {len(self.labels)} labelled to {wanted.size} nodes",
-                "name fewer nodes at a time",
-            )
+            require_room(len(self.labels), wanted.size, self.modes.shape[2])
         rng = np.random.default_rng(validation.seed_sequence(seed))
         return self._drawn(prior, wanted, rng)
 
@@ -162,7 +158,7 @@ class Posterior(NodePosterior):
         by_modes = FromModes(prior, wanted, names)
         parameters = [self.hyperparameters[name] for name in names]
         drawn = np.dstack([self.modes, *parameters])
-        block = int(np.clip(2**22 // max(wanted.size, 1), 1, 256))
+        block = draws_at_a_time(wanted.size)
         for chain in range(self.modes.shape[0]):
             for start in range(0, self.modes.shape[1], block):
                 part = slice(start, start + block)
