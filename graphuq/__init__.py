@@ -18,6 +18,7 @@ _HOME = {
     "Tuning": "graphuq.tuning",
     "tune": "graphuq.tuning",
     "LogEvidence": "graphuq.model_evidence",
+    "LowRankSpectrum": "graphuq.low_rank",
     "evidence": "graphuq.model_evidence",
     "approximate": "graphuq.approximation",
     "ApproximatePosterior": "graphuq.approximation",
@@ -64,6 +65,7 @@ _HOME = {
     "knn_graph": "graphuq.graphs",
     "load": "graphuq.export",
     "map_estimate": "graphuq.map",
+    "nystrom": "graphuq.nystrom_extension",
     "pca": "graphuq.graphs",
     "reveal": "graphuq.labels",
     "write_report": "graphuq.report",
@@ -118,10 +120,12 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.likelihoods import NoisyProbit as NoisyProbit
     from graphuq.likelihoods import Probit as Probit
     from graphuq.likelihoods import check_likelihood as check_likelihood
+    from graphuq.low_rank import LowRankSpectrum as LowRankSpectrum
     from graphuq.map import MapEstimate as MapEstimate
     from graphuq.map import map_estimate as map_estimate
     from graphuq.model_evidence import LogEvidence as LogEvidence
     from graphuq.model_evidence import evidence as evidence
+    from graphuq.nystrom_extension import nystrom as nystrom
     from graphuq.posterior import Posterior as Posterior
     from graphuq.prior import Prior as Prior
     from graphuq.report import write_report as write_report

@@ -28,8 +28,7 @@ from graphuq.prior import Prior
 from graphuq.samplers import Harmonic
 from graphuq.samplers.automatic import automatic
 from graphuq.samplers.family import Chunk, NonFinitePotentialError, Sampler, Target
-from graphuq.samplers.run import cores
-from graphuq.threads import one_blas_thread
+from graphuq.threads import cores, one_blas_thread
 
 Array = NDArray[np.float64]
 

@@ -87,7 +87,7 @@ class FromLabelled:
         whole = prior.law
         excess = whole.variances - whole.tail**2
         self._whiten = np.sqrt(self.law.inverse_variances)[:, None] * self.law.basis.T
-        loads = excess[:, None] * (whole.basis[nodes].T @ self._whiten.T)
+        loads = excess[:, None] * (whole.rows(nodes).T @ self._whiten.T)
         self._loadings = whole.basis @ loads
         total = whole.variance()
         left = total - np.einsum("ij,ij->i", self._loadings, self._loadings)
@@ -140,11 +140,11 @@ class _Matheron:
         hidden = np.setdiff1d(traced, nodes)
         both = np.concatenate([nodes, hidden])
         self._position = np.argsort(both)[np.searchsorted(np.sort(both), traced)]
-        self._modes_to_field = prior.sigma[:, None] * prior.vectors[both].T
+        self._modes_to_field = prior.sigma[:, None] * prior.modes_at(both).T
         if self._tail:
             # N(0, I - B B') with B = [q_0, Q] at these nodes: white noise times I - U (1 - c) U',
             # where B = U S V' and c = (1 - S^2)^(1/2).
-            self._basis, S, _ = linalg.svd(prior.law.basis[both], full_matrices=False)
+            self._basis, S, _ = linalg.svd(prior.law.rows(both), full_matrices=False)
             self._shrink = 1 - cosines(S)
         cross = np.vstack(
             [self._modes_to_field[:, : nodes.size], prior.law.covariance(traced, nodes)]
@@ -221,10 +221,10 @@ class FromModes:
         coefficients = self.coefficients(fields).T
         for start in range(0, self.n_nodes, ROWS):
             nodes = slice(start, min(start + ROWS, self.n_nodes))
-            mean = self._prior.vectors[nodes] @ coefficients
+            mean = self._prior.modes_at(nodes) @ coefficients
             yield Rows(nodes, mean, np.zeros(mean.shape[0]))
 
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return the modes z and the field at the traced nodes."""
-        at_traced = self.coefficients(fields) @ self._prior.vectors[self._traced].T
+        at_traced = self.coefficients(fields) @ self._prior.modes_at(self._traced).T
         return fields[:, : self._rank], at_traced

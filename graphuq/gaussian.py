@@ -63,6 +63,10 @@ class Gaussian:
         kept = self.variances > floor
         return np.where(kept, 1 / np.where(kept, self.variances, 1.0), 0.0)
 
+    def rows(self, nodes: Any) -> Array:
+        """Return the basis at some nodes, in float64."""
+        return np.asarray(self.basis[nodes], dtype=np.float64)
+
     def with_noise(self, deviation: float) -> Gaussian:
         """Return the law of the field plus independent noise on every node."""
         return Gaussian(
@@ -72,7 +76,7 @@ class Gaussian:
     def covariance(self, rows: Any = slice(None), columns: Any = slice(None)) -> Array:
         """Return the block C[rows, columns] for index arrays or slices."""
         excess = self.variances - self.tail**2
-        block = (self.basis[rows] * excess) @ self.basis[columns].T
+        block = (self.rows(rows) * excess) @ self.rows(columns).T
         if self.tail:
             ids = np.arange(self.size)
             block[np.equal.outer(ids[rows], ids[columns])] += self.tail**2
@@ -81,7 +85,7 @@ class Gaussian:
     def variance(self) -> Array:
         """Return the diagonal of C."""
         excess = self.variances - self.tail**2
-        return np.asarray(self.tail**2 + (self.basis**2) @ excess)
+        return self.tail**2 + np.einsum("ij,ij,j->i", self.basis, self.basis, excess)
 
     def root(self) -> Array:
         """Return F with F F' = C, as wide as the basis, or square if there is a tail."""

@@ -19,6 +19,7 @@ from graphuq.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, differentiate, evaluate
 from graphuq.prior import Prior
+from graphuq.row_blocks import product
 from graphuq.threads import one_blas_thread
 from graphuq.tuning import settled
 
@@ -288,7 +289,7 @@ def _newton(prior: Prior, bound: Bound, tol: float, max_iter: int) -> _End:
             break
         a, u, value = new_a, new_u, new_value
         iterations += 1
-    field = law.basis @ ((law.variances - law.tail**2) * (a @ law.basis[nodes]))
+    field = product(law.basis, (law.variances - law.tail**2) * (a @ law.rows(nodes)))
     field[nodes] += law.tail**2 * a
     return _End(field, value, norm, iterations)
 

@@ -96,7 +96,7 @@ def new_probability(
 
 def _modes(posterior: ApproximatePosterior, prior: Prior) -> tuple[Array, Array]:
     """Return mean and a root of the covariance of the modes z, given the sites."""
-    G = prior.vectors[posterior.labels.nodes] * prior.sigma
+    G = prior.modes_at(posterior.labels.nodes) * prior.sigma
     factor = linalg.cholesky(np.eye(prior.rank) + (G.T * posterior.site_precision) @ G, lower=True)
     spread = linalg.solve_triangular(factor, np.eye(prior.rank), lower=True).T
     return spread @ (spread.T @ (G.T @ posterior.site_shift)), spread

@@ -14,6 +14,7 @@ from scipy import linalg
 from graphuq import validation
 from graphuq.gaussian import Gaussian, cosines
 from graphuq.graphs import Graph
+from graphuq.row_blocks import product
 from graphuq.spectrum import Spectrum
 from graphuq.whittle_matern import checked, log_spectral_weight
 
@@ -76,6 +77,8 @@ class Prior:
     >>> np.allclose(F @ F.T, C), np.allclose(full.at([0, 2]).covariance(), C)
     (True, True)
     >>> np.allclose(full.law.variance(), full.variance())
+    True
+    >>> np.array_equal(full.modes_at([0, 2]), full.vectors[[0, 2]])
     True
 
     Parameters that the labels shall choose, and a prior told from others:
@@ -277,7 +280,20 @@ class Prior:
     @property
     def vectors(self) -> Array:
         """The modes: Q, and q_0 before it if that is one, shape (N, p)."""
-        return self.law.basis if self.null_mode else self.spectrum.vectors
+        return self.spectrum.basis if self.null_mode else self.spectrum.vectors
+
+    def modes_at(self, nodes: Any) -> Array:
+        """Return rows of `vectors`, in float64.
+
+        Parameters
+        ----------
+        nodes : array_like of int, or slice
+
+        Returns
+        -------
+        ndarray, shape (nodes, p)
+        """
+        return np.asarray(self.vectors[nodes], dtype=np.float64)
 
     @property
     def n_nodes(self) -> int:
@@ -292,15 +308,14 @@ class Prior:
     @cached_property
     def law(self) -> Gaussian:
         """The law of the whole field; its basis is [q_0, Q]."""
-        basis = np.column_stack([self.spectrum.null, self.spectrum.vectors])
         variances = np.append([0.0] * (not self.null_mode), self.sigma**2)
-        return Gaussian(basis, variances, self.tail)
+        return Gaussian(self.spectrum.basis, variances, self.tail)
 
     def root(self, nodes: NDArray[np.int64]) -> Array:
         """Return F, at most as wide as there are ``nodes`` or modes, with F F' = C_JJ."""
         if self.kind == "approximated":
             return self.at(nodes).root()
-        F = self.vectors[nodes] * self.sigma
+        F = self.modes_at(nodes) * self.sigma
         if F.shape[0] >= F.shape[1]:
             return F
         return np.ascontiguousarray(linalg.qr(F.T, mode="r")[0][: F.shape[0]].T)
@@ -321,7 +336,7 @@ class Prior:
             On J nodes, in the order given.
         """
         nodes = validation.node_ids("nodes", nodes, self.n_nodes)
-        U, S, Vt = linalg.svd(self.law.basis[nodes], full_matrices=False)
+        U, S, Vt = linalg.svd(self.law.rows(nodes), full_matrices=False)
         # Inside it is M M', M = [S V' kappa^(1/2), rho (I - S^2)^(1/2)]. Singular values of M, not
         # eigenvalues of M M', tell a variance of zero from rounding.
         modes = (S[:, None] * Vt) * np.sqrt(self.law.variances)
@@ -362,7 +377,7 @@ class Prior:
             "null_mode": self.null_mode,
             "log_scale": self._scaled[0],
             "tail": self.tail,
-            "mark": float(left @ (self.spectrum.vectors @ right)),
+            "mark": float(left @ product(self.spectrum.vectors, right)),
         }
 
     def is_as(self, summary: dict[str, Any]) -> bool:

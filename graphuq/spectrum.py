@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 
 from graphuq import validation
 from graphuq.graphs import LAPLACIANS, Graph
+from graphuq.row_blocks import product, transposed_product
 from graphuq.threads import one_blas_thread
 
 # Below this many nodes, or above this share of all eigenpairs, a dense solver is faster.
@@ -36,11 +37,17 @@ class Spectrum:
     values : ndarray, shape (r,)
         lambda_1 <= ... <= lambda_r, all positive.
     vectors : ndarray, shape (n, r)
-        q_1, ..., q_r, orthonormal columns.
+        q_1, ..., q_r, orthonormal columns. Kept as they are if float32, in half the memory; sums
+        are made in float64.
     null : ndarray, shape (n,)
         q_0, the unit vector with L q_0 = 0.
     residuals : ndarray, shape (r,), optional
         |L q_k - lambda_k q_k|, where known.
+
+    Attributes
+    ----------
+    basis : ndarray, shape (n, r + 1)
+        [q_0, Q]: null and vectors are its columns.
 
     Raises
     ------
@@ -60,11 +67,16 @@ class Spectrum:
     vectors: NDArray[np.float64]
     null: NDArray[np.float64]
     residuals: NDArray[np.float64] | None = None
+    basis: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("values", "vectors", "null"):
-            array = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
-            object.__setattr__(self, name, array)
+        narrow = getattr(self.vectors, "dtype", None) == np.float32
+        for name, dtype in (
+            ("values", np.float64),
+            ("vectors", np.float32 if narrow else np.float64),
+            ("null", np.float32 if narrow else np.float64),
+        ):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=dtype))
         n, r = self.vectors.shape
         if self.values.shape != (r,) or self.null.shape != (n,):
             raise ValueError(
@@ -73,12 +85,15 @@ class Spectrum:
             )
         if not 1 <= r <= n - 1:
             raise ValueError(f"a graph of {n} nodes has 1 to {n - 1} non-zero modes, got {r}")
-        if not (np.isfinite(self.values).all() and np.isfinite(self.vectors).all()):
+        # one array for both, since that is what priors are made of
+        basis = _joined(self.null, self.vectors)
+        for name, value in (("basis", basis), ("null", basis[:, 0]), ("vectors", basis[:, 1:])):
+            object.__setattr__(self, name, value)
+        probe = np.random.default_rng(0).standard_normal(r + 1)
+        skew = transposed_product(basis, product(basis, probe)) - probe
+        if not (np.isfinite(self.values).all() and np.isfinite(skew).all()):
             raise ValueError("eigenvalues and eigenvectors must be finite")
-        probe = np.random.default_rng(0).standard_normal(r)
-        image = self.vectors @ probe
-        skew = np.append(self.vectors.T @ image - probe, self.null @ image)
-        if abs(skew).max() > 1e-6 or not np.isclose(np.linalg.norm(self.null), 1):
+        if abs(skew).max() > 1e-6:
             raise ValueError("null and the columns of vectors must be orthonormal")
         if self.values[0] <= 0 or (np.diff(self.values) < 0).any():
             raise ValueError("eigenvalues must be positive and increasing; leave lambda_0 = 0 out")
@@ -103,7 +118,8 @@ class Spectrum:
         kept = None if self.residuals is None else self.residuals[:rank]
         for name, value in (
             ("values", self.values[:rank]),
-            ("vectors", self.vectors[:, :rank]),
+            ("basis", self.basis[:, : rank + 1]),
+            ("vectors", self.basis[:, 1 : rank + 1]),
             ("null", self.null),
             ("residuals", kept),
         ):
@@ -160,6 +176,16 @@ class Spectrum:
                 "the weak edges and take graph.largest_component()"
             )
         return cls(values, vectors, null, residuals)
+
+
+def _joined(null: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return [null, vectors], the array that they are the columns of where there is one."""
+    whole: Any = vectors.base
+    if isinstance(whole, np.ndarray) and whole.shape == (vectors.shape[0], vectors.shape[1] + 1):
+        columns = (whole[:, 0], null), (whole[:, 1:], vectors)
+        if all(a.__array_interface__ == b.__array_interface__ for a, b in columns):
+            return whole
+    return np.ascontiguousarray(np.column_stack([null, vectors]))
 
 
 def lowest(

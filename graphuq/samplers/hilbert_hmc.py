@@ -59,12 +59,12 @@ class Reference(NamedTuple):
         """Return the reference with these shares of the prior's variance in ``leading``."""
         variances = prior.variances.copy()
         variances[leading] *= shares
-        law = Gaussian(prior.basis, variances, prior.tail)
+        law = Gaussian(np.ascontiguousarray(prior.rows(...)), variances, prior.tail)
         narrow = shares < 1
         dense = law.size <= min(DENSE, 2 * variances.size)
         return cls(
             law,
-            np.ascontiguousarray(prior.basis[:, leading[narrow]].T),
+            np.ascontiguousarray(law.basis[:, leading[narrow]].T),
             (1 / shares[narrow] - 1) / prior.variances[leading[narrow]],
             law.covariance() if dense else np.empty((0, 0)),
         )

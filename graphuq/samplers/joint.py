@@ -143,7 +143,7 @@ class Joint:
     def _at(self, target: Target) -> _Labelled:
         assert target.likelihood.nodes is not None
         return _Labelled(
-            np.ascontiguousarray(self.prior.vectors[target.likelihood.nodes]),
+            np.ascontiguousarray(self.prior.modes_at(target.likelihood.nodes)),
             np.append([0.0] * self.prior.null_mode, self.prior.spectrum.values),
             float(self.prior.n_nodes),
             target.likelihood.observed.y,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from graphuq.samplers.family import Chunk, NonFinitePotentialError, Sampler, Target
-from graphuq.threads import one_blas_thread
+from graphuq.threads import cores, one_blas_thread
 
 # A chunk is the work between two looks at progress and Ctrl-C. Its size depends on the problem
 # alone, never on the clock, so that a seed gives the same draws on every machine.
@@ -151,13 +150,6 @@ def _progress_bar(total: int, progress: bool) -> Any:
         warnings.simplefilter("ignore")  # a notebook without widgets: plain text will do
         from tqdm.auto import tqdm
     return tqdm(total=total, disable=not progress, unit="draw", leave=False)
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _step_seconds(target: Target) -> float:

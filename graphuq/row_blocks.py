@@ -1,0 +1,148 @@
+"""Work on the rows of a tall matrix, some at a time: in threads, or wherever Dask puts it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.threads import cores, one_blas_thread
+
+Array = NDArray[np.float64]
+
+# Numbers that one block's intermediate matrix may hold.
+BLOCK = 2**21
+
+
+def is_dask(X: Any) -> bool:
+    """Whether ``X`` is a Dask array, whose rows may lie on other machines."""
+    return type(X).__module__.partition(".")[0] == "dask"
+
+
+def mapped(
+    work: Callable[..., Any], X: Any, width: int, *alongside: Any
+) -> Iterator[tuple[slice, Any]]:
+    """Yield the rows of a block, and what ``work`` made of them, block after block.
+
+    Parameters
+    ----------
+    work : callable
+        Takes float64 rows of ``X``, then the same rows of each of ``alongside``. For Dask arrays
+        it must be picklable.
+    X : ndarray, memory map or Dask array, shape (n, d)
+    width : int
+        Numbers that ``work`` holds for each row: it sets the size of blocks.
+    alongside : ndarray
+        Arrays with as many rows.
+    """
+    if is_dask(X):
+        yield from _on_dask(work, X, width, alongside)
+        return
+    blocks = slices(X.shape[0], max(width, X.shape[1]))
+
+    def one(rows: slice) -> Any:
+        block = np.asarray(X[rows], dtype=np.float64)
+        return work(block, *(array[rows] for array in alongside))
+
+    ahead = 2 * cores()
+    with one_blas_thread(), ThreadPoolExecutor(cores()) as pool:
+        pending = [pool.submit(one, rows) for rows in blocks[:ahead]]
+        for k, rows in enumerate(blocks):
+            result = pending.pop(0).result()
+            if k + ahead < len(blocks):
+                pending.append(pool.submit(one, blocks[k + ahead]))
+            yield rows, result
+
+
+def _on_dask(
+    work: Callable[..., Any], X: Any, width: int, alongside: tuple[Any, ...]
+) -> Iterator[tuple[slice, Any]]:
+    import dask
+
+    rows_of = max(1, BLOCK // max(width, X.shape[1]))
+    X = X.rechunk({0: min(rows_of, max(X.chunks[0])), 1: -1})
+    ends = np.cumsum(X.chunks[0])
+    blocks = [slice(int(end - size), int(end)) for size, end in zip(X.chunks[0], ends, strict=True)]
+    parts = X.to_delayed()[:, 0]
+    task = dask.delayed(_float_rows, pure=False)
+    ahead = 8 * cores()
+    for first in range(0, len(blocks), ahead):
+        some = blocks[first : first + ahead]
+        tasks = [
+            task(work, part, *(array[rows] for array in alongside))
+            for rows, part in zip(some, parts[first : first + ahead], strict=True)
+        ]
+        yield from zip(some, dask.compute(*tasks), strict=True)
+
+
+def _float_rows(work: Callable[..., Any], block: Any, *alongside: Any) -> Any:
+    with one_blas_thread():
+        return work(np.asarray(block, dtype=np.float64), *alongside)
+
+
+def table(X: Any) -> Any:
+    """Return ``X`` as a matrix whose rows can be taken, without a copy where it is one."""
+    if not is_dask(X):
+        try:
+            X = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"X must be a numeric matrix with one row an item; {type(X).__name__} could not "
+                f"be converted ({error})"
+            ) from error
+    if X.ndim != 2 or X.shape[0] < 2 or X.shape[1] < 1:
+        raise ValueError(
+            f"X must be a matrix with at least two rows and one column, got shape {X.shape}"
+        )
+    if X.dtype.kind not in "fiub":
+        raise TypeError(f"X must hold real numbers, got dtype {X.dtype}")
+    return X
+
+
+def require_finite(X: Any) -> None:
+    """Refuse NaN and infinite features, naming the first row that has one."""
+    for rows, first in mapped(_first_fault, X, X.shape[1]):
+        if first is not None:
+            raise ValueError(
+                f"row {rows.start + first} of X has NaN or infinite values: drop it, or fill it in"
+            )
+
+
+def _first_fault(X: Array) -> int | None:
+    fault = ~np.isfinite(X).all(axis=1)
+    return int(fault.argmax()) if fault.any() else None
+
+
+def taken(X: Any, rows: NDArray[np.int64]) -> Array:
+    """Return some rows as float64."""
+    some = X[rows]
+    return np.asarray(some.compute() if is_dask(X) else some, dtype=np.float64)
+
+
+def product(tall: Array, B: Array) -> Array:
+    """Return ``tall @ B`` in float64, without a float64 copy of a float32 matrix."""
+    if tall.dtype == np.float64:
+        return np.asarray(tall @ B)
+    out = np.empty((tall.shape[0], *B.shape[1:]))
+    for rows in slices(tall.shape[0], tall.shape[1]):
+        out[rows] = tall[rows].astype(np.float64) @ B
+    return out
+
+
+def transposed_product(tall: Array, B: Array) -> Array:
+    """Return ``tall.T @ B`` in the same way."""
+    if tall.dtype == np.float64:
+        return np.asarray(tall.T @ B)
+    out = np.zeros((tall.shape[1], *B.shape[1:]))
+    for rows in slices(tall.shape[0], tall.shape[1]):
+        out += tall[rows].T.astype(np.float64) @ B[rows]
+    return out
+
+
+def slices(n: int, width: int) -> list[slice]:
+    """Return blocks of n rows whose matrices of ``width`` columns hold about `BLOCK` numbers."""
+    step = max(1, BLOCK // width)
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
