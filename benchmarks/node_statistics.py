@@ -16,10 +16,10 @@ from threadpoolctl import threadpool_limits
 
 import graphuq as gq
 from graphuq.extension import FromLabelled
-from graphuq.moments import NodeMoments
+from graphuq.node_statistics import node_statistics
 
 N, RANK, LABELS, DRAWS, CHAINS = 13_782, 300, 551, 4000, 4
-BLOCK = 256  # draws that a chain hands over at a time
+CHUNKS = 4  # in which a chain hands its draws over
 
 
 def seconds(work, repeats: int) -> float:
@@ -50,10 +50,11 @@ def main() -> None:
                 fields = extension.law.draw(DRAWS, rng)
 
                 def statistics(extension=extension, fields=fields):
-                    for chain in np.split(fields, CHAINS):
-                        moments = NodeMoments(extension, "sign", len(chain))
-                        for start in range(0, len(chain), BLOCK):
-                            moments.add(chain[start : start + BLOCK])
+                    kept = [
+                        np.vstack([extension.keep(part) for part in np.split(chain, CHUNKS)])
+                        for chain in np.split(fields, CHAINS)
+                    ]
+                    node_statistics(extension, kept, [DRAWS // CHAINS], "sign", threads=1)
 
                 bare = seconds(lambda: np.matmul(A, B, out=product), repeats)
                 spent = seconds(statistics, repeats)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from graphuq.likelihoods.contract import (
 from graphuq.model_evidence import LogEvidence, settle
 from graphuq.node_posterior import NodePosterior
 from graphuq.prior import Prior
+from graphuq.row_blocks import mapped
 from graphuq.threads import one_blas_thread
 from graphuq.tuning import settled
 
@@ -213,9 +215,10 @@ def approximate(
     with one_blas_thread():
         # the mean, and the columns of a root of the covariance, each extended to all nodes
         stacked = np.vstack([sites.mean, sites.spread.T])
-        for nodes, extended, deviation in FromLabelled(prior, labels.nodes, _NONE).rows(stacked):
-            latent_mean[nodes] = extended[:, 0]
-            latent_variance[nodes] = deviation**2 + (extended[:, 1:] ** 2).sum(axis=1)
+        given = FromLabelled(prior, labels.nodes, _NONE)
+        work = partial(_moments, given, given.keep(stacked))
+        for rows, (mean, variance) in mapped(work, given.basis, stacked.shape[0], given.which):
+            latent_mean[rows], latent_variance[rows] = mean, variance
     spread = np.sqrt(latent_variance)
     certain = np.where(latent_mean >= 0, 1.0, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -245,6 +248,15 @@ def approximate(
 
 
 _NONE = np.empty(0, dtype=np.int64)
+
+
+def _moments(
+    given: FromLabelled, kept: Array, basis: Array, which: NDArray[np.int32]
+) -> tuple[Array, Array]:
+    """Return mean and variance of some nodes, of the mean and a root's columns in ``kept``."""
+    rows = given.rows(basis, which)
+    extended = rows.mean(kept)
+    return extended[:, 0], rows.deviation**2 + (extended[:, 1:] ** 2).sum(axis=1)
 
 
 def _carried(start: ApproximatePosterior, labels: Labels) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +107,14 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     )
 
 
+def effective_size(traces: Any) -> float:
+    """Return the smallest effective sample size of what `Diagnostics.ess` looks at."""
+    from graphuq.export import rhat_and_ess
+
+    monitored = _monitored(traces)
+    return float(np.min(rhat_and_ess(monitored)[1])) if monitored.shape[1] >= 4 else float("nan")
+
+
 def quick_messages(posterior: Posterior) -> tuple[str, ...]:
     """Return what is plainly wrong, by plain split R-hat: importing arviz takes seconds."""
     r_hat = float(np.max(split_rhat(_monitored(posterior))))
@@ -136,7 +144,7 @@ def split_rhat(traces: Array) -> Array:
     return np.where(stuck, np.where(between > 0, np.inf, 1.0), np.sqrt((half - 1) / half + ratio))
 
 
-def _monitored(posterior: Posterior) -> Array:
+def _monitored(posterior: Any) -> Array:
     stats = posterior.stats
     scalars = np.stack([stats["lp"], stats["potential"]], axis=-1)
     positive = [np.log(values)[..., None] for values in posterior.hyperparameters.values()]

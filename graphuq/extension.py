@@ -6,7 +6,6 @@ there, the rest of the graph is Gaussian, with a mean and a variance that are kn
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,36 +19,63 @@ from graphuq.prior import Prior
 
 Array = NDArray[np.float64]
 
-# Rows of the N x draws product held at a time.
-ROWS = 2048
-
 
 class Rows(NamedTuple):
-    """Moments of the field at some nodes, for a block of draws."""
+    """How what was kept of draws determines the field at some nodes.
 
-    nodes: slice
-    mean: Array
-    """E[u_i | field read], shape (rows, draws)."""
+    With kept draws [w, x], one a row, E[u | field read] is ``loadings`` w, and one of x itself at
+    nodes whose field was read.
+    """
+
+    loadings: Array
+    """Shape (rows, of w)."""
     deviation: Array
     """sqrt(Var[u_i | field read]), shape (rows,); the same for every draw."""
+    known: NDArray[np.intp]
+    """Rows that x holds."""
+    columns: NDArray[np.intp]
+    """Where x holds them."""
+
+    def mean(self, kept: Array) -> Array:
+        """Return E[u_i | field read], shape (rows, draws)."""
+        width = self.loadings.shape[1]
+        if not width:
+            return np.ascontiguousarray(kept[:, self.columns].T)
+        mean = self.loadings @ kept[:, :width].T
+        if self.known.size:
+            mean[self.known] = kept[:, width + self.columns].T
+        return mean
 
 
 class Extension(Protocol):
     """How the field read determines all nodes, modes and traced nodes."""
 
-    n_nodes: int
+    @property
+    def basis(self) -> Array:
+        """A matrix with a row for each node, from which `rows` are made, shape (N, p)."""
+
+    @property
+    def which(self) -> NDArray[np.int32]:
+        """Which of the nodes that are read each node is, or -1, shape (N,)."""
+
+    @property
+    def keeps(self) -> int:
+        """How many numbers `keep` returns for a draw, or 0 if too many to store them."""
 
     def energy(self, fields: Array) -> Array:
         """Return minus the log prior density of each field read (draws, m), up to a constant."""
 
-    def rows(self, fields: Array) -> Iterator[Rows]:
-        """Yield the moments of all nodes, some rows at a time, given fields (draws, m).
+    def keep(self, fields: Array) -> Array:
+        """Return what of the fields read (draws, m) determines all nodes, one draw a row."""
 
-        The arrays are overwritten by the next rows.
-        """
+    def rows(self, basis: Array, which: NDArray[np.int32]) -> Rows:
+        """Return what belongs to some nodes, given their rows of `basis` and `which`."""
 
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return modes z (draws, r) and the field at the traced nodes (draws, traced)."""
+
+
+_NONE = np.empty(0, dtype=np.intp)
 
 
 def require_room(n_labelled: int, n_wanted: int, n_modes: int) -> None:
@@ -70,8 +96,8 @@ class FromLabelled:
     """All nodes given x = u_J + noise at the labelled nodes, with noise ~ N(0, noise^2) or none.
 
     With G = C_JJ + noise^2 I, E[u_i | x] = C_iJ G^+ x and Var[u_i | x] = C_ii - C_iJ G^+ C_Ji.
-    With G's basis U and variances kappa, both come from one N x min(J, r + 1) matrix,
-    C_.J U kappa^(-1/2), and the whitened kappa^(-1/2) U' x: [q_0, Q]_J lies in the span of U.
+    With G's basis U and variances kappa, both come from the rows of [q_0, Q], through
+    C_.J U kappa^(-1/2), and from the whitened kappa^(-1/2) U' x: [q_0, Q]_J lies in the span of U.
     ``nodes`` must be sorted, as those of `Labels` are.
     """
 
@@ -82,39 +108,50 @@ class FromLabelled:
         traced: NDArray[np.int64],
         noise: float = 0.0,
     ) -> None:
-        self.law, self.n_nodes = prior.at(nodes).with_noise(noise), prior.n_nodes
+        self.law = prior.at(nodes).with_noise(noise)
         self._nodes, self._noise = nodes, noise
-        whole = prior.law
+        self._whole = whole = prior.law
+        self.basis = whole.basis
+        self.which = np.full(prior.n_nodes, -1, dtype=np.int32)
+        self.which[nodes] = np.arange(nodes.size)
         excess = whole.variances - whole.tail**2
         self._whiten = np.sqrt(self.law.inverse_variances)[:, None] * self.law.basis.T
-        loads = excess[:, None] * (whole.rows(nodes).T @ self._whiten.T)
-        self._loadings = whole.basis @ loads
-        total = whole.variance()
-        left = total - np.einsum("ij,ij->i", self._loadings, self._loadings)
+        self._loads = excess[:, None] * (whole.rows(nodes).T @ self._whiten.T)
         # at the labelled nodes C_JJ = G - noise^2 I, so C_JJ - C_JJ G^+ C_JJ is what follows
-        left[nodes] = noise**2 - noise**4 * self.law.precision_diagonal()
-        left[left < 1e-12 * total] = 0.0  # rounding
-        self._deviation = np.sqrt(left)
+        self._left = noise**2 - noise**4 * self.law.precision_diagonal()
+        # without a tail, and through noise, x adds nothing to what is whitened
+        self._keeps_read = whole.has_tail or noise == 0
+        self.keeps = self._whiten.shape[0] + self._keeps_read * nodes.size
         self._matheron = _Matheron(prior, nodes, traced, self.law, noise)
 
     def energy(self, fields: Array) -> Array:
         """Return that of N(0, G)."""
         return self.law.energy(fields)
 
-    def rows(self, fields: Array) -> Iterator[Rows]:
-        """Yield the conditional moments of all nodes."""
-        whitened = self._whiten @ fields.T
-        at_labelled = fields.T
+    def keep(self, fields: Array) -> Array:
+        """Return the whitened field, and E[u_J | x] where that does not hold it."""
+        whitened = fields @ self._whiten.T
+        if not self._keeps_read:
+            return whitened
+        at_labelled = fields
         if self._noise:
-            at_labelled = at_labelled - self._noise**2 * self.law.solve(fields).T
-        n = self.n_nodes
-        buffer = np.empty((min(ROWS, n), fields.shape[0]))
-        for start in range(0, n, ROWS):
-            nodes = slice(start, min(start + ROWS, n))
-            mean = np.matmul(self._loadings[nodes], whitened, out=buffer[: nodes.stop - start])
-            low, high = np.searchsorted(self._nodes, [nodes.start, nodes.stop])
-            mean[self._nodes[low:high] - start] = at_labelled[low:high]
-            yield Rows(nodes, mean, self._deviation[nodes])
+            at_labelled = fields - self._noise**2 * self.law.solve(fields)
+        return np.hstack([whitened, at_labelled])
+
+    def rows(self, basis: Array, which: NDArray[np.int32]) -> Rows:
+        """Return the conditional moments of some nodes."""
+        loadings = basis @ self._loads
+        total = self._whole.tail**2 + np.einsum(
+            "ij,ij,j->i", basis, basis, self._whole.variances - self._whole.tail**2
+        )
+        left = total - np.einsum("ij,ij->i", loadings, loadings)
+        known = np.flatnonzero(which >= 0)
+        columns = which[known].astype(np.intp)
+        left[known] = self._left[columns]
+        left[left < 1e-12 * total] = 0.0  # rounding
+        if not self._keeps_read:
+            known = columns = _NONE
+        return Rows(loadings, np.sqrt(left), known, columns)
 
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw modes and traced nodes from their joint law given the field read."""
@@ -167,8 +204,12 @@ class _Matheron:
 class FromAll:
     """All nodes when the likelihood reads all of them: nothing is left to infer."""
 
+    keeps = 0
+
     def __init__(self, prior: Prior, traced: NDArray[np.int64]) -> None:
-        self.law, self.n_nodes = prior.law, prior.n_nodes
+        self.law = prior.law
+        self.basis = prior.law.basis
+        self.which = np.arange(prior.n_nodes, dtype=np.int32)
         self._to_modes = prior.vectors / prior.sigma
         self._traced = traced
 
@@ -176,13 +217,14 @@ class FromAll:
         """Return that of the prior."""
         return self.law.energy(fields)
 
-    def rows(self, fields: Array) -> Iterator[Rows]:
-        """Yield the field itself, with no spread."""
-        n = self.n_nodes
-        for start in range(0, n, ROWS):
-            nodes = slice(start, min(start + ROWS, n))
-            mean = np.ascontiguousarray(fields[:, nodes].T)
-            yield Rows(nodes, mean, np.zeros(mean.shape[0]))
+    def keep(self, fields: Array) -> Array:
+        """Return the field itself."""
+        return fields
+
+    def rows(self, basis: Array, which: NDArray[np.int32]) -> Rows:
+        """Return the field itself, with no spread."""
+        n = which.size
+        return Rows(np.empty((n, 0)), np.zeros(n), np.arange(n), which.astype(np.intp))
 
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return the modes z = diag(1/sigma) Q' u and the field at the traced nodes."""
@@ -197,15 +239,16 @@ class FromModes:
     """
 
     def __init__(self, prior: Prior, traced: NDArray[np.int64], names: tuple[str, ...]) -> None:
-        self.n_nodes = prior.n_nodes
+        self.basis = prior.vectors
+        self.which = np.full(prior.n_nodes, -1, dtype=np.int32)
         self._prior, self._traced, self._names = prior, traced, names
-        self._rank = prior.vectors.shape[1]
+        self._rank = self.keeps = prior.vectors.shape[1]
 
     def energy(self, fields: Array) -> Array:
         """Return that of z: the parameters' density is constant over their ranges."""
         return np.asarray(0.5 * (fields[:, : self._rank] ** 2).sum(axis=1))
 
-    def coefficients(self, fields: Array) -> Array:
+    def keep(self, fields: Array) -> Array:
         """Return diag(sigma) z of each draw, shape (draws, r)."""
         if not self._names:
             return fields * self._prior.sigma
@@ -216,15 +259,11 @@ class FromModes:
         ]
         return fields[:, : self._rank] * np.stack(sigma)
 
-    def rows(self, fields: Array) -> Iterator[Rows]:
-        """Yield the field itself, with no spread."""
-        coefficients = self.coefficients(fields).T
-        for start in range(0, self.n_nodes, ROWS):
-            nodes = slice(start, min(start + ROWS, self.n_nodes))
-            mean = self._prior.modes_at(nodes) @ coefficients
-            yield Rows(nodes, mean, np.zeros(mean.shape[0]))
+    def rows(self, basis: Array, which: NDArray[np.int32]) -> Rows:
+        """Return the field itself, with no spread."""
+        return Rows(basis, np.zeros(which.size), _NONE, _NONE)
 
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return the modes z and the field at the traced nodes."""
-        at_traced = self.coefficients(fields) @ self._prior.modes_at(self._traced).T
+        at_traced = self.keep(fields) @ self._prior.modes_at(self._traced).T
         return fields[:, : self._rank], at_traced

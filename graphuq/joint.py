@@ -21,7 +21,7 @@ from graphuq.likelihoods.contract import (
 )
 from graphuq.posterior import Posterior
 from graphuq.prior import Prior
-from graphuq.record import ChainRecord, side_by_side
+from graphuq.record import ChainRecord, assembled
 from graphuq.samplers.family import Target
 from graphuq.samplers.hyperparameters import NAMES
 from graphuq.samplers.joint import OF_THE_PRIOR, Joint
@@ -170,10 +170,18 @@ def sample_jointly(
         "tuning_steps": warmup * thin,
         "sampling_time": outcome.seconds,
         "stopped": outcome.stopped,
-        "running_mean_every": records[0].moments.batch_length * thin,
+        "running_mean_every": records[0].batch_length * thin,
     }
-    posterior = side_by_side(
-        kept, labels, bound.label, traced, settings, outcome.complete, prior, tuple(box)
+    posterior = assembled(
+        kept,
+        labels,
+        traced,
+        settings,
+        outcome.complete,
+        prior,
+        sampled=tuple(box),
+        threads=threads,
+        progress=progress,
     )
     posterior = _at_means(posterior, prior, likelihood)
     diagnostics.warn(diagnostics.quick_messages(posterior), stacklevel=2)

@@ -1,4 +1,4 @@
-"""Streaming node statistics of one chain: never an N x draws array."""
+"""Statistics of some nodes over one chain: never an N x draws array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from graphuq.extension import Extension
+from graphuq.extension import Rows
 from graphuq.jit import kernel
 
 Array = NDArray[np.float64]
@@ -17,12 +17,20 @@ Array = NDArray[np.float64]
 # Batch means per chain, from which Monte Carlo errors come.
 BATCHES = 25
 
+# Draws of which moments are made at a time.
+DRAWS = 256
+
 # erf and its slope times STEP at the knots 0, STEP, ..., between which it is a cubic: math.erf, off
 # by at most 1e-11, at a fifth of its time. Beyond the last knot it is 1.
 STEP = 1 / 256
 KNOTS = STEP * np.arange(6 * 256 + 1)
 ERF = np.array([math.erf(knot) for knot in KNOTS])
 SLOPE = STEP * 2 / math.sqrt(math.pi) * np.exp(-(KNOTS**2))
+
+
+def batch_length(draws: int) -> int:
+    """Return how many draws make a batch where so many are expected."""
+    return max(1, draws // BATCHES)
 
 
 class Batches(NamedTuple):
@@ -52,21 +60,21 @@ class NodeTotals(NamedTuple):
 
 
 class NodeMoments:
-    """Accumulate node statistics of one chain, block by block.
+    """Accumulate statistics of some nodes over one chain's draws.
 
     Parameters
     ----------
-    extension : Extension
-        From the field read to all nodes.
+    rows : Rows
+        How draws determine the field at these nodes.
     label : {"sign", "field"}
         What a node's label is; Monte Carlo errors are those of its mean.
     draws : int
         How many draws will come; it sets the length of a batch. See `expect`.
     """
 
-    def __init__(self, extension: Extension, label: str, draws: int) -> None:
-        n = extension.n_nodes
-        self._extension, self._label = extension, label
+    def __init__(self, rows: Rows, label: str, draws: int) -> None:
+        n = rows.deviation.size
+        self._rows, self._label = rows, label
         self._sums = np.zeros((3, n))
         self._batch = np.zeros((3, n))
         self._in_batch = 0
@@ -77,20 +85,20 @@ class NodeMoments:
     def expect(self, draws: int) -> None:
         """Begin anew with batches, as long as so many further draws ask for."""
         self._fold()
-        self.batch_length = max(1, draws // BATCHES)
+        self.batch_length = batch_length(draws)
         self._before = self._batches
         none = np.zeros_like(self._before.label)
         self._batches = Batches(self.batch_length, 0, none, none)
         self._previous_mean: Array | None = None
-        self.running_mean_change: list[float] = []
+        self.changes: list[float] = []
+        """|mean of u after k batches - after k - 1|^2 over these nodes, eq. (16), from k = 2."""
 
-    def add(self, fields: Array) -> None:
-        """Take in draws of the field read, one a row."""
-        while fields.size:
-            piece = fields[: self.batch_length - self._in_batch]
-            fields = fields[piece.shape[0] :]
-            for nodes, mean, deviation in self._extension.rows(piece):
-                _accumulate(mean, deviation, self._batch[:, nodes])
+    def add(self, kept: Array) -> None:
+        """Take in what was kept of some draws, one a row."""
+        while kept.shape[0]:
+            piece = kept[: min(self.batch_length - self._in_batch, DRAWS)]
+            kept = kept[piece.shape[0] :]
+            _accumulate(self._rows.mean(piece), self._rows.deviation, self._batch)
             self._in_batch += piece.shape[0]
             if self._in_batch == self.batch_length:
                 self._close_batch()
@@ -102,8 +110,7 @@ class NodeMoments:
         self._fold()
         latent = self._sums[1] / self._draws
         if self._previous_mean is not None:
-            change = float(np.linalg.norm(latent - self._previous_mean))
-            self.running_mean_change.append(change)
+            self.changes.append(float(((latent - self._previous_mean) ** 2).sum()))
         self._previous_mean = latent
 
     def _fold(self) -> None:

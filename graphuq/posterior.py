@@ -13,15 +13,10 @@ from numpy.typing import NDArray
 from graphuq import diagnostics as _diagnostics
 from graphuq import validation
 from graphuq.extension import FromLabelled, FromModes, draws_at_a_time, require_room
-from graphuq.moments import NodeMoments
 from graphuq.node_posterior import NodePosterior
 from graphuq.prior import Prior
 
 Array = NDArray[np.float64]
-
-# Chains that agree differ by so much more than their batches tell in one of a thousand nodes (four
-# chains: chi-squared with 3 degrees of freedom), so that sound runs keep the steadier estimate.
-DISAGREE = 2.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,38 +166,3 @@ class Posterior(NodePosterior):
         chains, draws = self.modes.shape[:2]
         cut = "" if self.complete else ", incomplete"
         return f"Posterior({self.n_nodes} nodes, {chains} chains x {draws} draws{cut})"
-
-
-def summarise(moments: list[NodeMoments], label: str) -> dict[str, Array]:
-    """Return the node statistics of all chains together, named as in `Posterior`."""
-    chains = [chain.totals() for chain in moments]
-    draws = sum(chain.draws for chain in chains)
-    sign = np.sum([chain.sign for chain in chains], axis=0) / draws
-    latent = np.sum([chain.latent for chain in chains], axis=0) / draws
-    square = np.sum([chain.latent_square for chain in chains], axis=0) / draws
-    latent_variance = np.clip(square - latent**2, 0, None)
-    batches, before = [chain.batches for chain in chains], [chain.before for chain in chains]
-    if min(b.number for b in batches) < 2 <= min(b.number for b in before):
-        batches = before  # interrupted soon after beginning anew
-    number = sum(b.number for b in batches)
-    if number > 1:
-        total = np.sum([b.label for b in batches], axis=0)
-        squares = np.sum([b.label_square for b in batches], axis=0)
-        spread = np.clip(squares - total**2 / number, 0, None) / (number - 1)
-        mcse = np.sqrt(spread * batches[0].length / draws)
-        if len(chains) > 1:
-            # batches of chains that disagree are not independent: the chains' means tell more
-            sums = [chain.sign if label == "sign" else chain.latent for chain in chains]
-            means = np.array([s / chain.draws for s, chain in zip(sums, chains, strict=True)])
-            between = means.std(axis=0, ddof=1) / np.sqrt(len(chains))
-            mcse = np.where(between > DISAGREE * mcse, between, mcse)
-    else:
-        mcse = np.full(sign.shape, np.inf)
-    return {
-        "mean": sign if label == "sign" else latent,
-        "variance": 1 - sign**2 if label == "sign" else latent_variance,
-        "probability": (1 + sign) / 2,
-        "mcse": mcse,
-        "latent_mean": latent,
-        "latent_variance": latent_variance,
-    }

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphuq.extension import Extension
 from graphuq.labels import Labels
-from graphuq.moments import NodeMoments
-from graphuq.posterior import Posterior, summarise
+from graphuq.moments import NodeMoments, batch_length
+from graphuq.node_statistics import Statistics, node_statistics, squared_changes, summarise
+from graphuq.posterior import Posterior
 from graphuq.prior import Prior
 from graphuq.samplers.family import Chunk
 
+Array = NDArray[np.float64]
+
 
 class ChainRecord:
-    """One chain's draws: node moments, traces, statistics."""
+    """One chain's draws: traces, statistics, and what determines all nodes.
+
+    Where that is too much to keep, node moments are added up as draws come.
+
+    Parameters
+    ----------
+    most, first : int
+        Draws that may come in all, and in the first round.
+    columns : int
+        Traced modes and nodes.
+    read : int
+        Nodes whose field read is kept for the posterior.
+    """
 
     def __init__(
         self,
@@ -27,60 +43,111 @@ class ChainRecord:
         read: int,
         rng: np.random.Generator,
     ) -> None:
-        self.moments = NodeMoments(extension, label, first)
         self.traces, self.read = np.empty((most, columns)), np.empty((most, read))
+        self._kept = np.empty((most, extension.keeps))
         self.stats: list[dict[str, Any]] = []
         self.draws = 0
-        self._extension, self._rng = extension, rng
+        self.rounds = [first]
+        self.label, self.extension, self._rng = label, extension, rng
+        self.moments: NodeMoments | None = None
+        if not extension.keeps:
+            rows = extension.rows(extension.basis, extension.which)
+            self.moments = NodeMoments(rows, label, first)
 
     def record(self, chunk: Chunk) -> None:
         """Take in some draws; called in the chain's thread."""
-        self.moments.add(chunk.fields)
-        kept = slice(self.draws, self.draws + chunk.fields.shape[0])
-        self.traces[kept] = np.hstack(self._extension.trace(chunk.fields, self._rng))
+        place = slice(self.draws, self.draws + chunk.fields.shape[0])
+        kept = self.extension.keep(chunk.fields)
+        if self.moments is not None:
+            self.moments.add(kept)
+        else:
+            self._kept[place] = kept
+        self.traces[place] = np.hstack(self.extension.trace(chunk.fields, self._rng))
         if self.read.size:
-            self.read[kept] = chunk.fields
-        lp = -chunk.stats["potential"] - self._extension.energy(chunk.fields)
+            self.read[place] = chunk.fields
+        lp = -chunk.stats["potential"] - self.extension.energy(chunk.fields)
         self.stats.append({"lp": lp, **chunk.stats})
-        self.draws = kept.stop
+        self.draws = place.stop
+
+    def expect(self, draws: int) -> None:
+        """Make ready for another round of so many draws."""
+        self.rounds.append(draws)
+        if self.moments is not None:
+            self.moments.expect(draws)
+
+    @property
+    def batch_length(self) -> int:
+        """Draws between two running means of eq. (16)."""
+        return batch_length(self.rounds[-1])
+
+    @property
+    def kept(self) -> Array:
+        """What was kept of the draws so far."""
+        return self._kept[: self.draws]
 
 
-def side_by_side(
-    records: list[ChainRecord],
-    labels: Labels,
-    label: str,
-    traced: Any,
-    settings: dict[str, Any],
-    complete: bool,
-    prior: Prior,
-    sampled: tuple[str, ...] = (),
-) -> Posterior:
-    """Put chains side by side; after an interruption, as far as all of them came.
+class Traces(NamedTuple):
+    """Chains side by side, as far as all of them came; see `Posterior`."""
 
-    The statistics named ``sampled`` are hyperparameters.
-    """
+    modes: Array
+    field: Array
+    read: Array
+    stats: dict[str, Array]
+    hyperparameters: dict[str, Array]
+
+
+def traces_of(records: list[ChainRecord], n_traced: int, sampled: tuple[str, ...] = ()) -> Traces:
+    """Put chains side by side; the statistics named ``sampled`` are hyperparameters."""
     draws = min(record.draws for record in records)
-    changes = [record.moments.running_mean_change for record in records]
-    batches = min(len(change) for change in changes)
     traces = np.stack([record.traces[:draws] for record in records])
-    rank = traces.shape[2] - traced.size
+    rank = traces.shape[2] - n_traced
     stats = {
         name: np.stack(
             [np.concatenate([s[name] for s in record.stats])[:draws] for record in records]
         )
         for name in records[0].stats[0]
     }
-    return Posterior(
-        prior=prior,
-        labels=labels,
-        **summarise([record.moments for record in records], label),
+    return Traces(
         modes=traces[:, :, :rank],
-        traced=traced,
         field=traces[:, :, rank:],
         read=np.stack([record.read[:draws] for record in records]),
         hyperparameters={name: stats.pop(name) for name in sampled},
         stats=stats,
-        running_mean_change=np.array([change[:batches] for change in changes]),
+    )
+
+
+def statistics_of(records: list[ChainRecord], threads: int | None, progress: bool) -> Statistics:
+    """Return the statistics of all nodes."""
+    label, extension = records[0].label, records[0].extension
+    moments = [record.moments for record in records if record.moments is not None]
+    if moments:
+        return Statistics(summarise(moments, label), np.sqrt(squared_changes(moments)))
+    kept = [record.kept for record in records]
+    return node_statistics(extension, kept, records[0].rounds, label, threads, progress)
+
+
+def assembled(
+    records: list[ChainRecord],
+    labels: Labels,
+    traced: NDArray[np.int64],
+    settings: dict[str, Any],
+    complete: bool,
+    prior: Prior,
+    *,
+    sampled: tuple[str, ...] = (),
+    threads: int | None,
+    progress: bool,
+) -> Posterior:
+    """Return the posterior that chains make."""
+    statistics = statistics_of(records, threads, progress)
+    traces: Any = traces_of(records, traced.size, sampled)._asdict()
+    return Posterior(
+        prior=prior,
+        labels=labels,
+        **statistics.nodes,
+        **traces,
+        traced=traced,
+        running_mean_change=statistics.running_mean_change,
         settings=settings,
         complete=complete,
     )

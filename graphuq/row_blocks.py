@@ -23,7 +23,11 @@ def is_dask(X: Any) -> bool:
 
 
 def mapped(
-    work: Callable[..., Any], X: Any, width: int, *alongside: Any
+    work: Callable[..., Any],
+    X: Any,
+    width: int,
+    *alongside: Any,
+    threads: int | None = None,
 ) -> Iterator[tuple[slice, Any]]:
     """Yield the rows of a block, and what ``work`` made of them, block after block.
 
@@ -37,6 +41,8 @@ def mapped(
         Numbers that ``work`` holds for each row: it sets the size of blocks.
     alongside : ndarray
         Arrays with as many rows.
+    threads : int, optional
+        At most so many work at a time; by default one on each core.
     """
     if is_dask(X):
         yield from _on_dask(work, X, width, alongside)
@@ -47,8 +53,9 @@ def mapped(
         block = np.asarray(X[rows], dtype=np.float64)
         return work(block, *(array[rows] for array in alongside))
 
-    ahead = 2 * cores()
-    with one_blas_thread(), ThreadPoolExecutor(cores()) as pool:
+    workers = threads or cores()
+    ahead = 2 * workers
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         pending = [pool.submit(one, rows) for rows in blocks[:ahead]]
         for k, rows in enumerate(blocks):
             result = pending.pop(0).result()

@@ -18,7 +18,7 @@ from graphuq.likelihoods.contract import (
 )
 from graphuq.posterior import Posterior
 from graphuq.prior import Prior
-from graphuq.record import ChainRecord, side_by_side
+from graphuq.record import ChainRecord, assembled, traces_of
 from graphuq.samplers.automatic import automatic
 from graphuq.samplers.family import Sampler, Target
 from graphuq.samplers.run import Outcome, run
@@ -154,9 +154,14 @@ def sample(
     if thin is None:
         thin = int(sampler.thin)
     rank_and_nodes = prior.sigma.size + traced.size
+    read = bound.nodes.size if bound.nodes is not None and prior.tail else 0
+    kept = 0 if bound.nodes is None else min(bound.nodes.size, prior.rank + 1)
+    if bound.nodes is not None and (prior.tail or noise == 0):
+        kept += bound.nodes.size
     validation.memory(
-        8.0 * chains * most * rank_and_nodes,
-        f"traces of {chains} x {most} draws of {rank_and_nodes} modes and nodes",
+        8.0 * chains * most * (rank_and_nodes + read + kept),
+        f"traces of {chains} x {most} draws of {rank_and_nodes} modes and nodes, and what they say "
+        f"of all nodes, {read + kept} numbers a draw,",
         "ask for fewer draws, and thin more",
     )
 
@@ -167,7 +172,6 @@ def sample(
         else:
             extension = FromLabelled(prior, bound.nodes, traced, noise)
     streams = [chain.spawn(2) for chain in sequence.spawn(chains)]
-    read = bound.nodes.size if bound.nodes is not None and prior.tail else 0
     records = [
         ChainRecord(
             extension, bound.label, most, round_of, rank_and_nodes, read, np.random.default_rng(own)
@@ -196,9 +200,18 @@ def sample(
             "draws": min(record.draws for record in kept),
             "sampling_time": outcome.seconds,
             "stopped": outcome.stopped,
-            "running_mean_every": records[0].moments.batch_length * thin,
+            "running_mean_every": records[0].batch_length * thin,
         }
-        return side_by_side(kept, labels, bound.label, traced, so_far, outcome.complete, prior)
+        return assembled(
+            kept,
+            labels,
+            traced,
+            so_far,
+            outcome.complete,
+            prior,
+            threads=threads,
+            progress=progress,
+        )
 
     ess = np.inf
 
@@ -206,12 +219,12 @@ def sample(
         nonlocal ess
         if target_ess is None:
             return 0
-        ess = diagnostics.diagnose(assemble(Outcome(True, [], 0.0))).ess
+        ess = diagnostics.effective_size(traces_of(records, traced.size))
         done = records[0].draws
         extra = 0 if ess >= target_ess else min(done, most - done)
         if extra:
             for record in records:
-                record.moments.expect(extra)
+                record.expect(extra)
         return extra
 
     outcome = run(

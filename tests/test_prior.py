@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphuq import Graph, Prior, Spectrum, knn_graph, validation
-from graphuq import extension as extension_module
 from graphuq.extension import FromAll, FromLabelled
 
 N, RANK = 12, 4
@@ -23,13 +22,6 @@ node_lists = st.lists(st.integers(0, N - 1), min_size=1, max_size=N, unique=True
 # J < r, J = r + 1, J > r + 1, nearly all and all nodes, in no order
 SUBSETS = [[5], [9, 0, 4], [7, 1, 11, 2, 4], [3, 8, 0, 10, 6, 1, 9], [*range(1, N)], [*range(N)]]
 subsets = pytest.mark.parametrize("nodes", SUBSETS, ids=len)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def several_blocks_of_rows():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(extension_module, "ROWS", 5)
-        yield
 
 
 def dense_covariance(kind, rank=RANK, lambda_bar=None):
@@ -54,11 +46,13 @@ def given_labelled(C, nodes):
 
 
 def moments(extension, fields):
-    """All nodes' conditional means and deviations, gathered from the blocks of rows."""
-    mean, deviation = np.full((N, len(fields)), np.nan), np.full(N, np.nan)
-    for block in extension.rows(fields):
-        mean[block.nodes], deviation[block.nodes] = block.mean, block.deviation
-    return mean, deviation
+    """All nodes' conditional means and deviations, gathered from blocks of rows."""
+    mean, deviation, kept = [], [], extension.keep(fields)
+    for block in np.array_split(np.arange(N), 3):
+        rows = extension.rows(extension.basis[block], extension.which[block])
+        mean.append(rows.mean(kept))
+        deviation.append(rows.deviation)
+    return np.vstack(mean), np.concatenate(deviation)
 
 
 def assert_sampled(draws, mean, covariance, errors=5):

@@ -57,12 +57,9 @@ def run(job: Job, make: Callable, noisy: bool) -> Draws:
         x = fields[chain, piece]
         if not every:
             return erf((x @ gain.T) * (math.sqrt(0.5) / deviation)).mean(0)
-        from graphuq.moments import NodeMoments
+        from graphuq.node_statistics import node_statistics
 
-        moments = NodeMoments(extension, "sign", len(x))
-        for block in range(0, len(x), 1024):
-            moments.add(x[block : block + 1024])
-        return moments.totals().sign / len(x)
+        return node_statistics(extension, [extension.keep(x)], [len(x)], "sign", 1).nodes["mean"]
 
     signs(0, slice(0, 1), True)
     return Draws(xi, latent, signs, done)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from graphuq.progress import progress_bar
 from graphuq.samplers.family import Chunk, NonFinitePotentialError, Sampler, Target
 from graphuq.threads import cores, one_blas_thread
 
@@ -104,7 +104,7 @@ def run(
     workers = min(len(chains), threads or cores())
     started = time.perf_counter()
     complete = True
-    bar = _progress_bar((warmup + draws) * len(chains), progress)
+    bar = progress_bar((warmup + draws) * len(chains), progress, "draw")
     # BLAS threads would fight with the chains', and change the order of summation.
     with bar, one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         try:
@@ -143,13 +143,6 @@ def _finish(pool: ThreadPoolExecutor) -> None:
         except KeyboardInterrupt:
             continue
         return
-
-
-def _progress_bar(total: int, progress: bool) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a notebook without widgets: plain text will do
-        from tqdm.auto import tqdm
-    return tqdm(total=total, disable=not progress, unit="draw", leave=False)
 
 
 def _step_seconds(target: Target) -> float:
