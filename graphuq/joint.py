@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphuq import diagnostics, validation
+from graphuq.checkpoint import Checkpoint, digest, require_seed
 from graphuq.extension import FromModes
 from graphuq.labels import Labels
 from graphuq.likelihoods import LevelSet, NoisyProbit, Probit
@@ -45,6 +47,7 @@ def sample_jointly(
     seed: validation.Seed = None,
     threads: int | None = None,
     progress: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
     **ranges: Any,
 ) -> Posterior:
     """Sample hyperparameters with the field: the posterior averages over them.
@@ -65,7 +68,7 @@ def sample_jointly(
         `Prior.projected` or `Prior.full`, whose fields are those of their modes, with a rank.
     likelihood : Probit, LevelSet or NoisyProbit
     labels : Labels
-    draws, chains, nodes, seed, threads, progress
+    draws, chains, nodes, seed, threads, progress, checkpoint
         As in `graphuq.sample`.
     warmup : int, optional
         Draws discarded at the start of each chain, 100 by default.
@@ -130,6 +133,22 @@ def sample_jointly(
         "ask for fewer draws, and thin more, or take fewer labels",
     )
 
+    state = None
+    if checkpoint is not None:
+        require_seed(seed)
+        run_of = {"draws": draws, "chains": chains, "warmup": warmup, "thin": thin}
+        state = Checkpoint(
+            checkpoint,
+            {
+                "run": {**run_of, "sampler": "Joint", "box": sampler.box.tolist()},
+                "seed": [sequence.entropy, list(sequence.spawn_key)],
+                "prior": prior.summary(),
+                "labels": digest(labels.nodes, labels.values),
+                "nodes": digest(traced),
+            },
+            8.0 * chains * draws * (2 * p + traced.size),
+        )
+
     names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
     extension = FromModes(prior, traced, names)
     streams = [chain.spawn(2) for chain in sequence.spawn(chains)]
@@ -153,6 +172,7 @@ def sample_jointly(
         progress=progress,
         more=lambda: 0,
         step_seconds=1e-4 + 5e-9 * m * p + 1e-10 * m**2 * p,
+        checkpoint=state,
     )
     kept = [record for record in records if record.draws]
     if not kept:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import types
@@ -72,6 +73,18 @@ class NodeMoments:
         How many draws will come; it sets the length of a batch. See `expect`.
     """
 
+    _CHANGING: ClassVar = (
+        "_sums",
+        "_batch",
+        "_in_batch",
+        "_draws",
+        "_batches",
+        "_before",
+        "_previous_mean",
+        "batch_length",
+        "changes",
+    )
+
     def __init__(self, rows: Rows, label: str, draws: int) -> None:
         n = rows.deviation.size
         self._rows, self._label = rows, label
@@ -118,6 +131,15 @@ class NodeMoments:
         self._draws += self._in_batch
         self._batch[:] = 0.0
         self._in_batch = 0
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a copy of all that changes as draws come."""
+        return copy.deepcopy({name: getattr(self, name) for name in self._CHANGING})
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from there."""
+        for name, value in saved.items():
+            setattr(self, name, value)
 
     def totals(self) -> NodeTotals:
         """Return the sums so far."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ class ChainRecord:
         self.stats: list[dict[str, Any]] = []
         self.draws = 0
         self.rounds = [first]
-        self.label, self.extension, self._rng = label, extension, rng
+        self.label, self.extension, self.rng = label, extension, rng
         self.moments: NodeMoments | None = None
         if not extension.keeps:
             rows = extension.rows(extension.basis, extension.which)
@@ -62,7 +63,7 @@ class ChainRecord:
             self.moments.add(kept)
         else:
             self._kept[place] = kept
-        self.traces[place] = np.hstack(self.extension.trace(chunk.fields, self._rng))
+        self.traces[place] = np.hstack(self.extension.trace(chunk.fields, self.rng))
         if self.read.size:
             self.read[place] = chunk.fields
         lp = -chunk.stats["potential"] - self.extension.energy(chunk.fields)
@@ -74,6 +75,27 @@ class ChainRecord:
         self.rounds.append(draws)
         if self.moments is not None:
             self.moments.expect(draws)
+
+    def snapshot(self) -> Callable[[], dict[str, Any]]:
+        """Return what gathers what was kept so far; see `graphuq.checkpoint.Snapshot`."""
+        place, stats = slice(self.draws), self.stats.copy()
+        moments = None if self.moments is None else self.moments.snapshot()
+        return lambda: {
+            "traces": self.traces[place],
+            "read": self.read[place],
+            "kept": self._kept[place],
+            "stats": {n: np.concatenate([s[n] for s in stats]) for n in (stats or [{}])[0]},
+            "moments": moments,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from there."""
+        self.draws = len(saved["traces"])
+        for own, name in ((self.traces, "traces"), (self.read, "read"), (self._kept, "kept")):
+            own[: self.draws] = saved[name]
+        self.stats = [saved["stats"]] if saved["stats"] else []
+        if self.moments is not None:
+            self.moments.restore(saved["moments"])
 
     @property
     def batch_length(self) -> int:

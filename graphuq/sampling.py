@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from typing import Any
 
 import numpy as np
 
 from graphuq import diagnostics, validation
+from graphuq.checkpoint import Checkpoint, digest, require_seed
 from graphuq.extension import FromAll, FromLabelled
 from graphuq.labels import Labels
 from graphuq.likelihoods.contract import (
@@ -47,6 +49,7 @@ def sample(
     seed: validation.Seed = None,
     threads: int | None = None,
     progress: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Posterior:
     """Sample the posterior over the labels of all nodes.
 
@@ -88,6 +91,10 @@ def sample(
         At most this many chains run at a time; by default one on each core.
     progress : bool
         Show a progress bar with the acceptance and the time left.
+    checkpoint : path, optional
+        A file to which the run's state is written every minute, and on Ctrl-C. Where it is there
+        already, the same call goes on from it, to the same draws, bit for bit, as if it had never
+        been stopped. It is removed when the run is complete. It needs a ``seed``.
 
     Returns
     -------
@@ -96,7 +103,9 @@ def sample(
     Raises
     ------
     TypeError, ValueError
-        Arguments that do not fit together, before any work.
+        Arguments that do not fit together, or a checkpoint of another run, before any work.
+    MemoryError, OSError
+        Too little memory for the traces, or room on the disk for the checkpoint.
 
     Warns
     -----
@@ -140,6 +149,8 @@ def sample(
         thin = validation.integer("thin", thin, 1)
     if threads is not None:
         validation.integer("threads", threads, 1)
+    if checkpoint is not None:
+        require_seed(seed)
     require_problem(prior, labels)
     traced = validation.node_ids("nodes", nodes, prior.n_nodes)
     sequence = validation.seed_sequence(seed)
@@ -193,6 +204,18 @@ def sample(
         "tuning_steps": warmup * thin,
     }
 
+    state = None
+    if checkpoint is not None:
+        state = Checkpoint(
+            checkpoint,
+            {
+                "run": {**settings, "draws": most},
+                "labels": digest(labels.nodes, labels.values),
+                "nodes": digest(traced),
+            },
+            8.0 * chains * most * (rank_and_nodes + read + kept),
+        )
+
     def assemble(outcome: Outcome) -> Posterior:
         kept = [record for record in records if record.draws]
         so_far = {
@@ -221,11 +244,7 @@ def sample(
             return 0
         ess = diagnostics.effective_size(traces_of(records, traced.size))
         done = records[0].draws
-        extra = 0 if ess >= target_ess else min(done, most - done)
-        if extra:
-            for record in records:
-                record.expect(extra)
-        return extra
+        return 0 if ess >= target_ess else min(done, most - done)
 
     outcome = run(
         sampler,
@@ -238,6 +257,7 @@ def sample(
         threads=threads,
         progress=progress,
         more=more,
+        checkpoint=state,
     )
     if not any(record.draws for record in records):
         if outcome.stopped:

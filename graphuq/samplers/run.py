@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from graphuq.checkpoint import Checkpoint, Snapshot
 from graphuq.progress import progress_bar
 from graphuq.samplers.family import Chunk, NonFinitePotentialError, Sampler, Target
 from graphuq.threads import cores, one_blas_thread
@@ -21,6 +22,18 @@ CHUNK_DRAWS = 256
 
 class Recorder(Protocol):
     """What becomes of one chain's kept draws."""
+
+    rng: np.random.Generator
+    """Of what is drawn along with them."""
+
+    def snapshot(self) -> Callable[[], dict[str, Any]]:
+        """Return what gathers what was kept so far; see `graphuq.checkpoint.Snapshot`."""
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from there."""
+
+    def expect(self, draws: int) -> None:
+        """Make ready for another round of so many draws."""
 
     def record(self, chunk: Chunk) -> None:
         """Take in some draws; called in the chain's thread."""
@@ -43,23 +56,46 @@ class _Chain:
         target: Target,
         recorder: Recorder,
         seed: np.random.SeedSequence,
-        draws: int,
         warmup: int,
         thin: int,
         chunk_draws: int,
+        keeps: bool,
     ) -> None:
         self._sampler, self._target, self._recorder = sampler, target, recorder
         self._rng = np.random.default_rng(seed)
         self._thin = thin
         self._chunk_draws = chunk_draws
         self.plan = [(n, True) for n in _split(warmup, self._chunk_draws)]
-        self.extend(draws)
-        self._state: Any = None
+        self._done = 0
+        self._keeps, self._state = keeps, None
+        self._blank = Snapshot(0, None, (None, None), recorder.snapshot())
+        self.snapshot = self._blank
         self.stopped = ""
 
     def extend(self, draws: int) -> None:
         """Plan so many more draws."""
         self.plan += [(n, False) for n in _split(draws, self._chunk_draws)]
+
+    def keep(self) -> None:
+        """Take a snapshot, if there is a checkpoint to write."""
+        if self._keeps and self._done:
+            rng = self._rng.bit_generator.state, self._recorder.rng.bit_generator.state
+            self.snapshot = Snapshot(self._done, self._state, rng, self._recorder.snapshot())
+
+    def blank(self) -> Snapshot:
+        """Return the snapshot of a chain that has not begun: the same from run to run."""
+        if self._blank.state is None:
+            state = self._sampler.start(self._target, np.random.default_rng(0))
+            self._blank = self._blank._replace(state=state)
+        return self._blank
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from there, with what is left of the plan."""
+        self._done, self._state = snapshot.chunks, snapshot.state
+        self._rng.bit_generator.state, self._recorder.rng.bit_generator.state = snapshot.rng
+        self._recorder.restore(snapshot.record())
+        self.plan = self.plan[self._done :]
+        self.snapshot = snapshot
 
     def advance(self) -> tuple[_Chain, int, float]:
         """Do the next chunk of the plan; return its draws and their acceptance."""
@@ -74,6 +110,8 @@ class _Chain:
             self.stopped, self.plan, chunk = str(error), [], error.chunk
         if not tune and chunk.fields.size:
             self._recorder.record(chunk)
+        self._done += 1
+        self.keep()
         return self, draws, float(np.append(chunk.stats["acceptance_rate"], 0.0)[0])
 
 
@@ -90,40 +128,67 @@ def run(
     progress: bool,
     more: Callable[[], int],
     step_seconds: float | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Outcome:
     """Run one chain for each recorder; on Ctrl-C stop after the chunks under way.
 
     When all chains have their draws, ``more()`` says how many more each shall make, 0 to end.
     ``step_seconds`` is what a step takes, about, where it is more than those of one likelihood.
+    A ``checkpoint`` that holds a run is gone on with; it is removed when this one is complete.
     """
     chunk_draws = _chunk_draws(step_seconds or _step_seconds(target), thin)
     chains = [
-        _Chain(sampler, target, recorder, seed, draws, warmup, thin, chunk_draws)
+        _Chain(sampler, target, recorder, seed, warmup, thin, chunk_draws, checkpoint is not None)
         for recorder, seed in zip(recorders, seeds, strict=True)
     ]
+    rounds = (checkpoint and checkpoint.rounds) or [draws]
+    for chain, recorder in zip(chains, recorders, strict=True):
+        for number, asked in enumerate(rounds):
+            chain.extend(asked)
+            if number:
+                recorder.expect(asked)
+    if checkpoint is not None:
+        checkpoint.resume(chains)
     workers = min(len(chains), threads or cores())
     started = time.perf_counter()
     complete = True
-    bar = progress_bar((warmup + draws) * len(chains), progress, "draw")
+    left = sum(n for chain in chains for n, _ in chain.plan)
+    bar = progress_bar((warmup + sum(rounds)) * len(chains), progress, "draw")
+    bar.update((warmup + sum(rounds)) * len(chains) - left)
+
+    def keep() -> None:
+        if checkpoint is not None:
+            checkpoint.write_in_time(chains, rounds)
+
     # BLAS threads would fight with the chains', and change the order of summation.
     with bar, one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         try:
-            _advance_all(pool, chains, bar)
+            _advance_all(pool, chains, bar, keep)
             while not any(chain.stopped for chain in chains) and (extra := more()):
                 bar.total += extra * len(chains)
-                for chain in chains:
+                rounds.append(extra)
+                for chain, recorder in zip(chains, recorders, strict=True):
                     chain.extend(extra)
-                _advance_all(pool, chains, bar)
+                    recorder.expect(extra)
+                    chain.keep()
+                _advance_all(pool, chains, bar, keep)
         except KeyboardInterrupt:
             complete = False
             _finish(pool)
+            if checkpoint is not None:
+                checkpoint.write(chains, rounds)
+        else:
+            if checkpoint is not None:
+                checkpoint.remove()
     stopped = [f"Chain {i} stopped: {c.stopped}." for i, c in enumerate(chains) if c.stopped]
     return Outcome(complete and not stopped, stopped, time.perf_counter() - started)
 
 
-def _advance_all(pool: ThreadPoolExecutor, chains: Sequence[_Chain], bar: Any) -> None:
+def _advance_all(
+    pool: ThreadPoolExecutor, chains: Sequence[_Chain], bar: Any, keep: Callable[[], None]
+) -> None:
     pending: set[Future[tuple[_Chain, int, float]]] = {
-        pool.submit(chain.advance) for chain in chains
+        pool.submit(chain.advance) for chain in chains if chain.plan
     }
     while pending:
         done, pending = wait(pending, return_when=FIRST_COMPLETED)
@@ -133,6 +198,7 @@ def _advance_all(pool: ThreadPoolExecutor, chains: Sequence[_Chain], bar: Any) -
             bar.set_postfix(acceptance=f"{acceptance:.2f}", refresh=False)
             if chain.plan:
                 pending.add(pool.submit(chain.advance))
+        keep()
 
 
 def _finish(pool: ThreadPoolExecutor) -> None:

@@ -1,0 +1,254 @@
+import _thread
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import quietly
+
+import graphuq as gq
+from graphuq import checkpoint as module
+
+TEMPERED = gq.Tempered(gq.PCN(), replicas=3)
+WELLS = gq.GinzburgLandau(epsilon=1.0, gamma=0.5)
+CASES = {
+    "harmonic": (gq.Probit(0.3), gq.Harmonic(), {"draws": 1200}),
+    "harmonic, level-set": (gq.LevelSet(0.6), gq.Harmonic(), {"draws": 1200, "thin": 2}),
+    "pcn": (gq.Probit(0.3), gq.PCN(), {"draws": 1500, "warmup": 700}),
+    "slice": (gq.Probit(0.3), gq.EllipticalSlice(), {"draws": 900}),
+    "hmc": (gq.Probit(0.3), gq.HilbertHMC(), {"draws": 900, "warmup": 600}),
+    "hmc, all nodes": (WELLS, gq.HilbertHMC(), {"draws": 900, "warmup": 600}),
+    "pcn, all nodes": (WELLS, gq.PCN(beta=0.4), {"draws": 1200, "warmup": 0}),
+    "tempered": (gq.Probit(0.3), TEMPERED, {"draws": 600, "warmup": 500}),
+    "effective size": (gq.Probit(0.3), gq.HilbertHMC(), {"target_ess": 4000, "draws": 5000}),
+}
+NAMES = ("modes", "field", "read", "mean", "variance", "probability", "mcse", "latent_mean",
+         "latent_variance", "running_mean_change")  # fmt: skip
+
+
+def run(small, case, **more):
+    likelihood, sampler, options = CASES[case]
+    prior = gq.Prior.approximated(small[0], 8)
+    return quietly(
+        prior, likelihood, small[1], sampler, nodes=[2, 7], chains=3, progress=False,
+        **{"seed": 4, **options, **more},
+    )  # fmt: skip
+
+
+def assert_identical(a, b):
+    for name in NAMES:
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), strict=True)
+    assert a.stats.keys() == b.stats.keys()
+    for name, values in a.stats.items():
+        np.testing.assert_array_equal(values, b.stats[name], strict=True)
+
+
+def press_after(monkeypatch, kind, calls):
+    """Press Ctrl-C at the given calls of a sampler's ``advance`` by the runner."""
+    advance, count = kind.advance, [0]
+
+    def pressing(self, *arguments):
+        count[0] += 1
+        if count[0] in calls:
+            _thread.interrupt_main()
+        return advance(self, *arguments)
+
+    monkeypatch.setattr(kind, "advance", pressing)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_interrupted_run_goes_on_to_the_same_draws(small, case, tmp_path, monkeypatch):
+    whole, file = run(small, case), tmp_path / "run.npz"
+    press_after(monkeypatch, type(CASES[case][1]), {11})
+    first = run(small, case, checkpoint=file)
+    assert not first.complete
+    assert file.exists()
+    assert first.modes.shape[1] < whole.modes.shape[1]
+    second = run(small, case, checkpoint=file)
+    assert second.complete
+    assert not file.exists()
+    assert_identical(second, whole)
+
+
+def test_it_may_be_interrupted_often_and_with_other_threads(small, tmp_path, monkeypatch):
+    whole, file = run(small, "pcn"), tmp_path / "run.npz"
+    press_after(monkeypatch, gq.PCN, {11, 16, 21})
+    for threads in (1, 3, 2):
+        assert not run(small, "pcn", checkpoint=file, threads=threads).complete
+    assert_identical(run(small, "pcn", checkpoint=file), whole)
+
+
+def test_interrupted_in_warm_up_nothing_is_lost(small, tmp_path, monkeypatch):
+    whole, file = run(small, "pcn"), tmp_path / "run.npz"
+    press_after(monkeypatch, gq.PCN, {2})
+    with pytest.raises(KeyboardInterrupt, match="warm-up"):
+        run(small, "pcn", checkpoint=file)
+    assert file.exists()
+    assert_identical(run(small, "pcn", checkpoint=file), whole)
+
+
+def test_another_start_would_give_other_draws(small):
+    """Or the tests above could not fail."""
+    again = run(small, "pcn", warmup=699)
+    assert not np.array_equal(again.modes, run(small, "pcn").modes)
+
+
+def test_hyperparameters_go_on_too(small, tmp_path, monkeypatch):
+    from graphuq.samplers.joint import Joint
+
+    def joint(**more):
+        return gq.sample_jointly(
+            gq.Prior.projected(small[0], 8), gq.Probit(0.3), small[1], alpha=(1, 4),
+            gamma=(0.05, 1.0), draws=300, chains=2, seed=1, progress=False, **more,
+        )  # fmt: skip
+
+    whole, file = joint(), tmp_path / "run.npz"
+    press_after(monkeypatch, Joint, {6})
+    with pytest.warns(gq.ConvergenceWarning, match="interrupted"):
+        joint(checkpoint=file)
+    second = joint(checkpoint=file)
+    assert_identical(second, whole)
+    for name, values in whole.hyperparameters.items():
+        np.testing.assert_array_equal(second.hyperparameters[name], values)
+
+
+KILLED = """
+import sys
+import numpy as np
+import graphuq as gq
+from graphuq import checkpoint
+
+checkpoint.EVERY = 0.0
+X, y = gq.datasets.two_moons(200, seed=0)
+prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+post = gq.sample(
+    prior, gq.Probit(0.1), gq.reveal(y, counts=5, seed=0), gq.PCN(), draws=4000,
+    thin=int(sys.argv[2]), seed=3, chains=2, progress=False,
+    checkpoint=None if sys.argv[1] == "none" else sys.argv[1],
+)
+np.savez(sys.argv[3], mean=post.mean, modes=post.modes)
+"""
+
+
+def test_a_killed_process_goes_on(tmp_path):
+    file, script = tmp_path / "run.npz", tmp_path / "killed.py"
+    script.write_text(KILLED)
+
+    def command(checkpoint, result):
+        return [sys.executable, str(script), str(checkpoint), "40", str(tmp_path / result)]
+
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    process = subprocess.Popen(command(file, "killed.npz"), env=environment)
+    deadline = time.monotonic() + 60
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert file.exists()
+    assert not (tmp_path / "killed.npz").exists()
+    subprocess.run(command(file, "resumed.npz"), env=environment, check=True)
+    subprocess.run(command("none", "whole.npz"), env=environment, check=True)
+    with np.load(tmp_path / "resumed.npz") as a, np.load(tmp_path / "whole.npz") as b:
+        for name in ("mean", "modes"):
+            np.testing.assert_array_equal(a[name], b[name])
+
+
+@pytest.fixture
+def stopped(small, tmp_path, monkeypatch):
+    """A run's checkpoint."""
+    file = tmp_path / "run.npz"
+    with monkeypatch.context() as patch:
+        press_after(patch, gq.PCN, {11})
+        run(small, "pcn", checkpoint=file)
+    return file
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"draws": 1501}, {"seed": 5}, {"chains": 2}, {"thin": 3}, {"nodes": [2, 8]}, {"warmup": 600}],
+    ids=str,
+)
+def test_a_checkpoint_of_other_settings_is_refused(small, stopped, changed):
+    before = stopped.read_bytes()
+    likelihood, sampler, options = CASES["pcn"]
+    arguments = {"nodes": [2, 7], "seed": 4, "chains": 3, **options, **changed}
+    with pytest.raises(ValueError, match=r"checkpoint of another run: its .*; name another file"):
+        gq.sample(
+            gq.Prior.approximated(small[0], 8), likelihood, small[1], sampler, progress=False,
+            checkpoint=stopped, **arguments,
+        )  # fmt: skip
+    assert stopped.read_bytes() == before
+
+
+def test_a_checkpoint_of_another_model_version_or_data_is_refused(small, stopped, monkeypatch):
+    spectrum, labels, _ = small
+    likelihood, sampler, options = CASES["pcn"]
+
+    def again(prior, likelihood, labels, sampler):
+        gq.sample(
+            prior, likelihood, labels, sampler, nodes=[2, 7], seed=4, chains=3, progress=False,
+            checkpoint=stopped, **options,
+        )  # fmt: skip
+
+    prior = gq.Prior.approximated(spectrum, 8)
+    values = labels.values.copy()
+    values[0] = labels.classes[labels.classes != values[0]][0]
+    others = [
+        (gq.Prior.approximated(spectrum, 7), likelihood, labels, sampler),
+        (gq.Prior.projected(spectrum, 8), likelihood, labels, sampler),
+        (prior, gq.Probit(0.31), labels, sampler),
+        (prior, gq.LevelSet(0.3), labels, sampler),
+        (prior, likelihood, gq.Labels(labels.nodes, values), sampler),
+        (prior, likelihood, labels, gq.PCN(beta=0.2)),
+    ]
+    for other in others:
+        with pytest.raises(ValueError, match="of another run"):
+            again(*other)
+    monkeypatch.setattr(gq, "__version__", "99")
+    with pytest.raises(ValueError, match=r"its version is '0\.1\.0', here it is '99'"):
+        again(prior, likelihood, labels, sampler)
+
+
+def test_damaged_and_foreign_files_are_refused(small, stopped):
+    whole = stopped.read_bytes()
+    for content in (whole[: len(whole) // 2], b"", b"no archive"):
+        stopped.write_bytes(content)
+        with pytest.raises(ValueError, match="no checkpoint, or damaged"):
+            run(small, "pcn", checkpoint=stopped)
+    np.savez(stopped, X=np.zeros(3))
+    with pytest.raises(ValueError, match="is no checkpoint: name another file"):
+        run(small, "pcn", checkpoint=stopped)
+    np.savez(stopped, header=np.array([{"pickled": print}], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        run(small, "pcn", checkpoint=stopped)
+
+
+def test_what_cannot_be_written_is_foreseen(small, tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="does not exist: make it first"):
+        run(small, "pcn", checkpoint=tmp_path / "nowhere" / "run.npz")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        run(small, "pcn", checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="give a seed"):
+        run(small, "pcn", checkpoint=tmp_path / "run.npz", seed=None)
+    usage = module.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage._replace(free=1000))
+    with pytest.raises(OSError, match=r"may need .* GiB in .*, where .* GiB are free: make room"):
+        run(small, "pcn", checkpoint=tmp_path / "run.npz")
+
+
+def test_a_state_that_cannot_be_written_leaves_the_one_before(small, stopped, monkeypatch):
+    before = stopped.read_bytes()
+
+    def full(file, **arrays):
+        file.write(b"half of it")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(module.np, "savez", full)
+    monkeypatch.setattr(module, "EVERY", 0.0)
+    with pytest.raises(OSError, match="No space left"):
+        run(small, "pcn", checkpoint=stopped)
+    assert stopped.read_bytes() == before
+    assert list(Path(stopped.parent).iterdir()) == [stopped]
