@@ -19,7 +19,7 @@ from typing import NamedTuple
 import matplotlib
 import numpy as np
 import report
-from scipy import linalg, sparse, stats
+from scipy import linalg, stats
 
 import graphuq as gq
 from graphuq.classifiers import (
@@ -36,7 +36,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 CLASSES, NODES = 10, 2000
-SIZE = NODES // CLASSES
 FOLDS, RUNS = 5, 10
 ALPHAS = (1e-3, 1e-2, 1e-1, 1.0)  # times the mean degree, where K is in its unit
 REGS = 10.0 ** np.arange(-6, 1)  # n lambda, times the mean of K_jj
@@ -49,35 +48,6 @@ class Kernel(NamedTuple):
     values: np.ndarray
     vectors: np.ndarray
     unit: float
-
-
-def random_links(rng: np.random.Generator, probability: np.ndarray) -> np.ndarray:
-    links = np.triu(rng.random(probability.shape) < probability, 1).astype(float)
-    return links + links.T
-
-
-def near_constant_graph(rng: np.random.Generator, y: np.ndarray, errors: float) -> gq.Graph:
-    """Degrees of 10 to 100 by class, and ``errors`` times as many links to other classes."""
-    degree = np.linspace(10, 100, CLASSES)[y]
-    within = np.equal.outer(y, y) * degree / SIZE
-    between = np.not_equal.outer(y, y) * errors * np.sqrt(np.outer(degree, degree))
-    return gq.Graph(sparse.csr_array(random_links(rng, within + between / (NODES - SIZE))))
-
-
-def core_satellite_graph(
-    rng: np.random.Generator, y: np.ndarray, cores: int, links: float, errors: float
-) -> gq.Graph:
-    """Cores of degree 40, satellites on ``links`` of them and ``errors`` satellites elsewhere.
-
-    ``cores`` is how many of each class are core; degrees are those expected.
-    """
-    core = np.arange(NODES) % SIZE < cores
-    same = np.equal.outer(y, y)
-    tight, weak = np.logical_and.outer(core, core), np.logical_xor.outer(core, core)
-    wrong = np.logical_and.outer(~core, ~core) & ~same
-    probability = 40 / cores * (same & tight) + links / cores * (same & weak)
-    probability += errors / ((CLASSES - 1) * (SIZE - cores)) * wrong
-    return gq.Graph(sparse.csr_array(random_links(rng, probability)))
 
 
 def draw_labels(rng: np.random.Generator, y: np.ndarray, n: int) -> gq.Labels:
@@ -161,19 +131,21 @@ def runs(
 
 def figure_1(quick: bool) -> tuple[list[dict], dict]:
     """Accuracies on generated graphs, n = 40, r = 10, 15, 20; by (graph, scaling)."""
-    y = np.repeat(np.arange(CLASSES), SIZE)
     graphs = {
-        **{f"1a: errors x {e}": (near_constant_graph, e) for e in (0.5, 1.0, 2.0)},
+        **{
+            f"1a: errors x {e}": (gq.datasets.near_constant_degree, e) for e in (0.5, 1.0, 2.0)
+        },
         **{
             f"1b: {cores} cores, {links} links, {errors:2d} errors": (
-                core_satellite_graph, cores, links, errors
+                gq.datasets.core_satellite, cores, links, errors
             )
             for links in (2, 5) for cores in (40, 100, 160) for errors in (2, 5, 10)
         },
     }  # fmt: skip
     rows, accuracies = [], {}
     for k, (name, (make, *how)) in enumerate(graphs.items()):
-        graph = make(np.random.default_rng(k), y, *how).largest_component()
+        whole, y = make(*how, seed=k)
+        graph = whole.largest_component()
         truth = y[graph.nodes]
         found = runs(kernels(graph, 20), [10, 15, 20], truth, 40, 3 if quick else RUNS)
         for scaling in SCALINGS:

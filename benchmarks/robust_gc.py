@@ -109,10 +109,9 @@ def bound(data: str, method: str, share: float) -> float:
 
 
 def planted(sizes: list[int], within: float, between: float, seed: list[int]) -> gq.Graph:
-    y = np.repeat(np.arange(len(sizes)), sizes)
-    chance = np.where(y[:, None] == y, within, between)
-    A = np.triu(np.random.default_rng(seed).random(chance.shape) < chance, 1)
-    return gq.Graph(A + A.T)
+    seeds = np.random.SeedSequence(seed)
+    graph, _ = gq.datasets.planted_partition(sizes, within, between, seed=seeds)
+    return graph
 
 
 def load(name: str) -> tuple[gq.Graph, np.ndarray]:
@@ -377,10 +376,8 @@ def noise_claims(rows: list[dict]) -> dict:
 
 def chain() -> tuple[dict, dict]:
     """Figure 2: two paths of ten nodes, a link of a tenth between; which nodes is not stated."""
-    weights = np.ones(19)
-    weights[9] = 0.1
-    graph = gq.Graph(np.diag(weights, 1) + np.diag(weights, -1))
-    truth = np.repeat([1, -1], 10)
+    graph, half = gq.datasets.weak_link_chain()
+    truth = np.where(half == 0, 1, -1)
     cases = {
         "one label each": gq.Labels([4, 15], [1, -1]),
         "one against four, one of them flipped": gq.Labels([4, 11, 13, 15, 17], [1, -1, -1, 1, -1]),

@@ -1,0 +1,179 @@
+"""A synthetic video of a gas plume in many infrared channels, section 5.1.4."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq import validation
+
+# Micrometres: the channels of the paper's camera.
+SHORTEST, LONGEST = 7.83, 11.70
+
+# The gas absorbs in these bands: centre and width in micrometres, relative strength.
+BANDS = ((8.55, 0.06, 0.7), (9.45, 0.09, 0.5), (10.55, 0.07, 1.0))
+
+# Sky, mountain, desert: temperature in kelvin, and one smooth feature of the emissivity: depth,
+# centre and width in micrometres. The sky is brighter at 9.6, by ozone; sand is darker at 9.
+MATERIALS = ((265.0, -0.25, 9.6, 0.5), (284.0, 0.06, 10.6, 1.5), (296.0, 0.12, 9.0, 0.9))
+
+# A pixel is called plume where there is this much gas or more, the first frame's peak being 1.
+PLUME = 0.1
+
+
+class GasPlume(NamedTuple):
+    """A video, and what is true of it.
+
+    Attributes
+    ----------
+    X : ndarray of float32, shape (frames * height * width, channels)
+        Radiance, about 1; pixels in the order of ``concentration.ravel()``.
+    y : ndarray of int, shape (frames * height * width,)
+        1 where the plume is, the concentration at least 0.1; 0 elsewhere.
+    concentration : ndarray, shape (frames, height, width)
+        Of the gas before each pixel, along the line of sight.
+    material : ndarray of int, shape (height, width)
+        What is behind: 0 the sky, 1 a mountain, 2 the desert.
+    wavelengths : ndarray, shape (channels,)
+        In micrometres.
+
+    Examples
+    --------
+    >>> video = gas_plume(2, 8, 20, 5, seed=0)
+    >>> isinstance(video, GasPlume), video.y.sum() == (video.concentration >= 0.1).sum()
+    (True, np.True_)
+    """
+
+    X: NDArray[np.float32]
+    y: NDArray[np.int64]
+    concentration: NDArray[np.float64]
+    material: NDArray[np.int64]
+    wavelengths: NDArray[np.float64]
+
+
+def gas_plume(
+    frames: int = 7,
+    height: int = 128,
+    width: int = 320,
+    channels: int = 129,
+    *,
+    depth: float = 0.7,
+    noise: float = 0.02,
+    seed: validation.Seed = None,
+) -> GasPlume:
+    """Draw a video of a plume of gas that drifts and thins out before sky, mountain and desert.
+
+    Radiance is what a background emits, less what the gas absorbs by the law of Beer and Lambert,
+    and noise: x = l b_m (exp(-depth c a) + noise), with Planck's law times an emissivity as the
+    spectrum b_m of material m, an illumination l that varies smoothly, the concentration c, and a
+    signature a of three narrow bands. The default size is that of the video of Bertozzi et al.
+    2017, section 5.1.4, which is not public; that of X is then 148 MB.
+
+    Towards its edges the plume gets thin smoothly, and the noise hides it: whether those pixels
+    are plume is hard to say.
+
+    Parameters
+    ----------
+    frames, height, width, channels : int
+        Size of the video; smaller ones show the same scene.
+    depth : float
+        Optical depth of the gas where it is thickest, in its strongest band.
+    noise : float
+        Standard deviation of the noise, relative to the background.
+    seed : int, SeedSequence or Generator, optional
+
+    Returns
+    -------
+    GasPlume
+        ``X``, ``y``, ``concentration``, ``material`` and ``wavelengths``.
+
+    Raises
+    ------
+    ValueError
+        Sizes below 1, a depth or noise that is negative.
+    MemoryError
+        More pixels and channels than there is memory for.
+
+    Examples
+    --------
+    >>> video = gas_plume(3, 16, 40, 30, seed=0)
+    >>> video.X.shape, video.concentration.shape
+    ((1920, 30), (3, 16, 40))
+    >>> round(float(video.y.mean()), 2)
+    0.16
+    """
+    shape = tuple(
+        validation.integer(name, value, 1)
+        for name, value in (("frames", frames), ("height", height), ("width", width))
+    )
+    validation.integer("channels", channels, 1)
+    for name, value in (("depth", depth), ("noise", noise)):
+        if validation.real(name, value) < 0:
+            raise ValueError(f"{name} must not be negative, got {value}")
+    pixels = height * width
+    needed = pixels * (4.0 * (frames + 4) * channels + 48 * frames)
+    what = f"a video of {frames} x {height} x {width} pixels in {channels} channels"
+    validation.memory(needed, what, "take a smaller one")
+    rng = np.random.default_rng(validation.seed_sequence(seed))
+    wavelengths = np.linspace(SHORTEST, LONGEST, channels)
+    signature = depth * sum(a * _bump(wavelengths, centre, w) for centre, w, a in BANDS)
+    down, across = np.linspace(0, 1, height)[:, None], np.linspace(0, 1, width)
+    material = (down > _skyline(across)).astype(np.int64) + (down > _foot(across))
+    spectra = np.array([_spectrum(wavelengths, *what) for what in MATERIALS], dtype=np.float32)
+    concentration = _concentration(rng, shape)
+    X = np.empty((concentration.size, channels), dtype=np.float32)
+    for t, frame in enumerate(np.split(X, frames)):
+        light = 1 + 0.06 * np.sin(5 * down + 1.5 * across + 0.1 * t) * np.cos(3 * across - 2 * down)
+        np.exp(np.float32(np.outer(concentration[t], -signature)), out=frame)
+        frame += np.float32(noise) * rng.standard_normal(frame.shape, dtype=np.float32)
+        frame *= spectra[material.ravel()]
+        frame *= np.float32(light.reshape(-1, 1))
+    y = (concentration.ravel() >= PLUME).astype(np.int64)
+    return GasPlume(X, y, concentration, material, wavelengths)
+
+
+def _bump(x: NDArray[np.float64], centre: float, width: float) -> NDArray[np.float64]:
+    return np.exp(-0.5 * ((x - centre) / width) ** 2)
+
+
+def _spectrum(
+    wavelengths: NDArray[np.float64], kelvin: float, depth: float, centre: float, width: float
+) -> NDArray[np.float64]:
+    """Planck's law times an emissivity, relative to a black body of 290 kelvin at 10 micrometres.
+
+    The second radiation constant h c / k_B is 14388 micrometre kelvin.
+    """
+
+    def planck(x: Any, temperature: float) -> Any:
+        return x**-5.0 / np.expm1(14388 / (x * temperature))
+
+    emissivity = 1 - depth * _bump(wavelengths, centre, width)
+    return emissivity * planck(wavelengths, kelvin) / planck(10.0, 290.0)
+
+
+def _skyline(across: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 0.3 + 0.09 * np.sin(7 * across) + 0.03 * np.sin(23 * across + 1)
+
+
+def _foot(across: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 0.62 + 0.03 * np.sin(4 * across + 2)
+
+
+def _concentration(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Let a cloud drift, rise, grow and so thin out, in turbulent air; its first peak is 1."""
+    from scipy.ndimage import gaussian_filter
+
+    t, down, across = np.meshgrid(
+        np.arange(shape[0]), np.linspace(0, 1, shape[1]), np.linspace(0, 1, shape[2]), indexing="ij"
+    )
+    grown = 1 + 0.08 * t
+    x = (across - 0.3 - 0.06 * t) / (0.13 * grown)
+    axis = 0.62 - 0.025 * t - 0.05 * x + 0.03 * np.sin(3 * x + 0.8 * t)
+    cloud = np.exp(-0.5 * (x**2 + ((down - axis) / (0.10 * grown)) ** 2)) / grown**2
+    scales = (1.5, shape[1] / 16, shape[2] / 32)
+    eddies = gaussian_filter(rng.standard_normal(shape), scales, mode="reflect")
+    eddies /= eddies.std() or 1.0
+    cloud *= np.exp(0.35 * eddies)
+    return cloud / cloud[0].max()
