@@ -3,13 +3,22 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.datasets.sources import SOURCES
 from graphuq.jit import Kernel
 from graphuq.node_posterior import NodePosterior
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_fetched():
+    """Tests of fetching bring their own server."""
+    with mock.patch.dict(SOURCES, clear=True):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -27,11 +36,11 @@ def small():
 def vote():
     """The voting records as in the paper's 5.1.2: spectrum of the full graph, and parties."""
     try:
-        data = gq.datasets.load_file("vote")
+        X, y = gq.datasets.vote()
     except FileNotFoundError as error:
         pytest.skip(f"needs vote.npz: {error}")
-    graph = gq.full_graph(data["X"], weights="gaussian", tau=1.25, self_loops=True)
-    return gq.Spectrum.of(graph), data["y"]
+    graph = gq.full_graph(X, weights="gaussian", tau=1.25, self_loops=True)
+    return gq.Spectrum.of(graph), y
 
 
 def priors(spectrum, rank):

@@ -23,12 +23,12 @@ QUICK = ["--draws", "200"]
 def records(tmp_path, monkeypatch):
     """The voting records as a table: five labels with names of their own, and the parties."""
     try:
-        data = gq.datasets.load_file("vote")
+        X, y = gq.datasets.vote()
     except FileNotFoundError as error:
         pytest.skip(f"needs vote.npz: {error}")
-    parties = np.array(["Démocrate", "the others"])[data["y"]]
+    parties = np.array(["Démocrate", "the others"])[y]
     labels = gq.reveal(parties, counts={"Démocrate": 3, "the others": 2}, seed=0)
-    frame = pd.DataFrame(data["X"], columns=[f"vote{k}" for k in range(1, 17)])
+    frame = pd.DataFrame(X.astype(int), columns=[f"vote{k}" for k in range(1, 17)])
     frame.insert(0, "member", [f"m{i:03d}" for i in range(435)])
     frame["known"] = pd.Series(labels.values, labels.nodes).reindex(frame.index)
     frame["party"] = parties

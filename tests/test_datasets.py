@@ -1,3 +1,5 @@
+"""Generators, and sets that come with libraries. Files are in test_data_files.py."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -44,6 +46,20 @@ def test_bundled_digits_are_scaled_and_named():
 def test_bad_pairs_are_refused(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         gq.datasets.digit_pair(*arguments, **options)
+
+
+def test_the_karate_club_is_zacharys():
+    graph, y = gq.datasets.karate()
+    assert (graph.n_nodes, graph.n_edges) == (34, 78)
+    assert set(np.unique(graph.adjacency.data)) == {1.0}
+    assert np.bincount(y).tolist() == [17, 17]
+    assert y[[0, 8, 33]].tolist() == [0, 0, 1]  # Mr. Hi; the one whom factions and clubs part
+
+
+def test_karate_says_what_it_needs(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "networkx", None)
+    with pytest.raises(ImportError, match=r"pip install graphuq\[networkx\]"):
+        gq.datasets.karate()
 
 
 # Graphs
@@ -140,6 +156,8 @@ def test_a_seed_draws_the_same_graph_again(name, arguments, options):
         ("gas_plume", (0,), {}, "frames must be at least 1"),
         ("gas_plume", (), {"noise": -1.0}, "noise must not be negative"),
         ("gas_plume", (), {"depth": -1.0}, "depth must not be negative"),
+        ("uci", ("letters",), {}, "name must be one of"),
+        ("planetoid", ("karate",), {}, "name must be one of"),
     ],
 )
 def test_bad_parameters_are_refused(name, arguments, options, message):
@@ -231,33 +249,3 @@ def test_small_videos_are_drawn_too():
         video = gq.datasets.gas_plume(*size, seed=0)
         assert np.isfinite(video.X).all()
         assert video.concentration[0].max() == 1
-
-
-def test_mnist_comes_from_the_data_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("GRAPHUQ_DATA", str(tmp_path))
-    images = np.arange(6 * 4, dtype=np.uint8).reshape(6, 4) * 10
-    np.savez(tmp_path / "mnist.npz", X=images, y=np.array([4, 9, 1, 4, 9, 4]))
-    X, y = gq.datasets.digit_pair(4, 9, dataset="mnist")
-    assert y.tolist() == [4, 9, 4, 9, 4]
-    np.testing.assert_allclose(X, images[[0, 1, 3, 4, 5]] / 230)
-
-
-def test_the_cache_is_looked_at_after_the_named_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("GRAPHUQ_DATA", str(tmp_path / "named"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with pytest.raises(FileNotFoundError, match=r"named or .*cache"):
-        gq.datasets.load_file("thing")
-    (tmp_path / "cache" / "graphuq").mkdir(parents=True)
-    np.savez(tmp_path / "cache" / "graphuq" / "thing.npz", a=[1])
-    assert gq.datasets.load_file("thing")["a"].tolist() == [1]
-
-
-def test_damaged_and_pickled_files_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setenv("GRAPHUQ_DATA", str(tmp_path))
-    np.savez(tmp_path / "pickled.npz", a=np.array([{}], dtype=object))
-    whole = tmp_path / "whole.npz"
-    np.savez(whole, a=np.arange(1000))
-    (tmp_path / "cut.npz").write_bytes(whole.read_bytes()[:500])
-    for name in ("pickled", "cut"):
-        with pytest.raises(ValueError, match=rf"{name}\.npz is damaged"):
-            gq.datasets.load_file(name)

@@ -1,8 +1,6 @@
-"""Pairs of handwritten digits."""
+"""Handwritten digits."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +9,91 @@ from graphuq import validation
 from graphuq.datasets.files import load_file
 
 SOURCES = ("digits", "mnist")
+
+
+def digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return 1797 small images of digits.
+
+    Come with scikit-learn, BSD; of the UCI repository, which states CC BY 4.0. Cite: E. Alpaydin
+    and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998.
+
+    Returns
+    -------
+    X : ndarray, shape (1797, 64)
+        Grey levels from 0 to 1 of 8 x 8 pixels, one row an image.
+    y : ndarray of int, shape (1797,)
+        The digits, 174 to 183 of each.
+
+    Examples
+    --------
+    >>> X, y = digits()
+    >>> X.shape, float(X.max())
+    ((1797, 64), 1.0)
+    """
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return X.astype(np.float64) / X.max(), y.astype(np.int64)
+
+
+def mnist() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the 70,000 images of MNIST, section 5.1.3.
+
+    From ``$GRAPHUQ_DATA/mnist.npz`` or the cache, or fetched, 11 MB. Usually quoted as CC BY-SA
+    3.0. Cite: Y. LeCun, C. Cortes and C. J. C. Burges, The MNIST database of handwritten digits.
+
+    Returns
+    -------
+    X : ndarray of uint8, shape (70000, 784)
+        Grey levels from 0 to 255 of 28 x 28 pixels, one row an image. The first 60,000 are the
+        training images. As floats they take 439 MB: scale those that you need.
+    y : ndarray of int, shape (70000,)
+        The digits, 6313 to 7877 of each.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError, ValueError
+        See `load_file`.
+
+    Examples
+    --------
+    >>> X, y = mnist()  # doctest: +SKIP
+    >>> X.shape  # doctest: +SKIP
+    (70000, 784)
+    """
+    arrays = load_file("mnist")
+    return arrays["X"], arrays["y"].astype(np.int64)
+
+
+def usps() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the 9298 images of USPS, digits from envelopes.
+
+    From ``$GRAPHUQ_DATA/usps.npz`` or the cache; never fetched. Its arrays are those of
+    ``data/usps.h5`` of github.com/niuers/Learning-From-Data-A-Short-Course, rounded to 256 grey
+    levels. No licence is stated. Cite: J. J. Hull, A database for handwritten text recognition
+    research, IEEE PAMI 16, 1994.
+
+    Returns
+    -------
+    X : ndarray of uint8, shape (9298, 256)
+        Grey levels from 0 to 255 of 16 x 16 pixels, one row an image. The first 7291 are the
+        training images.
+    y : ndarray of int, shape (9298,)
+        The digits, 708 to 1553 of each.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError, ValueError
+        See `load_file`.
+
+    Examples
+    --------
+    >>> X, y = usps()  # doctest: +SKIP
+    >>> X.shape  # doctest: +SKIP
+    (9298, 256)
+    """
+    arrays = load_file("usps")
+    return arrays["X"], arrays["y"].astype(np.int64)
 
 
 def digit_pair(
@@ -28,8 +111,7 @@ def digit_pair(
     a, b : int
         Two different digits.
     dataset : {"digits", "mnist"}
-        scikit-learn's bundled 8 x 8 images, about 180 of each digit; or MNIST's 28 x 28, from
-        ``mnist.npz`` in ``$GRAPHUQ_DATA`` or the cache.
+        scikit-learn's bundled 8 x 8 images, about 180 of each digit; or the 28 x 28 of `mnist`.
     per_class : int, optional
         Take this many of each digit at random; all by default.
     seed : int, SeedSequence or Generator
@@ -47,7 +129,7 @@ def digit_pair(
     ValueError
         Equal digits or none, or fewer than ``per_class`` images.
     FileNotFoundError
-        MNIST asked for and not found.
+        MNIST asked for and neither found nor fetched.
 
     Examples
     --------
@@ -60,7 +142,7 @@ def digit_pair(
         validation.integer(name, digit, 0, 9)
     if a == b:
         raise ValueError(f"a pair needs two different digits, got {a} and {b}")
-    X, y = _bundled() if dataset == "digits" else _mnist()
+    X, y = digits() if dataset == "digits" else mnist()
     rng = np.random.default_rng(validation.seed_sequence(seed))
     chosen = []
     for digit in (a, b):
@@ -70,16 +152,4 @@ def digit_pair(
             members = rng.choice(members, size=per_class, replace=False)
         chosen.append(members)
     rows = np.sort(np.concatenate(chosen))
-    return X[rows].astype(np.float64) / X.max(), y[rows].astype(np.int64)
-
-
-def _bundled() -> tuple[NDArray[Any], NDArray[Any]]:
-    from sklearn.datasets import load_digits
-
-    bundle = load_digits()
-    return bundle.data, bundle.target
-
-
-def _mnist() -> tuple[NDArray[Any], NDArray[Any]]:
-    arrays = load_file("mnist")
-    return arrays["X"], arrays["y"]
+    return X[rows].astype(np.float64) / X.max(), y[rows]

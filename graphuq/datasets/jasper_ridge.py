@@ -1,0 +1,74 @@
+"""A hyperspectral picture from the air."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.datasets.files import load_file
+
+
+class JasperRidge(NamedTuple):
+    """A picture whose pixels have spectra, and what is on the ground.
+
+    Attributes
+    ----------
+    X : ndarray, shape (10000, 198)
+        Spectra, a row a pixel; pixels are counted along the rows of the picture.
+    y : ndarray of int, shape (10000,)
+        What is most abundant: 0 tree, 1 water, 2 dirt, 3 road.
+    abundance : ndarray, shape (10000, 4)
+        Shares of these in each pixel.
+    shape : (int, int)
+        Height and width, 100 each.
+
+    Examples
+    --------
+    >>> picture = JasperRidge("spectra", "classes", "shares", (100, 100))
+    >>> picture.shape
+    (100, 100)
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.int64]
+    abundance: NDArray[np.float64]
+    shape: tuple[int, int]
+
+
+def jasper_ridge() -> JasperRidge:
+    """Return the AVIRIS picture of Jasper Ridge, 100 x 100 pixels in 198 bands.
+
+    From ``$GRAPHUQ_DATA/jasper_ridge.npz`` or the cache; never fetched. Its arrays are those of
+    ``data/jasperRidge2_R198.mat`` of
+    github.com/MeiShaohui/Spectral-Variability-Augmented-Sparse-Unmixing. No licence is stated.
+    Cite: F. Zhu et al., Structured sparse method for hyperspectral unmixing, ISPRS Journal 88,
+    2014, for the abundances; the scene is NASA's.
+
+    Returns
+    -------
+    JasperRidge
+        ``X``, ``y`` (3493, 3326, 2428 and 753 pixels of tree, water, dirt and road),
+        ``abundance`` and ``shape``.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError, ValueError
+        See `load_file`.
+
+    Examples
+    --------
+    >>> picture = jasper_ridge()  # doctest: +SKIP
+    >>> picture.X.shape  # doctest: +SKIP
+    (10000, 198)
+    """
+    arrays = load_file("jasper_ridge")
+    X, y, abundance = arrays["X"], arrays["y"], arrays["abundance"]
+    height, width, bands = X.shape
+    return JasperRidge(
+        X.reshape(-1, bands).astype(np.float64),
+        y.ravel().astype(np.int64),
+        abundance.reshape(-1, abundance.shape[2]).astype(np.float64),
+        (height, width),
+    )

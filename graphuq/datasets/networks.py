@@ -1,0 +1,242 @@
+"""Networks of people, books, blogs and papers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from graphuq import validation
+from graphuq.datasets.files import load_file
+
+if TYPE_CHECKING:
+    from graphuq.graphs import Graph
+
+PLANETOID = ("cora", "citeseer", "pubmed")
+
+
+class FeaturedNetwork(NamedTuple):
+    """A network whose nodes have features.
+
+    Attributes
+    ----------
+    graph : Graph
+        Of N nodes; it may be disconnected.
+    X : csr_array, shape (N, d)
+        Words of each node's text.
+    y : ndarray of int, shape (N,)
+        Classes from 0, or -1 where there is none.
+    splits : dict of ndarray of int
+        Nodes of "train", "val" and "test", where there is a usual split; else empty.
+
+    Examples
+    --------
+    >>> paper = FeaturedNetwork("a graph", "its features", "its classes", {})
+    >>> paper.y
+    'its classes'
+    """
+
+    graph: Graph
+    X: Any
+    y: NDArray[np.int64]
+    splits: Mapping[str, NDArray[np.int64]]
+
+
+def karate() -> tuple[Graph, NDArray[np.int64]]:
+    """Return Zachary's karate club, which split in two.
+
+    Comes with networkx: ``pip install graphuq[networkx]``, BSD. Cite: W. W. Zachary, Journal of
+    Anthropological Research 33, 1977.
+
+    Returns
+    -------
+    graph : Graph
+        34 members, 78 unweighted ties.
+    y : ndarray of int, shape (34,)
+        The club that a member joined: 0 for Mr. Hi's, 1 for the Officer's, 17 each. Alaíz, Fanuel
+        and Suykens 2016 count 16 and 18: member 8 stood by the Officer, but joined Mr. Hi's.
+
+    Raises
+    ------
+    ImportError
+        networkx is not installed.
+
+    Examples
+    --------
+    >>> graph, y = karate()
+    >>> graph
+    Graph(34 nodes, 78 edges, sparse)
+    >>> np.bincount(y)
+    array([17, 17])
+    """
+    try:
+        import networkx
+    except ImportError as error:
+        raise ImportError(
+            "the karate club comes with networkx: pip install graphuq[networkx]"
+        ) from error
+    from graphuq.graphs import Graph
+
+    club = networkx.karate_club_graph()
+    y = np.array([int(joined == "Officer") for _, joined in club.nodes(data="club")])
+    return Graph(networkx.to_scipy_sparse_array(club, weight=None)), y
+
+
+def polbooks() -> tuple[Graph, NDArray[np.int64]]:
+    """Return books on US politics, joined where they were often bought together, in 2004.
+
+    From ``$GRAPHUQ_DATA/polbooks.npz`` or the cache, or fetched from a public copy. No licence is
+    stated. Cite: V. Krebs, unpublished, orgnet.com; classes by M. E. J. Newman.
+
+    Returns
+    -------
+    graph : Graph
+        The 92 books that are not neutral, which are connected by 374 edges; ``graph.nodes`` are
+        their titles. `load_file` has the other 13, too.
+    y : ndarray of int, shape (92,)
+        0 for the 43 liberal books, 1 for the 49 conservative ones.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError, ValueError
+        See `load_file`.
+
+    Examples
+    --------
+    >>> graph, y = polbooks()  # doctest: +SKIP
+    >>> graph  # doctest: +SKIP
+    Graph(92 nodes, 374 edges, sparse)
+    """
+    arrays = load_file("polbooks")
+    kept = arrays["non_neutral"]
+    return _part(arrays, kept, arrays["titles"]), (arrays["y"][kept] > 0).astype(np.int64)
+
+
+def polblogs() -> tuple[Graph, NDArray[np.int64]]:
+    """Return blogs on US politics, joined where one linked to the other, in 2004.
+
+    From ``$GRAPHUQ_DATA/polblogs.npz`` or the cache, or fetched from a public copy. No licence is
+    stated. Cite: L. A. Adamic and N. Glance, The political blogosphere and the 2004 US election,
+    2005.
+
+    Returns
+    -------
+    graph : Graph
+        The largest component, of 1222 blogs and 16714 unweighted edges; ``graph.nodes`` are their
+        addresses. `load_file` has all 1490 blogs, and directions.
+    y : ndarray of int, shape (1222,)
+        0 for the 586 liberal blogs, 1 for the 636 conservative ones.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError, ValueError
+        See `load_file`.
+
+    Examples
+    --------
+    >>> graph, y = polblogs()  # doctest: +SKIP
+    >>> graph  # doctest: +SKIP
+    Graph(1222 nodes, 16714 edges, sparse)
+    """
+    arrays = load_file("polblogs")
+    kept = arrays["lcc"]
+    return _part(arrays, kept, arrays["names"]), arrays["y"][kept].astype(np.int64)
+
+
+def planetoid(name: str) -> FeaturedNetwork:
+    """Return a network of papers that cite each other, with the split that Planetoid made usual.
+
+    ========  ======  ======  =======  ========================================
+    name      nodes   edges   words    classes
+    ========  ======  ======  =======  ========================================
+    cora      2708    5278    1433     7; 351, 217, 418, 818, 426, 298, 180
+    citeseer  3327    4552    3703     6; 249, 590, 668, 701, 596, 508; 15 none
+    pubmed    19717   44324   500      3; 4103, 7739, 7875
+    ========  ======  ======  =======  ========================================
+
+    Words are there or not; in pubmed they are weighted by TF-IDF. Training nodes are 20 of each
+    class, 500 nodes are for validation, 1000 for testing. In citeseer 15 test nodes have neither
+    words nor a class: y is -1.
+
+    From ``$GRAPHUQ_DATA/NAME.npz`` or the cache; never fetched, for the public files
+    (github.com/kimiyoung/planetoid, ``data/ind.*``, MIT) are pickles, which run what they like when
+    they are read. Cite: Z. Yang, W. W. Cohen and R. Salakhutdinov, Revisiting semi-supervised
+    learning with graph embeddings, ICML 2016; P. Sen et al., Collective classification in network
+    data, AI Magazine 29, 2008.
+
+    Parameters
+    ----------
+    name : {"cora", "citeseer", "pubmed"}
+
+    Returns
+    -------
+    FeaturedNetwork
+        ``graph``, ``X``, ``y`` and ``splits`` of "train", "val" and "test".
+
+    Raises
+    ------
+    ValueError
+        Another name, or a damaged file.
+    FileNotFoundError, PermissionError
+        See `load_file`.
+
+    Examples
+    --------
+    >>> graph, X, y, splits = planetoid("cora")  # doctest: +SKIP
+    >>> len(splits["train"])  # doctest: +SKIP
+    140
+    """
+    from graphuq.graphs import Graph
+
+    validation.one_of("name", name, PLANETOID)
+    arrays = load_file(name)
+    splits = {part: arrays[part].astype(np.int64) for part in ("train", "val", "test")}
+    graph = Graph(matrix(arrays, "adj"))
+    return FeaturedNetwork(graph, matrix(arrays, "feat"), arrays["y"].astype(np.int64), splits)
+
+
+def cct() -> FeaturedNetwork:
+    """Return clinical trials of COVID treatments, joined where their texts are most alike.
+
+    From ``$GRAPHUQ_DATA/cct.npz`` or the cache; never fetched. Its arrays are those of
+    github.com/KamalovMikhail/GDPCA, ``data/CCT``, under the Hippocratic License 2.1; the texts are
+    public domain. Cite: K. Avrachenkov, A. Boisbunon and M. Kamalov, Graph diffusion and PCA
+    framework for semi-supervised learning, LION 2021.
+
+    Returns
+    -------
+    FeaturedNetwork
+        2039 trials, seven nearest neighbours by Dice's similarity with self-loops, counts of 7408
+        words, and y: 0 for 934 blind trials, 1 for 1105 with open masking. No splits.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError, ValueError
+        See `load_file`.
+
+    Examples
+    --------
+    >>> trials = cct()  # doctest: +SKIP
+    >>> trials.X.shape  # doctest: +SKIP
+    (2039, 7408)
+    """
+    from graphuq.graphs import Graph
+
+    arrays = load_file("cct")
+    graph = Graph(matrix(arrays, "graph"))
+    return FeaturedNetwork(graph, matrix(arrays, "feat"), arrays["y"].astype(np.int64), {})
+
+
+def matrix(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
+    """Return a sparse matrix that is stored as its parts."""
+    parts = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
+    return sparse.csr_array(tuple(parts), shape=tuple(arrays[f"{name}_shape"]), dtype=np.float64)
+
+
+def _part(arrays: Mapping[str, NDArray[Any]], kept: NDArray[Any], names: NDArray[Any]) -> Graph:
+    from graphuq.graphs import Graph
+
+    return Graph(matrix(arrays, "adj")[kept][:, kept], names[kept])
