@@ -167,9 +167,9 @@ def figure_2(quick: bool) -> tuple[list[dict], dict, dict[str, float]]:
 
     Nodes that an eigenvector q sits on: 1 / sum q^4, the median over the first 100.
     """
-    data = gq.datasets.load_file("mnist")
-    some = np.random.default_rng(0).choice(len(data["y"]), NODES, replace=False)
-    X, y = data["X"][some].astype(float), data["y"][some]
+    images, digits = gq.datasets.mnist()
+    some = np.random.default_rng(0).choice(len(digits), NODES, replace=False)
+    X, y = images[some].astype(float), digits[some]
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     graph = gq.full_graph(X, weights="gaussian", tau=np.sqrt(0.05 / 2))
     found = kernels(graph, NODES)

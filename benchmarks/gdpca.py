@@ -81,17 +81,10 @@ def main() -> None:
 
 def citation(name: str) -> tuple:
     """Graph with self-loops added as in the paper, features, classes, training and test nodes."""
-    data = gq.datasets.load_file(name)
-    y = data["y"].astype(int)
-    adjacency = stored(data, "graph" if name == "cct" else "adj")
-    graph = gq.Graph(adjacency + sparse.eye_array(y.size))
-    split = (data["train"], data["test"]) if "train" in data else split_of_cct(y)
-    return graph, stored(data, "feat"), y, split
-
-
-def stored(data: dict, key: str) -> sparse.csr_array:
-    parts = (data[f"{key}_data"].astype(float), data[f"{key}_indices"], data[f"{key}_indptr"])
-    return sparse.csr_array(parts, shape=tuple(data[f"{key}_shape"]))
+    found = gq.datasets.cct() if name == "cct" else gq.datasets.planetoid(name)
+    graph = gq.Graph(found.graph.adjacency + sparse.eye_array(found.y.size))
+    split = (found.splits["train"], found.splits["test"]) if found.splits else split_of_cct(found.y)
+    return graph, found.X, found.y, split
 
 
 def split_of_cct(y: np.ndarray) -> tuple:
@@ -104,13 +97,13 @@ def split_of_cct(y: np.ndarray) -> tuple:
 
 def digits(n: int) -> tuple:
     """Seven nearest neighbours by angle, of which each digit is one itself, and its loop."""
-    data = gq.datasets.load_file("mnist")
-    X = data["X"][:n] / 255.0
+    images, y = gq.datasets.mnist()
+    X = images[:n] / 255.0
     graph = gq.knn_graph(normalize(X), n_neighbors=6, weights="binary")
     return (
         gq.Graph(graph.adjacency + 2 * sparse.eye_array(n)),
         sparse.csr_array(X),
-        data["y"][:n],
+        y[:n],
         (),
     )
 
@@ -270,10 +263,10 @@ def measure_pubmed() -> dict:
 
 def measure_mnist() -> dict:
     """All digits, features dense; neighbours by five principal components, which is quick."""
-    data = gq.datasets.load_file("mnist")
-    X = data["X"] / 255.0
+    images, y = gq.datasets.mnist()
+    X = images / 255.0
     graph = gq.knn_graph(gq.pca(X, 5), n_neighbors=7, weights="binary")
-    labels = gq.reveal(data["y"], counts=LABELS["mnist"], seed=0)
+    labels = gq.reveal(y, counts=LABELS["mnist"], seed=0)
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -282,7 +275,7 @@ def measure_mnist() -> dict:
         "delta": CONVEX,
         "peak GiB": peak(),
         "seconds": time.perf_counter() - start,
-        "accuracy": 100 * fitted.accuracy(data["y"]),
+        "accuracy": 100 * fitted.accuracy(y),
         "warnings": len(caught),
     }
 

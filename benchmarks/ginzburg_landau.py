@@ -117,9 +117,9 @@ def marginals(spectrum, labels, out: Path, quick: bool) -> dict:
 
 def records(seed: int = 0) -> tuple[gq.Spectrum, gq.Labels]:
     """The graph of the paper's 5.1.2, and five labels."""
-    data = gq.datasets.load_file("vote")
-    graph = gq.full_graph(data["X"], weights="gaussian", tau=1.25, self_loops=True)
-    return gq.Spectrum.of(graph), gq.reveal(data["y"], counts={0: 3, 1: 2}, seed=seed)
+    X, y = gq.datasets.vote()
+    graph = gq.full_graph(X, weights="gaussian", tau=1.25, self_loops=True)
+    return gq.Spectrum.of(graph), gq.reveal(y, counts={0: 3, 1: 2}, seed=seed)
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 import graphuq as gq
 
@@ -19,23 +18,19 @@ def problem(name: str) -> tuple[gq.Graph, np.ndarray]:
     """
     source, _, pair = name.partition(" ")
     if source == "votes":  # the paper's section 5.1.2
-        data = gq.datasets.load_file("vote")
-        graph = gq.full_graph(data["X"], weights="gaussian", tau=1.25, self_loops=True)
-        return graph, data["y"]
+        X, y = gq.datasets.vote()
+        return gq.full_graph(X, weights="gaussian", tau=1.25, self_loops=True), y
     if source == "polblogs":
-        data = gq.datasets.load_file("polblogs")
-        links = data["adj_data"], data["adj_indices"], data["adj_indptr"]
-        adjacency = sparse.csr_array(links, shape=tuple(data["adj_shape"]))
-        return gq.Graph(adjacency[data["lcc"]][:, data["lcc"]]), data["y"][data["lcc"]]
+        return gq.datasets.polblogs()
     if source == "mnist":
         a, b = map(int, pair.split(","))
         X, y = gq.datasets.digit_pair(a, b, dataset="mnist", per_class=2000, seed=0)
+    elif source == "usps":
+        X, y = gq.datasets.usps()
+        kept = np.isin(y, [int(digit) for digit in pair.split(",")])
+        X, y = X[kept] / 255, y[kept]
     else:
-        data = gq.datasets.load_file(source)
-        X, y = data["X"].astype(float), data["y"]
-        if pair:
-            kept = np.isin(y, [int(digit) for digit in pair.split(",")])
-            X, y = X[kept] / 255, y[kept]
+        X, y = gq.datasets.uci(source)
     return gq.knn_graph(gq.pca(X, min(50, X.shape[1])), n_neighbors=20, connect=True), y
 
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 import numpy as np
 import report
 from matplotlib.figure import Figure
-from scipy import sparse
 
 import graphuq as gq
 
@@ -114,25 +113,11 @@ def planted(sizes: list[int], within: float, between: float, seed: list[int]) ->
     return graph
 
 
-def load(name: str) -> tuple[gq.Graph, np.ndarray]:
-    data = gq.datasets.load_file(name.replace("49-s", "").replace("49-w", ""))
-    y = data["y"]
-    shape = tuple(data["adj_shape"])
-    graph = gq.Graph(
-        sparse.csr_array((data["adj_data"], data["adj_indices"], data["adj_indptr"]), shape=shape)
-    )
-    if name == "karate":
-        return graph, np.where(np.arange(34) == 8, 1, y)  # 18 and 16 as in the paper
-    kept = data["lcc"] if name == "polblogs" else data["non_neutral"]
-    return gq.Graph(graph.adjacency[kept][:, kept]), (y[kept] > 0).astype(int)
-
-
 def digits(weights: str) -> tuple[gq.Graph, np.ndarray]:
     """First 125 training images of 4 and of 9."""
-    usps = gq.datasets.load_file("usps")
-    train = usps["train"]
-    rows = np.concatenate([train[usps["y"][train] == digit][:125] for digit in (4, 9)])
-    X = usps["X"][rows] / 255
+    images, y = gq.datasets.usps()
+    rows = np.concatenate([np.flatnonzero(y == digit)[:125] for digit in (4, 9)])
+    X = images[rows] / 255
     if weights == "s":
         graph = gq.knn_graph(X, 20, weights="binary", symmetrise="mean")
     else:  # exp(-d^2 / sigma^2), no self-loops
@@ -144,7 +129,11 @@ def dataset(name: str, experiment: int) -> tuple[gq.Graph, np.ndarray]:
     if name == "synth":
         graph = planted([100, 100, 100], 0.3, 0.05, [0, experiment])
         return graph, np.repeat([1, 0, 0], 100)
-    return digits(name[-1]) if name.startswith("digits") else load(name)
+    if name.startswith("digits"):
+        return digits(name[-1])
+    graph, y = getattr(gq.datasets, name)()
+    # 18 and 16 as in the paper
+    return graph, np.where(np.arange(34) == 8, 1, y) if name == "karate" else y
 
 
 def eigenpairs(spectrum: gq.Spectrum) -> tuple[np.ndarray, np.ndarray]:
