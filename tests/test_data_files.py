@@ -284,7 +284,7 @@ def test_a_missing_network_is_a_clear_error(votes, server, cache, monkeypatch):
 
 def test_missing_pooch_is_a_clear_error(votes, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(FileNotFoundError, match=r"pip install graphuq\[fetch\]"):
+    with pytest.raises(FileNotFoundError, match=r"pip install 'graphuq\[fetch\]'"):
         gq.datasets.vote()
 
 

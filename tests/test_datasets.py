@@ -58,7 +58,7 @@ def test_the_karate_club_is_zacharys():
 
 def test_karate_says_what_it_needs(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "networkx", None)
-    with pytest.raises(ImportError, match=r"pip install graphuq\[networkx\]"):
+    with pytest.raises(ImportError, match=r"pip install 'graphuq\[networkx\]'"):
         gq.datasets.karate()
 
 

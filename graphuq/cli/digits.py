@@ -19,7 +19,7 @@ def add_digits(add: Any) -> None:
         "--dataset",
         choices=("digits", "mnist"),
         default="digits",
-        help="bundled 8 x 8 digits (default), or MNIST from $GRAPHUQ_DATA or the cache",
+        help="bundled 8 x 8 digits (default), or MNIST: of $GRAPHUQ_DATA or the cache, or fetched",
     )
     add("--per-class", type=int, metavar="N", help="images of each digit (default: all)")
     add(

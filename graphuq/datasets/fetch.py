@@ -48,7 +48,7 @@ def _download(urls: dict[str, str | None], place: str) -> list[Path]:
         import pooch
     except ImportError as error:
         raise FetchError(
-            "that needs pooch, which is not installed: pip install graphuq[fetch]"
+            "that needs pooch, which is not installed: pip install 'graphuq[fetch]'"
         ) from error
     # read in one go, for pooch leaves the socket of a streamed answer open if that is a refusal
     downloader = pooch.HTTPDownloader(timeout=PATIENCE, stream=False)

@@ -29,7 +29,7 @@ def load_file(name: str) -> dict[str, NDArray[Any]]:
 
     Looked for in the folder that the environment variable ``GRAPHUQ_DATA`` names, then in
     ``~/.cache/graphuq``; then fetched into that cache, if the set is one that the package knows
-    where to find, by pooch: ``pip install graphuq[fetch]``. The arrays of known sets are checked:
+    where to find, by pooch: ``pip install 'graphuq[fetch]'``. The arrays of known sets are checked:
     they are, to the last bit, those that the package is tested with. Files under other names are
     yours, and only need to be npz files. Pickled objects are never read.
 

@@ -48,7 +48,7 @@ class FeaturedNetwork(NamedTuple):
 def karate() -> tuple[Graph, NDArray[np.int64]]:
     """Return Zachary's karate club, which split in two.
 
-    Comes with networkx: ``pip install graphuq[networkx]``, BSD. Cite: W. W. Zachary, Journal of
+    Comes with networkx: ``pip install 'graphuq[networkx]'``, BSD. Cite: W. W. Zachary, Journal of
     Anthropological Research 33, 1977.
 
     Returns
@@ -76,7 +76,7 @@ def karate() -> tuple[Graph, NDArray[np.int64]]:
         import networkx
     except ImportError as error:
         raise ImportError(
-            "the karate club comes with networkx: pip install graphuq[networkx]"
+            "the karate club comes with networkx: pip install 'graphuq[networkx]'"
         ) from error
     from graphuq.graphs import Graph
 
