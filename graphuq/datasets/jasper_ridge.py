@@ -26,9 +26,9 @@ class JasperRidge(NamedTuple):
 
     Examples
     --------
-    >>> picture = JasperRidge("spectra", "classes", "shares", (100, 100))
-    >>> picture.shape
-    (100, 100)
+    >>> two = JasperRidge(np.ones((2, 198)), np.array([0, 3]), np.eye(4)[[0, 3]], (1, 2))
+    >>> two.y.reshape(two.shape)
+    array([[0, 3]])
     """
 
     X: NDArray[np.float64]

@@ -34,9 +34,10 @@ class FeaturedNetwork(NamedTuple):
 
     Examples
     --------
-    >>> paper = FeaturedNetwork("a graph", "its features", "its classes", {})
-    >>> paper.y
-    'its classes'
+    >>> from graphuq.graphs import Graph
+    >>> two = FeaturedNetwork(Graph([[0, 1], [1, 0]]), np.eye(2), np.array([0, -1]), {})
+    >>> two.graph, two.y
+    (Graph(2 nodes, 1 edges, dense), array([ 0, -1]))
     """
 
     graph: Graph
