@@ -16,7 +16,6 @@ from scipy.sparse import csgraph
 
 Arrays = dict[str, NDArray[Any]]
 
-
 PIMA = ["pregnant", "glucose", "pressure", "triceps", "insulin", "mass", "pedigree", "age"]
 
 
@@ -96,9 +95,7 @@ def pima(paths: list[Path]) -> Arrays:
         "X": np.array([row[:-1] for row in rows], dtype=np.float64),
         "y": np.array([row[-1] for row in rows], dtype=np.int8),
         "classes": np.array(["neg", "pos"]),
-        "features": np.array(
-            ["pregnant", "glucose", "pressure", "triceps", "insulin", "mass", "pedigree", "age"]
-        ),
+        "features": np.array(PIMA),
     }
 
 

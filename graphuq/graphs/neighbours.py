@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from graphuq import validation
+from graphuq.graphs.search import search
 
 Array = NDArray[np.float64]
 Nodes = NDArray[np.int64]
@@ -29,7 +30,7 @@ class Neighbours:
 
     Parameters
     ----------
-    X, n_neighbors, weights, tau
+    X, n_neighbors, weights, tau, method
         See `graphuq.knn_graph`.
 
     Attributes
@@ -38,19 +39,27 @@ class Neighbours:
         The items, centred, or as unit vectors for cosine weights.
     scale : ndarray, shape (n,)
         tau_i of eq. (15).
+    recall : float
+        Share of true neighbours that were found, measured on a sample.
     """
 
-    def __init__(self, X: Any, n_neighbors: int, weights: str, tau: float | None = None) -> None:
-        from sklearn.neighbors import NearestNeighbors
-
+    def __init__(
+        self,
+        X: Any,
+        n_neighbors: int,
+        weights: str,
+        tau: float | None = None,
+        method: str = "auto",
+    ) -> None:
         X = checked(X, weights, tau)
         n = X.shape[0]
         validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
         self.weights, self._centre = weights, X.mean(axis=0)
         self.X = placed(X, weights, self._centre)
-        self._search = NearestNeighbors(n_neighbors=n_neighbors).fit(self.X)
         asked = min(n_neighbors + SPARE, n - 1)
-        candidates = self._search.kneighbors(n_neighbors=asked, return_distance=False)
+        self._search = search(self.X, n_neighbors, method)
+        self.recall = self._search.recall
+        candidates = self._search.nearest(None, asked)
         self._nearest = _closest(self.X, candidates, self.X, n_neighbors)
         i, j = _pairs(self._nearest)
         self._squared = squared_lengths(self.X, i, j)
@@ -83,7 +92,7 @@ class Neighbours:
         X = placed(X, self.weights, self._centre)
         k = self._nearest.shape[1]
         asked = min(k + SPARE, shape[1])
-        candidates = self._search.kneighbors(X, n_neighbors=asked, return_distance=False)
+        candidates = self._search.nearest(X, asked)
         nearest = _closest(X, candidates, self.X, k)
         i, j = _pairs(nearest)
         kth = squared_lengths(X, i, j, self.X).reshape(nearest.shape).max(axis=1)
