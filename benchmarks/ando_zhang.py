@@ -30,7 +30,7 @@ from graphuq.classifiers import (
     scaling_factors,
 )
 from graphuq.classifiers.laplacian_kernel import SCALINGS, projected
-from graphuq.spectrum import lowest
+from graphuq.eigenpairs import lowest
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
+import io
+import os
+import zipfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
-from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
 from graphuq import validation
+from graphuq.eigenpairs import PRECISIONS, lowest
 from graphuq.graphs import LAPLACIANS, Graph
 from graphuq.row_blocks import product, transposed_product
-from graphuq.threads import one_blas_thread
+from graphuq.whole import written_whole
 
-# Below this many nodes, or above this share of all eigenpairs, a dense solver is faster.
-DENSE_NODES = 1000
-DENSE_SHARE = 0.25
-
-# A pair that is higher than the lowest kept by this share of the spectrum's width was missed.
-MISSED = 1e-9
-
-# Residuals |L q - lambda q| above this are reported.
-RESIDUAL = 1e-8
+# Pairs with residuals above this, as a share of the spectrum's width, are another graph's.
+OTHER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +55,17 @@ class Spectrum:
     array([1., 2.])
     >>> spectrum.n_nodes, spectrum.rank, spectrum.truncated(1).rank
     (3, 2, 1)
+
+    Kept for another day, and for a larger rank:
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> graph = Graph([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Spectrum.of(graph, rank=1).save(Path(folder) / "path.npz")
+    ...     first = Spectrum.load(Path(folder) / "path.npz", graph)
+    >>> first.basis.shape, Spectrum.of(graph, rank=2, known=first).rank
+    ((4, 2), 2)
     """
 
     values: NDArray[np.float64]
@@ -127,12 +132,20 @@ class Spectrum:
         return part
 
     @classmethod
-    def of(cls, graph: Any, rank: int | None = None, laplacian: str = "normalised") -> Spectrum:
+    def of(
+        cls,
+        graph: Any,
+        rank: int | None = None,
+        laplacian: str = "normalised",
+        *,
+        precision: str = "auto",
+        known: Spectrum | None = None,
+        progress: bool = False,
+    ) -> Spectrum:
         """Compute the smallest non-zero eigenpairs of a connected graph's Laplacian.
 
-        Small graphs and large ranks go to a dense solver, the rest to Lanczos iterations to full
-        accuracy on the largest eigenvalues of D^(-1/2) A D^(-1/2) = I - L, with the known q_0
-        moved out of the way.
+        Small graphs and large ranks go to a dense solver, the rest to Lanczos iterations on the
+        largest eigenvalues of D^(-1/2) A D^(-1/2) = I - L, with the known q_0 moved out of the way.
 
         Parameters
         ----------
@@ -141,6 +154,14 @@ class Spectrum:
         rank : int, optional
             Number of modes r < n; all n - 1 by default.
         laplacian : {"normalised", "combinatorial"}
+        precision : {"auto", "single", "double"}
+            Of the iterations: double for full accuracy; single in a third of the time, with
+            posterior means off by about 1e-4, and double again where that does not do. "auto" is
+            single beyond 5,000 nodes. Vectors are orthonormal to full accuracy in any case.
+        known : Spectrum, optional
+            Fewer modes of the same graph, such as were saved: only the others are computed.
+        progress : bool
+            Show how many products with L were made; there are a few for each mode.
 
         Returns
         -------
@@ -149,7 +170,7 @@ class Spectrum:
         Raises
         ------
         ValueError
-            A disconnected graph, or ``rank`` not below n.
+            A disconnected graph, ``rank`` not below n, modes ``known`` of another graph.
         MemoryError
             A dense solver is needed and does not fit.
         RuntimeError
@@ -161,14 +182,18 @@ class Spectrum:
             rank = n - 1
         validation.integer("rank", rank, 1, n - 1, f"the graph has {n} nodes, so n - 1 modes")
         validation.one_of("laplacian", laplacian, LAPLACIANS)
+        validation.one_of("precision", precision, PRECISIONS)
         graph.require_connected()
-        L = graph.laplacian(laplacian)
-        if laplacian == "normalised":
-            null, bound = np.sqrt(graph.degrees), 2.0
-        else:
-            null, bound = np.ones(n), 2 * graph.degrees.max()
-        null = null / np.linalg.norm(null)
-        values, vectors, residuals = lowest(L, rank, bound=bound, null=null)
+        L, null, bound = _parts(graph, laplacian)
+        pairs = None
+        if known is not None:
+            _require_pairs_of(known, L, bound)
+            if known.rank >= rank:
+                return known.truncated(rank)
+            pairs = known.values, known.vectors
+        values, vectors, residuals = lowest(
+            L, rank, bound=bound, null=null, known=pairs, precision=precision, progress=progress
+        )
         if values[0] <= 1e-13 * bound:
             raise ValueError(
                 f"the graph falls apart numerically: lambda_1 = {values[0]:.2g}, so some nodes "
@@ -176,6 +201,90 @@ class Spectrum:
                 "the weak edges and take graph.largest_component()"
             )
         return cls(values, vectors, null, residuals)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the pairs to an npz file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        OSError
+            No such folder, or it cannot be written.
+        """
+        arrays: dict[str, Any] = {"values": self.values, "basis": self.basis}
+        if self.residuals is not None:
+            arrays["residuals"] = self.residuals
+        with written_whole(path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, **arrays)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], graph: Any, laplacian: str = "normalised"
+    ) -> Spectrum:
+        """Read pairs that `save` wrote, if they are this graph's.
+
+        Parameters
+        ----------
+        path : path
+        graph : Graph or adjacency
+            Pairs for which |L q - lambda q| is not small are another graph's.
+        laplacian : {"normalised", "combinatorial"}
+
+        Returns
+        -------
+        Spectrum
+
+        Raises
+        ------
+        FileNotFoundError
+            No such file.
+        ValueError
+            A damaged file, or pairs of another graph.
+        """
+        try:
+            content = io.BytesIO(Path(path).read_bytes())
+            with np.load(content, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            basis = arrays["basis"]
+            found = cls(arrays["values"], basis[:, 1:], basis[:, 0], arrays.get("residuals"))
+        except (ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                f"{path} holds no eigenpairs, or is damaged ({error}): compute them anew"
+            ) from error
+        validation.one_of("laplacian", laplacian, LAPLACIANS)
+        L, _, bound = _parts(Graph.of(graph), laplacian)
+        _require_pairs_of(found, L, bound)
+        return found
+
+
+def _parts(graph: Graph, laplacian: str) -> tuple[Any, NDArray[np.float64], float]:
+    """Return L, q_0 and a number that no eigenvalue exceeds."""
+    if laplacian == "normalised":
+        null, bound = np.sqrt(graph.degrees), 2.0
+    else:
+        null, bound = np.ones(graph.n_nodes), 2 * graph.degrees.max()
+    return graph.laplacian(laplacian), null / np.linalg.norm(null), bound
+
+
+def _require_pairs_of(known: Spectrum, L: Any, bound: float) -> None:
+    """Refuse eigenpairs of another graph."""
+    if not isinstance(known, Spectrum):
+        raise TypeError(f"known must be a gq.Spectrum, got {type(known).__name__}")
+    if known.n_nodes != L.shape[0]:
+        raise ValueError(
+            f"the eigenpairs are of a graph of {known.n_nodes} nodes, and this one has "
+            f"{L.shape[0]}: compute them anew"
+        )
+    q = np.asarray(known.vectors, dtype=np.float64)
+    residual = float(np.linalg.norm(L @ q - q * known.values, axis=0).max())
+    if residual > OTHER * bound:
+        raise ValueError(
+            f"the eigenpairs are another graph's, or of its other Laplacian: |L q - lambda q| is "
+            f"{residual:.2g}; compute them anew"
+        )
 
 
 def _joined(null: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -186,133 +295,3 @@ def _joined(null: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[
         if all(a.__array_interface__ == b.__array_interface__ for a, b in columns):
             return whole
     return np.ascontiguousarray(np.column_stack([null, vectors]))
-
-
-def lowest(
-    M: Any, rank: int, *, bound: float, null: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Compute the smallest eigenpairs of a symmetric positive semi-definite matrix.
-
-    Parameters
-    ----------
-    M : ndarray or sparse array, shape (n, n)
-    rank : int
-        How many pairs.
-    bound : float
-        No eigenvalue is larger.
-    null : ndarray, shape (n,), optional
-        A unit vector with M q_0 = 0, which is left out.
-
-    Returns
-    -------
-    values, vectors, residuals : ndarray, shapes (rank,), (n, rank), (rank,)
-
-    Warns
-    -----
-    RuntimeWarning
-        A residual |M q - lambda q| above 1e-8 times ``bound``.
-
-    Raises
-    ------
-    MemoryError
-        A dense solver is needed and does not fit.
-    RuntimeError
-        The iterations did not converge.
-
-    Examples
-    --------
-    >>> values, vectors, _ = lowest(np.diag([3.0, 1.0, 2.0]), 2, bound=3.0)
-    >>> values
-    array([1., 2.])
-    """
-    n = M.shape[0]
-    null = np.zeros(n) if null is None else null
-    too_large = (
-        f"a dense eigendecomposition of {n} nodes",
-        f"ask for a rank of at most {int(DENSE_SHARE * n)}",
-    )
-    dense = n <= DENSE_NODES or rank > DENSE_SHARE * n
-    if dense:
-        validation.memory(8.0 * n * (2 * n + rank), *too_large)
-    # One BLAS thread is as fast here, and the only reproducible choice.
-    with one_blas_thread():
-        try:
-            values, vectors = (_dense if dense else _lanczos)(M, null, bound, rank)
-        except ArpackError:  # few distinct eigenvalues leave no room to iterate
-            validation.memory(24.0 * n * n, *too_large)
-            values, vectors = _dense(M, null, bound, rank)
-        vectors *= np.where(vectors[abs(vectors).argmax(axis=0), np.arange(rank)] < 0, -1, 1)
-        residuals = np.linalg.norm(M @ vectors - vectors * values, axis=0)
-    if residuals.max() > RESIDUAL * bound:
-        warnings.warn(
-            f"eigenpair {residuals.argmax() + 1} has residual {residuals.max():.2g}, above "
-            f"{RESIDUAL * bound:g}: treat results as approximate",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    return values, vectors, residuals
-
-
-def _dense(
-    L: Any, null: NDArray[np.float64], bound: float, rank: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    L = L.toarray() if hasattr(L, "toarray") else L
-    # q_0 is moved from the bottom of the spectrum to above its top.
-    shifted = L + np.multiply.outer(1.5 * bound * null, null)
-    values, vectors = linalg.eigh(shifted, subset_by_index=[0, rank - 1], overwrite_a=True)
-    return values, vectors
-
-
-def _lanczos(
-    L: Any, null: NDArray[np.float64], bound: float, rank: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    half = bound / 2
-
-    def apply(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        # half I - L has the wanted pairs at its top; q_0 goes to its bottom.
-        x = x.reshape(-1)
-        y: NDArray[np.float64] = half * x - L @ x - (bound * (null @ x)) * null
-        return y
-
-    rng = np.random.default_rng(0)
-    start = rng.standard_normal(null.size)
-    start -= null * (null @ start)
-    values, vectors = _top(apply, rank, start, tol=0)
-    # Lanczos iterations may miss copies of a repeated eigenvalue, and say nothing. So look for
-    # anything above the lowest pair kept, orthogonal to all that is known.
-    while True:
-        known = vectors
-
-        def apply_to_rest(x: NDArray[np.float64]) -> NDArray[np.float64]:
-            y = apply(x)
-            return y - known @ (known.T @ y) - (bound * (known @ (known.T @ x.reshape(-1))))  # noqa: B023
-
-        # anew each time: what is left of an old start may lack the very direction that was missed
-        start = rng.standard_normal(null.size)
-        start -= null * (null @ start)
-        start -= known @ (known.T @ start)
-        top, vector = _top(apply_to_rest, 1, start, tol=1e-3 * MISSED)
-        if half * MISSED > top[0] - values[-1]:
-            return half - values, vectors
-        top, vector = _top(apply_to_rest, 1, vector[:, 0], tol=0)
-        order = np.argsort(-np.append(values, top), kind="stable")[:rank]
-        values = np.append(values, top)[order]
-        vectors = np.column_stack([vectors, vector])[:, order]
-
-
-def _top(
-    apply: Any, count: int, start: NDArray[np.float64], tol: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Largest eigenpairs of a symmetric operator, in decreasing order."""
-    operator = LinearOperator((start.size, start.size), matvec=apply, dtype=np.float64)
-    # where the iterations break down, ARPACK goes on from random numbers
-    seeded = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
-    try:
-        values, vectors = eigsh(operator, k=count, which="LA", tol=tol, v0=start, **seeded)
-    except ArpackNoConvergence as error:
-        raise RuntimeError(
-            f"Lanczos iterations found {len(error.eigenvalues)} of {count} eigenpairs and "
-            "stopped: ask for a smaller rank, or look for nodes that hang on by tiny weights"
-        ) from error
-    order = np.argsort(-values)
-    return values[order], vectors[:, order]

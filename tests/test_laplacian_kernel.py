@@ -182,7 +182,7 @@ def test_lanczos_and_dense_eigenvectors_give_the_same_scores(scaling, monkeypatc
     labels = gq.reveal(X[:, 0] > 0, counts=8, seed=0)
     model = gq.LaplacianKernel(scaling, rank=12)
     dense = model.fit(graph, labels).decision_scores_
-    monkeypatch.setattr("graphuq.spectrum.DENSE_NODES", 10)
+    monkeypatch.setattr("graphuq.eigenpairs.DENSE_NODES", 10)
     np.testing.assert_allclose(model.fit(graph, labels).decision_scores_, dense, atol=1e-8)
 
 

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+import graphuq as gq
 from graphuq import Graph, Spectrum, knn_graph, validation
-from graphuq import spectrum as module
+from graphuq import eigenpairs as module
 from graphuq.graphs import LAPLACIANS
 
 few = settings(max_examples=20, deadline=None)
@@ -142,6 +143,86 @@ def test_lanczos_finds_every_copy_of_a_repeated_eigenvalue(family, sizes):
     np.testing.assert_allclose(spectrum.values, np.sort(expected)[1:21], atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("family", "sizes"),
+    [(cycle, (1100,)), (torus, (33,)), (hypercube, (11,)), (star, (1100,))],
+)
+def test_single_precision_finds_every_copy_too(family, sizes):
+    network, expected = family(*sizes)
+    spectrum = Spectrum.of(network, 20, precision="single")
+    np.testing.assert_allclose(spectrum.values, np.sort(expected)[1:21], atol=1e-5)
+    np.testing.assert_allclose(spectrum.basis.T @ spectrum.basis, np.eye(21), atol=1e-12)
+
+
+def test_single_precision_moves_no_posterior_mean_that_matters(cloud):
+    exact, single = (Spectrum.of(cloud, 60, precision=p) for p in ("double", "single"))
+    assert not np.array_equal(exact.values, single.values)
+    labels = gq.Labels(np.arange(0, cloud.n_nodes, 37), np.arange(0, cloud.n_nodes, 37) % 2)
+    for kind in (gq.Prior.projected, gq.Prior.approximated):
+        means = [gq.approximate(kind(s, 60), gq.Probit(0.1), labels).mean for s in (exact, single)]
+        assert abs(means[0] - means[1]).max() < 1e-3
+    rough = Spectrum(exact.values + 0.05, exact.vectors, exact.null)  # so that it can fail
+    mean = gq.approximate(gq.Prior.projected(rough, 60), gq.Probit(0.1), labels).mean
+    assert abs(means[0] - mean).max() > 1e-3
+
+
+def test_single_precision_gives_way_where_it_does_not_do():
+    A = knn_graph(np.random.default_rng(1).normal(size=(600, 2)), 8, connect=True).adjacency
+    weak = Spectrum.of(twins(A, 1e-8), 5, precision="single")
+    assert weak.values[0] == pytest.approx(2e-8, rel=module.ERROR)
+    assert weak.residuals.max() > 1e-12  # single precision did
+    weaker = Spectrum.of(twins(A, 1e-11), 5, precision="single")
+    assert weaker.values[0] == pytest.approx(2e-11, rel=1e-4)
+    assert weaker.residuals.max() < 1e-12
+
+
+def test_auto_is_single_for_many_nodes(cloud, monkeypatch):
+    assert Spectrum.of(cloud, 8).residuals.max() < 1e-12
+    monkeypatch.setattr(module, "SINGLE_NODES", 1000)
+    residuals = Spectrum.of(cloud, 8).residuals
+    assert 1e-10 < residuals.max() < 1e-4
+
+
+def test_known_pairs_are_kept_and_only_others_computed(cloud):
+    whole = Spectrum.of(cloud, 40, precision="double")
+    more = Spectrum.of(cloud, 40, precision="double", known=whole.truncated(25))
+    np.testing.assert_array_equal(more.values[:20], whole.values[:20])
+    np.testing.assert_allclose(more.values, whole.values, atol=1e-12)
+    assert_eigenpairs(more, cloud)
+    assert Spectrum.of(cloud, 10, known=whole).rank == 10
+    for other, message in (
+        (Spectrum.of(random_weights(30, 1), 4), "of a graph of 30 nodes"),
+        (Spectrum.of(cloud, 4, "combinatorial"), "another graph's, or of its other Laplacian"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Spectrum.of(cloud, 12, known=other)
+    with pytest.raises(TypeError, match=r"gq\.Spectrum, got ndarray"):
+        Spectrum.of(cloud, 12, known=whole.vectors)
+
+
+def test_saved_pairs_are_read_back_for_the_same_graph_alone(cloud, tmp_path):
+    spectrum, file = Spectrum.of(cloud, 12), tmp_path / "pairs.npz"
+    spectrum.save(file)
+    again = Spectrum.load(file, cloud)
+    for name in ("values", "basis", "residuals"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(spectrum, name))
+    other = Graph(cloud.adjacency.multiply(cloud.adjacency).tocsr())
+    with pytest.raises(ValueError, match="another graph's"):
+        Spectrum.load(file, other)
+    with pytest.raises(ValueError, match="other Laplacian"):
+        Spectrum.load(file, cloud, "combinatorial")
+    content = file.read_bytes()
+    for damaged in (content[:-2000], b"", b"no archive"):
+        file.write_bytes(damaged)
+        with pytest.raises(ValueError, match="holds no eigenpairs, or is damaged"):
+            Spectrum.load(file, cloud)
+    np.savez(file, values=np.array([{}], dtype=object), basis=np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        Spectrum.load(file, cloud)
+    with pytest.raises(FileNotFoundError):
+        Spectrum.load(tmp_path / "nowhere.npz", cloud)
+
+
 def test_combinatorial_path_has_the_textbook_spectrum_and_a_constant_null_vector():
     spectrum = Spectrum.of(nx.path_graph(8), laplacian="combinatorial")
     expected = 2 - 2 * np.cos(np.pi * np.arange(1, 8) / 8)
@@ -270,7 +351,7 @@ def test_an_impossible_spectrum_is_refused(values, vectors, null, message):
 
 
 def test_large_residuals_are_reported(monkeypatch):
-    monkeypatch.setattr(module, "RESIDUAL", 1e-30)
+    monkeypatch.setitem(module.RESIDUAL, np.float64, 1e-30)
     with pytest.warns(RuntimeWarning, match=r"eigenpair \d+ has residual .*approximate"):
         Spectrum.of(random_weights(30, 1))
 

@@ -16,9 +16,10 @@ from scipy import sparse
 
 from graphuq import validation
 from graphuq.classifiers.laplacian_kernel import checked_factors, kernel_diagonal
+from graphuq.eigenpairs import lowest
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
-from graphuq.spectrum import Spectrum, lowest
+from graphuq.spectrum import Spectrum
 
 Array = NDArray[np.float64]
 

@@ -15,10 +15,10 @@ from sklearn.linear_model import Ridge
 
 from graphuq import validation
 from graphuq.classifiers.transductive import TransductiveClassifier
+from graphuq.eigenpairs import lowest
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
 from graphuq.solve import TOLERANCE, solve_positive_definite
-from graphuq.spectrum import lowest
 
 Array = NDArray[np.float64]
 
