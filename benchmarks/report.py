@@ -1,4 +1,4 @@
-"""What every benchmark shares: its command line, and its JSON file and table."""
+"""What every benchmark shares: its command line, its JSON file, table and picture."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ import json
 import os
 import platform
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import graphuq as gq
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matplotlib.figure import Figure
 
 _settings = {"quick": False}
 
@@ -49,6 +55,21 @@ def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) ->
     (out / f"{name}.md").write_text("\n".join(lines) + "\n")
     if not all(holds for _, holds in (claims or {}).values()):
         raise SystemExit(1)
+
+
+def health(posts: Iterable[gq.Posterior]) -> dict[str, float]:
+    """Return the columns that say how far chains can be trusted: the worst of all ``posts``."""
+    found = [post.diagnostics() for post in posts]
+    return {
+        "R-hat": float(max(one.r_hat for one in found)),
+        "ESS": float(min(one.ess for one in found)),
+    }
+
+
+def picture(name: str, out: Path, figure: Figure) -> None:
+    """Write ``figure`` to ``out/NAME.png``."""
+    out.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out / f"{name}.png", dpi=110)
 
 
 def _cell(value: object) -> str:

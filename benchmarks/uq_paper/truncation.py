@@ -1,14 +1,14 @@
-"""Voting records, section 5.3: how far projection and approximation are from the full prior.
+"""Section 5.3, voting records: how far projection and approximation are from the full prior.
 
-GRAPHUQ_DATA=... python benchmarks/vote.py [--quick]
+GRAPHUQ_DATA=... python -m benchmarks.uq_paper.truncation [--quick]
 """
 
 from __future__ import annotations
 
 import numpy as np
-import report
 
 import graphuq as gq
+from benchmarks import report
 
 PAPER = {"projected": 0.1577, "approximated": 0.0261}
 
@@ -47,7 +47,7 @@ def main() -> None:
             ratio = float(np.mean(gaps["projected"]) / np.mean(gaps["approximated"]))
             name = f"{type(model).__name__}, self-loops {loops}"
             claims[f"projection over approximation, {name}, at least 5"] = (ratio, ratio >= 5)
-    report.write("vote", options.out, rows, claims)
+    report.write("truncation", options.out, rows, claims)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Measurements, one command each: ``python benchmarks/NAME.py [--quick]``."""
