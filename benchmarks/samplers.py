@@ -40,6 +40,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from contenders import CONTENDERS, OURS
 from contenders.compete import compete
 from contenders.job import GAMMA
