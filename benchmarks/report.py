@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,9 @@ def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) ->
 
 def health(posts: Iterable[gq.Posterior]) -> dict[str, float]:
     """Return the columns that say how far chains can be trusted: the worst of all ``posts``."""
-    found = [post.diagnostics() for post in posts]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gq.ConvergenceWarning)  # the columns say so themselves
+        found = [post.diagnostics() for post in posts]
     return {
         "R-hat": float(max(one.r_hat for one in found)),
         "ESS": float(min(one.ess for one in found)),
