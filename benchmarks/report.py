@@ -40,7 +40,7 @@ def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) ->
     """
     columns = list(rows[0])
     lines = ["Quick settings: for a look, not to be quoted.", ""] if _settings["quick"] else []
-    lines += ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(map(_cell, columns)) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(_cell(row[c]) for c in columns) + " |" for row in rows]
     for claim, (figure, holds) in (claims or {}).items():
         lines += ["", f"{claim}: **{_cell(figure)}** ({'holds' if holds else 'FAILS'})"]
@@ -76,4 +76,4 @@ def picture(name: str, out: Path, figure: Figure) -> None:
 
 
 def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")

@@ -5,8 +5,9 @@ but MNIST's soon come near 1 and stay there, which is what spectral approximatio
 Under a cosine graph all but as many eigenvalues as there are channels are exactly 1. About two
 minutes.
 
-The votes' spectrum, with section 5.1.2's tau and self-loops, is slow to saturate. The two further rows, added when that was seen, say why: weights so narrow leave a node little
-but its own loop. Without loops most eigenvalues come near 1, and with twice the tau nearly all.
+The votes' spectrum, with section 5.1.2's tau and self-loops, is slow to saturate. The two further
+rows, added when that was seen, say why: weights so narrow leave a node little but its own loop.
+Without loops most eigenvalues come near 1, and with twice the tau nearly all.
 
 GRAPHUQ_DATA=... python -m benchmarks.uq_paper.spectra [--quick]
 """
