@@ -33,7 +33,7 @@ def main() -> None:
     spectra = {
         "MNIST 4-9": gq.Spectrum.of(data_sets.digits(4, 9, 500 if options.quick else 2000)[0]),
         "two moons": gq.Spectrum.of(data_sets.moons(0.06, 0, 500 if options.quick else 2000)[0]),
-        "plume": data_sets.cosine_spectrum(scene.X, channels - 1),
+        "plume": gq.nystrom(scene.X, channels - 1, weights="cosine", seed=0),
         "votes": gq.Spectrum.of(data_sets.votes()[0]),
     }
     others = {
