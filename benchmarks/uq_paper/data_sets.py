@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.ndimage import distance_transform_cdt
+from sklearn.cluster import KMeans
 
 import graphuq as gq
 
@@ -21,6 +23,15 @@ class Scene(NamedTuple):
     """1 where the target is, else 0; shape (nodes,)."""
     shape: tuple[int, int, int]
     """Frames, height, width."""
+
+    def at_edges(self, reach: int) -> np.ndarray:
+        """Return which nodes have one of the other class within so many pixels of their frame."""
+        frames = self.y.reshape(self.shape)
+        return np.concatenate([
+            (distance_transform_cdt(frame, "taxicab") <= reach).ravel()
+            & (distance_transform_cdt(1 - frame, "taxicab") <= reach).ravel()
+            for frame in frames
+        ])  # fmt: skip
 
 
 def moons(sigma: float, seed: int, n: int = 2000) -> tuple[gq.Graph, np.ndarray]:
@@ -67,8 +78,6 @@ def segmented(spectrum: gq.Spectrum, truth: np.ndarray) -> np.ndarray:
     The paper does not say how many clusters. Here they are 6 by 3 eigenvectors, since no more stand
     out of the cosine graphs' spectra, and the truth says of each whether most of it is the target.
     """
-    from sklearn.cluster import KMeans
-
     places = spectrum.vectors[:, :3] * np.sqrt(spectrum.n_nodes)
     clusters = KMeans(6, n_init=3, random_state=0).fit_predict(places)
     target = np.bincount(clusters, weights=truth) / np.bincount(clusters) > 0.5

@@ -6,11 +6,12 @@ have several modes at the former and one at the latter, and probit's always one.
 a kernel density estimate that stand out by 5% of the highest. Means over draws of labels.
 
 They all have one mode. At the printed epsilon = 10 the barrier between a node's wells,
-1 / (4 epsilon), is 1/40, and its density exp(-W(s) - s^2 / 2) has one peak. Two rows look for what
-the paper saw. One repeats its run, one chain of 1e5 pCN steps without warm-up: what peaks there are
-beyond one are Monte Carlo error. The other has deep wells, epsilon = 1 and a prior of 50 modes, and
-tempered chains: there several modes are real. (At epsilon = 0.1 under the full prior, in one draw
-of labels and at R-hat 1.16, all six low nodes had several, and one of the high.)  About 3 minutes.
+1 / (4 epsilon), is 1/40, and its density exp(-W(s) - s^2 / 2) has one peak; nor do the nodes of
+high confidence keep one sign. Two rows look for what the paper saw. One repeats its run, a chain of
+1e5 pCN steps without warm-up, worth some 40 draws: noise makes no further peaks. The other has deep
+wells, epsilon = 1 and a prior of 50 modes, and tempered chains: there several modes are real. (At
+epsilon = 0.1 under the full prior, in one draw of labels and at R-hat 1.16, all six low nodes had
+several, and one of the high.) About 4 minutes.
 
 GRAPHUQ_DATA=... python -m benchmarks.uq_paper.marginals [--quick]
 """
