@@ -42,9 +42,8 @@ def moons(sigma: float, seed: int, n: int = 2000) -> tuple[gq.Graph, np.ndarray]
 
 def votes(tau: float = 1.25, self_loops: bool = True) -> tuple[gq.Graph, np.ndarray]:
     """Section 5.1.2: 435 members of the House and 16 votes, Gaussian weights, tau = 1.25."""
-    data = gq.datasets.load_file("vote")
-    graph = gq.full_graph(data["X"], weights="gaussian", tau=tau, self_loops=self_loops)
-    return graph, data["y"]
+    X, y = gq.datasets.vote()
+    return gq.full_graph(X, weights="gaussian", tau=tau, self_loops=self_loops), y
 
 
 def digits(
@@ -67,9 +66,8 @@ def plume(shrink: int = 1) -> Scene:
 
 def jasper_ridge() -> Scene:
     """A river scene of 100 x 100 pixels in 198 bands: water is the target."""
-    data = gq.datasets.load_file("jasper_ridge")
-    return Scene(data["X"].reshape(-1, 198).astype(float), (data["y"] == 1).astype(int).ravel(),
-                 (1, 100, 100))  # fmt: skip
+    picture = gq.datasets.jasper_ridge()
+    return Scene(picture.X, (picture.y == 1).astype(int), (1, *picture.shape))
 
 
 def segmented(spectrum: gq.Spectrum, truth: np.ndarray) -> np.ndarray:

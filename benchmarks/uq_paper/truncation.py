@@ -78,7 +78,7 @@ def draw(shown, rows, out) -> None:
         panel.set_title(("with" if loops else "without") + " self-loops", fontsize=10)
         panel.set(xlabel="s under the full prior", xlim=(-1, 1), ylim=(-1, 1))
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=8, loc="upper left")
+        panel.legend(fontsize=8, loc="lower right")
     figure.axes[0].set_ylabel("s under 150 modes")
     figure.suptitle("Section 5.3: every member of the House, posterior mean s under probit",
                     fontsize=11)  # fmt: skip
