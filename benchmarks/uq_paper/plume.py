@@ -8,11 +8,11 @@ BLS is the paper's model; it calls probit's results similar.
 
 Approximation marks more pixels everywhere. At the edges they lie on the river's graph of neighbours
 alone; why was measured. A cosine graph's eigenvalues are nearly 1 from the fourth on, so that the
-40 modes give a pixel's field a standard deviation of 0.05 and the tail one of 1: labels then say
-next to nothing of other pixels, and all of these are uncertain. The paper's picture cannot come
-from such a prior. With neighbours the tail still counts for five times what modes 3 to 40 do. The
-river is one mode by itself, the first; the plume is spread over modes that have less variance than
-the tail, since sky and ground take the first two, with nearly all of it.
+40 modes give a pixel's field a standard deviation of 0.06 or less, and the tail one of 1: labels
+then say next to nothing of other pixels, and all of these are uncertain. A chain that mixes cannot
+draw the paper's picture from such a prior. With neighbours the tail still counts for five or six
+times what modes 3 to 40 do. The river is one mode by itself, the first; the plume is spread over
+modes that have less variance than the tail, since the first two, sky and ground, have nearly all.
 
 Under projection to the cosine graph's 40 modes no field satisfies all labels of the plume (a linear
 program says so; of the river there are some). Steps of 2 / gamma^2 = 200 are not crossed, and BLS's
