@@ -16,10 +16,10 @@ modes that have less variance than the tail, since the first two, sky and ground
 
 Under projection to the cosine graph's 40 modes no field satisfies all labels of the plume (a linear
 program says so; of the river there are some). Steps of 2 / gamma^2 = 200 are not crossed, and BLS's
-chains stay apart, whatever the sampler; probit's, of the same labels, agree. 2e4 steps of pCN are
-accepted once in a hundred there, and worth 3 draws. The accuracy of approximation there is that of
-calling every pixel plume: fields balance about 0, and most of the labels are background. About ten
-minutes.
+chains stay apart, whatever the sampler; so they do for one of three draws of labels on the river's
+neighbours. Probit's, of the same labels, agree. 2e4 steps of pCN are accepted once in a hundred on
+the plume, and worth 3 draws. Approximation's accuracy on cosine graphs is that of calling every
+pixel the target: fields balance about 0, and most of the labels are background. About ten minutes.
 
 GRAPHUQ_DATA=... python -m benchmarks.uq_paper.plume [--quick]
 """
