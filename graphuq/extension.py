@@ -6,6 +6,8 @@ there, the rest of the graph is Gaussian, with a mean and a variance that are kn
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -47,6 +49,10 @@ class Rows(NamedTuple):
         return mean
 
 
+MakeRows = Callable[[Array, NDArray[np.int32]], Rows]
+"""A function, and no method, so that other processes can be sent it without the basis."""
+
+
 class Extension(Protocol):
     """How the field read determines all nodes, modes and traced nodes."""
 
@@ -68,8 +74,9 @@ class Extension(Protocol):
     def keep(self, fields: Array) -> Array:
         """Return what of the fields read (draws, m) determines all nodes, one draw a row."""
 
-    def rows(self, basis: Array, which: NDArray[np.int32]) -> Rows:
-        """Return what belongs to some nodes, given their rows of `basis` and `which`."""
+    @property
+    def rows(self) -> MakeRows:
+        """What belongs to some nodes, given their rows of `basis` and `which`."""
 
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return modes z (draws, r) and the field at the traced nodes (draws, traced)."""
@@ -110,17 +117,18 @@ class FromLabelled:
     ) -> None:
         self.law = prior.at(nodes).with_noise(noise)
         self._nodes, self._noise = nodes, noise
-        self._whole = whole = prior.law
+        whole = prior.law
         self.basis = whole.basis
         self.which = np.full(prior.n_nodes, -1, dtype=np.int32)
         self.which[nodes] = np.arange(nodes.size)
         excess = whole.variances - whole.tail**2
         self._whiten = np.sqrt(self.law.inverse_variances)[:, None] * self.law.basis.T
-        self._loads = excess[:, None] * (whole.rows(nodes).T @ self._whiten.T)
+        loads = excess[:, None] * (whole.rows(nodes).T @ self._whiten.T)
         # at the labelled nodes C_JJ = G - noise^2 I, so C_JJ - C_JJ G^+ C_JJ is what follows
-        self._left = noise**2 - noise**4 * self.law.precision_diagonal()
+        left = noise**2 - noise**4 * self.law.precision_diagonal()
         # without a tail, and through noise, x adds nothing to what is whitened
         self._keeps_read = whole.has_tail or noise == 0
+        self.rows = partial(_given_labelled, loads, excess, whole.tail**2, left, self._keeps_read)
         self.keeps = self._whiten.shape[0] + self._keeps_read * nodes.size
         self._matheron = _Matheron(prior, nodes, traced, self.law, noise)
 
@@ -138,24 +146,31 @@ class FromLabelled:
             at_labelled = fields - self._noise**2 * self.law.solve(fields)
         return np.hstack([whitened, at_labelled])
 
-    def rows(self, basis: Array, which: NDArray[np.int32]) -> Rows:
-        """Return the conditional moments of some nodes."""
-        loadings = basis @ self._loads
-        total = self._whole.tail**2 + np.einsum(
-            "ij,ij,j->i", basis, basis, self._whole.variances - self._whole.tail**2
-        )
-        left = total - np.einsum("ij,ij->i", loadings, loadings)
-        known = np.flatnonzero(which >= 0)
-        columns = which[known].astype(np.intp)
-        left[known] = self._left[columns]
-        left[left < 1e-12 * total] = 0.0  # rounding
-        if not self._keeps_read:
-            known = columns = _NONE
-        return Rows(loadings, np.sqrt(left), known, columns)
-
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw modes and traced nodes from their joint law given the field read."""
         return self._matheron.draw(fields, rng)
+
+
+def _given_labelled(
+    loads: Array,
+    excess: Array,
+    tail_variance: float,
+    left_at_labelled: Array,
+    keeps_read: bool,
+    basis: Array,
+    which: NDArray[np.int32],
+) -> Rows:
+    """Return the conditional moments of some nodes."""
+    loadings = basis @ loads
+    total = tail_variance + np.einsum("ij,ij,j->i", basis, basis, excess)
+    left = total - np.einsum("ij,ij->i", loadings, loadings)
+    known = np.flatnonzero(which >= 0)
+    columns = which[known].astype(np.intp)
+    left[known] = left_at_labelled[columns]
+    left[left < 1e-12 * total] = 0.0  # rounding
+    if not keeps_read:
+        known = columns = _NONE
+    return Rows(loadings, np.sqrt(left), known, columns)
 
 
 class _Matheron:
@@ -221,7 +236,8 @@ class FromAll:
         """Return the field itself."""
         return fields
 
-    def rows(self, basis: Array, which: NDArray[np.int32]) -> Rows:
+    @staticmethod
+    def rows(basis: Array, which: NDArray[np.int32]) -> Rows:
         """Return the field itself, with no spread."""
         n = which.size
         return Rows(np.empty((n, 0)), np.zeros(n), np.arange(n), which.astype(np.intp))
@@ -259,7 +275,8 @@ class FromModes:
         ]
         return fields[:, : self._rank] * np.stack(sigma)
 
-    def rows(self, basis: Array, which: NDArray[np.int32]) -> Rows:
+    @staticmethod
+    def rows(basis: Array, which: NDArray[np.int32]) -> Rows:
         """Return the field itself, with no spread."""
         return Rows(basis, np.zeros(which.size), _NONE, _NONE)
 

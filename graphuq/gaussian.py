@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.noise import white_noise
+from graphuq.row_blocks import mapped
 
 Array = NDArray[np.float64]
 
@@ -85,7 +86,10 @@ class Gaussian:
     def variance(self) -> Array:
         """Return the diagonal of C."""
         excess = self.variances - self.tail**2
-        return self.tail**2 + np.einsum("ij,ij,j->i", self.basis, self.basis, excess)
+        found = np.empty(self.size)
+        for nodes, part in mapped(partial(_squares, excess), self.basis, excess.size):
+            found[nodes] = part
+        return self.tail**2 + found
 
     def root(self) -> Array:
         """Return F with F F' = C, as wide as the basis, or square if there is a tail."""
@@ -125,3 +129,7 @@ class Gaussian:
     def energy(self, fields: Array) -> Array:
         """Return <u, C^+ u> / 2 for each row u of ``fields``."""
         return np.asarray(0.5 * np.einsum("ij,ij->i", fields, self.solve(fields)))
+
+
+def _squares(weights: Array, rows: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij,j->i", rows, rows, weights))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.row_blocks import mapped, taken
+from graphuq.row_blocks import gathered, mapped, taken
 from graphuq.spectrum import Spectrum
 
 Array = NDArray[np.float64]
@@ -130,21 +130,24 @@ def spectrum_of(
         raise ValueError(
             "the graph falls apart numerically: lambda_1 is 0 to rounding; take a larger tau"
         )
-    basis = np.empty((n, rank + 1), dtype=dtype)
-    basis[:, 0] = np.sqrt(degrees / volume)
-    vectors = partial(_vectors, kernel, kernel.root @ (W / np.sqrt(mu)))
-    for rows, block in mapped(vectors, X, width, degrees, replaced):
-        basis[rows, 1:] = block
-    _fix_signs(basis)
+    rows_of = partial(_basis, kernel, kernel.root @ (W / np.sqrt(mu)), volume)
+    basis = gathered(rows_of, X, width, rank + 1, dtype, degrees, replaced)
+    basis *= np.append(1, _signs(basis)[1:]).astype(dtype)
     residuals, degree_error = _errors(X, kernel, basis, 1 - mu, degrees, rng)
     return LowRankSpectrum(1 - mu, basis[:, 1:], basis[:, 0], residuals, degree_error, n_replaced)
 
 
-def _fix_signs(basis: Array) -> None:
-    """Let the largest entry of each mode be positive; a column at a time, since they are long."""
-    for column in basis.T[1:]:
-        if column[abs(column).argmax()] < 0:
-            column *= -1
+def _signs(basis: Array) -> Array:
+    """Return the sign of each column's largest entry."""
+    largest = np.zeros(basis.shape[1])
+    for _, entries in mapped(_largest, basis, basis.shape[1]):
+        largest = np.where(abs(entries) > abs(largest), entries, largest)
+    return np.sign(largest)
+
+
+def _largest(rows: Array) -> Array:
+    """Return the entry of each column that is largest but for its sign."""
+    return np.asarray(rows[abs(rows).argmax(axis=0), np.arange(rows.shape[1])])
 
 
 def _errors(
@@ -158,7 +161,7 @@ def _errors(
     for _, (sums, product) in mapped(exact, X, held.size, basis, degrees):
         own += sums
         image += product
-    q = basis[held, 1:]
+    q = taken(basis, held)[:, 1:]
     gap = q - image / np.sqrt(own)[:, None] - values * q
     error = degrees[held] / own - 1
     residuals = np.sqrt(n / held.size * (gap**2).sum(axis=0))
@@ -187,12 +190,18 @@ def _degrees(kernel: Kernel, weigh: Array, X: Array, replaced: NDArray[np.bool_]
     return _Part(degrees, K.T @ (K / degrees[:, None]), far, 0.0)
 
 
-def _vectors(
-    kernel: Kernel, coefficients: Array, X: Array, degrees: Array, replaced: NDArray[np.bool_]
+def _basis(
+    kernel: Kernel,
+    coefficients: Array,
+    volume: float,
+    X: Array,
+    degrees: Array,
+    replaced: NDArray[np.bool_],
 ) -> Array:
-    """Return D^-1/2 K coefficients."""
+    """Return rows of [q_0, Q], Q = D^-1/2 K coefficients."""
     K = _rows(kernel, X, replaced)
-    return np.asarray((K @ coefficients) / np.sqrt(degrees)[:, None])
+    scale = np.sqrt(degrees)[:, None]
+    return np.hstack([scale / np.sqrt(volume), (K @ coefficients) / scale])
 
 
 def _exact(

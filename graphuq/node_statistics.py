@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.extension import Extension
+from graphuq.extension import Extension, MakeRows
 from graphuq.moments import NodeMoments
 from graphuq.progress import progress_bar
 from graphuq.row_blocks import mapped
@@ -61,7 +61,7 @@ def node_statistics(
     """
     nodes: dict[str, Array] = {}
     changes: Array | float = 0.0
-    work = partial(_of_rows, extension, kept, rounds, label)
+    work = partial(_of_rows, extension.rows, kept, rounds, label)
     basis, which = extension.basis, extension.which
     bar = progress_bar(basis.shape[0], progress, "node")
     with bar, _one_interruption_ignored():
@@ -88,14 +88,14 @@ def _one_interruption_ignored() -> Iterator[None]:
 
 
 def _of_rows(
-    extension: Extension,
+    make: MakeRows,
     kept: Sequence[Array],
     rounds: Sequence[int],
     label: str,
     basis: Array,
     which: NDArray[np.int32],
 ) -> tuple[dict[str, Array], Array]:
-    rows = extension.rows(basis, which)
+    rows = make(basis, which)
     chains = []
     for draws in kept:
         moments = NodeMoments(rows, label, rounds[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,17 +70,17 @@ def _on_dask(
 ) -> Iterator[tuple[slice, Any]]:
     import dask
 
-    rows_of = max(1, BLOCK // max(width, X.shape[1]))
-    X = X.rechunk({0: min(rows_of, max(X.chunks[0])), 1: -1})
+    X = _blocked(X, width)
     ends = np.cumsum(X.chunks[0])
     blocks = [slice(int(end - size), int(end)) for size, end in zip(X.chunks[0], ends, strict=True)]
     parts = X.to_delayed()[:, 0]
     task = dask.delayed(_float_rows, pure=False)
+    shared = dask.delayed(work, pure=False, traverse=False)  # sent once, not with every block
     ahead = 8 * cores()
     for first in range(0, len(blocks), ahead):
         some = blocks[first : first + ahead]
         tasks = [
-            task(work, part, *(array[rows] for array in alongside))
+            task(shared, part, *(array[rows] for array in alongside))
             for rows, part in zip(some, parts[first : first + ahead], strict=True)
         ]
         yield from zip(some, dask.compute(*tasks), strict=True)
@@ -88,6 +89,43 @@ def _on_dask(
 def _float_rows(work: Callable[..., Any], block: Any, *alongside: Any) -> Any:
     with one_blas_thread():
         return work(np.asarray(block, dtype=np.float64), *alongside)
+
+
+def gathered(
+    work: Callable[..., Any], X: Any, width: int, columns: int, dtype: Any, *alongside: Any
+) -> Any:
+    """Return the rows that ``work`` makes, ``columns`` wide; of a Dask array, as one.
+
+    That stays on the workers, which make what is lost anew.
+    """
+    if not is_dask(X):
+        found = np.empty((X.shape[0], columns), dtype=dtype)
+        for rows, block in mapped(work, X, width, *alongside):
+            found[rows] = block
+        return found
+    import dask
+    import dask.array as da
+
+    X = _blocked(X, width)
+    parts = [da.from_array(array, chunks=X.chunks[0]) for array in alongside]
+    made = da.map_blocks(
+        partial(_stored, work, dtype),
+        X,
+        *(part[:, None] for part in parts),
+        chunks=(X.chunks[0], (columns,)),
+        dtype=dtype,
+        meta=np.empty((0, 0), dtype=dtype),
+    )
+    return dask.persist(made)[0]
+
+
+def _stored(work: Callable[..., Any], dtype: Any, block: Any, *alongside: Any) -> Array:
+    return np.asarray(_float_rows(work, block, *(a[:, 0] for a in alongside)), dtype=dtype)
+
+
+def _blocked(X: Any, width: int) -> Any:
+    rows = max(1, BLOCK // max(width, X.shape[1]))
+    return X.rechunk({0: min(rows, max(X.chunks[0])), 1: -1})
 
 
 def table(X: Any) -> Any:
@@ -131,22 +169,28 @@ def taken(X: Any, rows: NDArray[np.int64]) -> Array:
 
 def product(tall: Array, B: Array) -> Array:
     """Return ``tall @ B`` in float64, without a float64 copy of a float32 matrix."""
-    if tall.dtype == np.float64:
+    if tall.dtype == np.float64 and not is_dask(tall):
         return np.asarray(tall @ B)
     out = np.empty((tall.shape[0], *B.shape[1:]))
-    for rows in slices(tall.shape[0], tall.shape[1]):
-        out[rows] = tall[rows].astype(np.float64) @ B
+    for rows, part in mapped(partial(_times, B), tall, tall.shape[1]):
+        out[rows] = part
     return out
 
 
 def transposed_product(tall: Array, B: Array) -> Array:
     """Return ``tall.T @ B`` in the same way."""
-    if tall.dtype == np.float64:
+    if tall.dtype == np.float64 and not is_dask(tall):
         return np.asarray(tall.T @ B)
-    out = np.zeros((tall.shape[1], *B.shape[1:]))
-    for rows in slices(tall.shape[0], tall.shape[1]):
-        out += tall[rows].T.astype(np.float64) @ B[rows]
-    return out
+    parts = mapped(_transposed_times, tall, tall.shape[1], B)
+    return np.asarray(sum(part for _, part in parts))
+
+
+def _times(B: Array, block: Array) -> Array:
+    return np.asarray(block @ B)
+
+
+def _transposed_times(block: Array, B: Array) -> Array:
+    return np.asarray(block.T @ B)
 
 
 def slices(n: int, width: int) -> list[slice]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from graphuq import validation
 from graphuq.eigenpairs import PRECISIONS, lowest
 from graphuq.graphs import LAPLACIANS, Graph
-from graphuq.row_blocks import product, transposed_product
+from graphuq.row_blocks import is_dask, product, transposed_product
 from graphuq.whole import written_whole
 
 # Pairs with residuals above this, as a share of the spectrum's width, are another graph's.
@@ -32,7 +32,7 @@ class Spectrum:
         lambda_1 <= ... <= lambda_r, all positive.
     vectors : ndarray, shape (n, r)
         q_1, ..., q_r, orthonormal columns. Kept as they are if float32, in half the memory; sums
-        are made in float64.
+        are made in float64. May be a Dask array, which stays where it is.
     null : ndarray, shape (n,)
         q_0, the unit vector with L q_0 = 0.
     residuals : ndarray, shape (r,), optional
@@ -81,7 +81,9 @@ class Spectrum:
             ("vectors", np.float32 if narrow else np.float64),
             ("null", np.float32 if narrow else np.float64),
         ):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=dtype))
+            value = getattr(self, name)
+            if not is_dask(value):
+                object.__setattr__(self, name, np.asarray(value, dtype=dtype))
         n, r = self.vectors.shape
         if self.values.shape != (r,) or self.null.shape != (n,):
             raise ValueError(
@@ -289,6 +291,10 @@ def _require_pairs_of(known: Spectrum, L: Any, bound: float) -> None:
 
 def _joined(null: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return [null, vectors], the array that they are the columns of where there is one."""
+    if is_dask(vectors):
+        import dask.array as da
+
+        return da.concatenate([null[:, None], vectors], axis=1)
     whole: Any = vectors.base
     if isinstance(whole, np.ndarray) and whole.shape == (vectors.shape[0], vectors.shape[1] + 1):
         columns = (whole[:, 0], null), (whole[:, 1:], vectors)
