@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _settings = {"quick": False}
+_begun = time.perf_counter()
 
 
 def options(description: str, **extra: tuple) -> argparse.Namespace:
@@ -35,15 +37,17 @@ def options(description: str, **extra: tuple) -> argparse.Namespace:
 def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) -> None:
     """Print ``rows`` as a Markdown table, and write them to ``out/NAME.json`` and ``.md``.
 
-    ``claims`` maps a sentence to (figure, whether it is as it should be); exit with 1 if one is
-    not.
+    ``claims`` maps a sentence to (figure, whether it is as it should be), and where a paper says
+    something of it to (figure, whether, what the paper says); exit with 1 if one is not as it
+    should be.
     """
     columns = list(rows[0])
     lines = ["Quick settings: for a look, not to be quoted.", ""] if _settings["quick"] else []
-    lines += ["| " + " | ".join(map(_cell, columns)) + " |", "|" + "---|" * len(columns)]
-    lines += ["| " + " | ".join(_cell(row[c]) for c in columns) + " |" for row in rows]
-    for claim, (figure, holds) in (claims or {}).items():
-        lines += ["", f"{claim}: **{_cell(figure)}** ({'holds' if holds else 'FAILS'})"]
+    lines += ["| " + " | ".join(map(cell, columns)) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(cell(row[c]) for c in columns) + " |" for row in rows]
+    for claim, (figure, holds, *paper) in (claims or {}).items():
+        says = f"; the paper: {cell(paper[0])}" if paper else ""
+        lines += ["", f"{claim}: **{cell(figure)}** ({'holds' if holds else 'FAILS'}{says})"]
     print("\n".join(lines))
     out.mkdir(parents=True, exist_ok=True)
     machine = {
@@ -51,10 +55,17 @@ def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) ->
         "python": platform.python_version(),
         "cores": len(os.sched_getaffinity(0)),
     }
-    record = {"machine": machine, **_settings, "rows": rows, "claims": claims or {}}
+    seconds = round(time.perf_counter() - _begun, 1)
+    record = {
+        "machine": machine,
+        **_settings,
+        "seconds": seconds,
+        "rows": rows,
+        "claims": claims or {},
+    }
     (out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
     (out / f"{name}.md").write_text("\n".join(lines) + "\n")
-    if not all(holds for _, holds in (claims or {}).values()):
+    if not all(holds for _, holds, *_ in (claims or {}).values()):
         raise SystemExit(1)
 
 
@@ -75,5 +86,6 @@ def picture(name: str, out: Path, figure: Figure) -> None:
     figure.savefig(out / f"{name}.png", dpi=110)
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
+    """Return a value as a table shows it; a bar would end the cell."""
     return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
