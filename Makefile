@@ -5,7 +5,7 @@ VENV ?= .venv
 # Tests that need real data are skipped where this folder is absent.
 export GRAPHUQ_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
-.PHONY: demo test lint docs study clean
+.PHONY: demo test lint docs study reproduce clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/graphuq demo
@@ -23,13 +23,24 @@ lint: $(VENV)/installed-dev
 docs: $(VENV)/installed-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q docs docs/_build
 
-# every benchmark and study but samplers.py, an hour or two; each says whether its claims hold
+# every benchmark and study but samplers.py and the UQ paper's, an hour or two; each says whether its
+# claims hold
 study: $(VENV)/installed-dev
-	cd benchmarks && failed= && for b in pcn startup node_statistics threads pixels vote mnist_pairs two_moons \
-	    ginzburg_landau tempering robust_gc ando_zhang kaog gdpca map active_labelling approximation \
+	cd benchmarks && failed= && for b in pcn startup node_statistics threads pixels ginzburg_landau tempering \
+	    robust_gc ando_zhang kaog gdpca active_labelling approximation \
 	    calibration suspect_labels conformal evidence hyperparameters estimator eigenpairs; do \
 	    ../$(VENV)/bin/python $$b.py || failed="$$failed $$b"; done && \
 	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
+
+# the UQ paper's figures and tables, in its order, and then the page docs/reproduction.md, about an
+# hour; with QUICK=--quick under ten minutes. A claim that fails stops nothing: the page says so.
+REPRODUCE = spectra embeddings hard_and_easy two_moons mnist digit_pairs marginals truncation plume \
+    timing map
+
+reproduce: $(VENV)/installed-dev
+	for study in $(REPRODUCE); do rm -f benchmarks/results/$$study.json; \
+	    $(VENV)/bin/python -m benchmarks.uq_paper.$$study $(QUICK) || echo "see above: $$study"; done
+	$(VENV)/bin/python -m benchmarks.uq_paper.page $(REPRODUCE)
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }

@@ -1,0 +1,118 @@
+"""Write the page docs/reproduction.md from what the studies left in benchmarks/results.
+
+python -m benchmarks.uq_paper.page STUDY [STUDY ...]
+
+The figures come from the JSON files, the prose from the studies' docstrings: a summary, notes, and
+the command as the last paragraph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+from pathlib import Path
+
+from PIL import Image
+
+from benchmarks import report
+
+HERE = Path(__file__).parent
+RESULTS = HERE.parent / "results"
+DOCS = HERE.parents[1] / "docs"
+PICTURES = DOCS / "reproduction"
+
+# of a picture on the page
+MOST_BYTES = 150_000
+
+INTRODUCTION = """\
+# Reproduction
+
+Every figure and table of Bertozzi, Luo, Stuart and Zygalakis (2017) that holds results has a
+command, which measures ours beside theirs. `make reproduce` runs them all and writes this page;
+`make reproduce QUICK=--quick` does so at small settings. A claim's bound is in the claim, and was
+set before its result was seen; one that fails stays, and the notes on its study say why, as far as
+that was found out. Where the paper prints no figure of its own, "the paper" is what its text says.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("studies", nargs="+", help="in the order of the page")
+    studies = parser.parse_args().studies
+    records = {}
+    for name in studies:
+        path = RESULTS / f"{name}.json"
+        records[name] = json.loads(path.read_text()) if path.exists() else None
+    sections = [section(name, record) for name, record in records.items()]
+    page = "\n".join([INTRODUCTION, made(records), "", *table(records), "", *sections])
+    (DOCS / "reproduction.md").write_text(page.rstrip() + "\n")
+    unfinished = [name for name, record in records.items() if record is None]
+    if unfinished:
+        raise SystemExit(f"no results of: {' '.join(unfinished)}")
+
+
+def made(records: dict[str, dict | None]) -> str:
+    """Say how many claims hold, at which settings, with which version and in what time."""
+    found = [record for record in records.values() if record is not None]
+    verdicts = [claim[1] for record in found for claim in record["claims"].values()]
+    quick = sum(record["quick"] for record in found)
+    settings = {0: "full settings", len(found): "**quick settings: not to be quoted**"}.get(
+        quick, f"**quick settings in {quick} of {len(found)} studies: not to be quoted**"
+    )
+    machines = {
+        "graphuq {graphuq}, Python {python}, {cores} cores".format(**record["machine"])
+        for record in found
+    }
+    minutes = sum(record["seconds"] for record in found) / 60
+    return (
+        f"**{sum(verdicts)} of {len(verdicts)} claims hold.** Made at {settings} by "
+        f"{'; '.join(sorted(machines))}, in {minutes:.0f} minutes in all."
+    )
+
+
+def table(records: dict[str, dict | None]) -> list[str]:
+    lines = ["| claim | the paper | ours | verdict | command |", "|---|---|---|---|---|"]
+    for name, record in records.items():
+        command = f"[`{name}`](#{name.replace('_', '-')})"
+        if record is None:
+            lines.append(f"| did not finish | | | **not measured** | {command} |")
+            continue
+        for claim, (figure, holds, *paper) in record["claims"].items():
+            verdict = "holds" if holds else "**fails**"
+            says = cell(paper[0]) if paper else ""
+            lines.append(f"| {cell(claim)} | {says} | {cell(figure)} | {verdict} | {command} |")
+    return lines
+
+
+def cell(value: object) -> str:
+    """Return a table's cell; a bar would end it."""
+    text = ("yes" if value else "no") if isinstance(value, bool) else report.cell(value)
+    return text.replace("|", "\\|")
+
+
+def section(name: str, record: dict | None) -> str:
+    """Return what a study says of itself, and its picture."""
+    text = ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text())) or ""
+    summary, *notes, command = text.split("\n\n")
+    lines = [f"({name.replace('_', '-')})=", f"## {summary.rstrip('.')}", "", f"`{command}`", ""]
+    if record is not None:
+        settings = "quick" if record["quick"] else "full"
+        lines += [f"It took {record['seconds'] / 60:.1f} minutes at {settings} settings.", ""]
+        if (RESULTS / f"{name}.png").exists():
+            lines += [f"![{summary}](reproduction/{name}.png)", ""]
+            shrink(name)
+    return "\n".join([*lines, *(f"{note}\n" for note in notes)])
+
+
+def shrink(name: str) -> None:
+    """Copy a study's picture beside the page, in 256 colours."""
+    PICTURES.mkdir(exist_ok=True)
+    copy = PICTURES / f"{name}.png"
+    Image.open(RESULTS / f"{name}.png").convert("RGB").quantize(256).save(copy, optimize=True)
+    if copy.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{copy} has {copy.stat().st_size} bytes, above {MOST_BYTES}: draw less")
+
+
+if __name__ == "__main__":
+    main()
