@@ -41,10 +41,8 @@ def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) ->
     something of it to (figure, whether, what the paper says); exit with 1 if one is not as it
     should be.
     """
-    columns = list(rows[0])
     lines = ["Quick settings: for a look, not to be quoted.", ""] if _settings["quick"] else []
-    lines += ["| " + " | ".join(map(cell, columns)) + " |", "|" + "---|" * len(columns)]
-    lines += ["| " + " | ".join(cell(row[c]) for c in columns) + " |" for row in rows]
+    lines += table(rows)
     for claim, (figure, holds, *paper) in (claims or {}).items():
         says = f"; the paper: {cell(paper[0])}" if paper else ""
         lines += ["", f"{claim}: **{cell(figure)}** ({'holds' if holds else 'FAILS'}{says})"]
@@ -86,6 +84,13 @@ def picture(name: str, out: Path, figure: Figure) -> None:
     figure.savefig(out / f"{name}.png", dpi=110)
 
 
+def table(rows: list[dict]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    lines = ["| " + " | ".join(cell(c) for c in rows[0]) + " |", "|" + "---|" * len(rows[0])]
+    return lines + ["| " + " | ".join(cell(row[c]) for c in rows[0]) + " |" for row in rows]
+
+
 def cell(value: object) -> str:
     """Return a value as a table shows it; a bar would end the cell."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text.replace("|", "\\|")

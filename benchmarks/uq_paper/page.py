@@ -45,7 +45,9 @@ def main() -> None:
         path = RESULTS / f"{name}.json"
         records[name] = json.loads(path.read_text()) if path.exists() else None
     sections = [section(name, record) for name, record in records.items()]
-    page = "\n".join([INTRODUCTION, made(records), "", *table(records), "", *sections])
+    page = "\n".join(
+        [INTRODUCTION, made(records), "", *report.table(claims(records)), "", *sections]
+    )
     (DOCS / "reproduction.md").write_text(page.rstrip() + "\n")
     unfinished = [name for name, record in records.items() if record is None]
     if unfinished:
@@ -71,24 +73,20 @@ def made(records: dict[str, dict | None]) -> str:
     )
 
 
-def table(records: dict[str, dict | None]) -> list[str]:
-    lines = ["| claim | the paper | ours | verdict | command |", "|---|---|---|---|---|"]
+def claims(records: dict[str, dict | None]) -> list[dict[str, object]]:
+    """Return a row for each claim."""
+    rows: list[dict[str, object]] = []
     for name, record in records.items():
-        command = f"[`{name}`](#{name.replace('_', '-')})"
-        if record is None:
-            lines.append(f"| did not finish | | | **not measured** | {command} |")
-            continue
-        for claim, (figure, holds, *paper) in record["claims"].items():
-            verdict = "holds" if holds else "**fails**"
-            says = cell(paper[0]) if paper else ""
-            lines.append(f"| {cell(claim)} | {says} | {cell(figure)} | {verdict} | {command} |")
-    return lines
-
-
-def cell(value: object) -> str:
-    """Return a table's cell; a bar would end it."""
-    text = ("yes" if value else "no") if isinstance(value, bool) else report.cell(value)
-    return text.replace("|", "\\|")
+        found = {"did not finish": ("", None)} if record is None else record["claims"]
+        for claim, (figure, holds, *paper) in found.items():
+            rows.append({
+                "claim": claim,
+                "the paper": paper[0] if paper else "",
+                "ours": {True: "yes", False: "no"}[figure] if isinstance(figure, bool) else figure,
+                "verdict": {True: "holds", False: "**fails**", None: "**not measured**"}[holds],
+                "command": f"[`{name}`](#{name.replace('_', '-')})",
+            })  # fmt: skip
+    return rows
 
 
 def section(name: str, record: dict | None) -> str:
@@ -102,7 +100,11 @@ def section(name: str, record: dict | None) -> str:
         if (RESULTS / f"{name}.png").exists():
             lines += [f"![{summary}](reproduction/{name}.png)", ""]
             shrink(name)
-    return "\n".join([*lines, *(f"{note}\n" for note in notes)])
+    lines += [f"{note}\n" for note in notes]
+    if record is not None:
+        rows = report.table(record["rows"])
+        lines += ["<details><summary>All that was measured</summary>", "", *rows, "", "</details>"]
+    return "\n".join([*lines, ""])
 
 
 def shrink(name: str) -> None:
