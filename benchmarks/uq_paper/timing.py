@@ -70,7 +70,8 @@ def problem(data: str, quick: bool) -> tuple[gq.Prior, gq.Labels]:
     if data == "MNIST 4-9":
         graph, y, _ = data_sets.digits(4, 9, 2000 if quick else None)
         return gq.Prior.projected(graph, 300), gq.reveal(y, counts=220, seed=0)
-    spectrum = data_sets.cosine_spectrum(data_sets.plume(4 if quick else 1).X, 50)
+    X = data_sets.plume(4 if quick else 1).X
+    spectrum = gq.nystrom(X, 50, weights="cosine", seed=0)
     y = spectrum.vectors[:, 0] > 0
     labels = gq.reveal(y, (500 if quick else 8000) / y.size, seed=0)
     return gq.Prior.projected(spectrum, 50), labels
