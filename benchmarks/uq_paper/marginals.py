@@ -112,17 +112,21 @@ def main() -> None:
 
     worst = max(row["R-hat"] for row in rows if row["model"] in MODELS)
     claims = {}
-    for text, value, holds in (
-        ("GL, epsilon 10, low confidence: with several modes, of 6, at least 4",
-         count("GL, epsilon 10", "low"), lambda n: n >= 4),
-        ("GL, epsilon 10, high confidence: 0", count("GL, epsilon 10", "high"), lambda n: n == 0),
-        ("probit, low confidence: 0", count("probit", "low"), lambda n: n == 0),
-        ("probit, high confidence: 0", count("probit", "high"), lambda n: n == 0),
-        ("GL, epsilon 1, rank 50, low confidence, at least 4",
+    several = "nodes of 6 with several modes"
+    for text, value, holds, *paper in (
+        (f"{several}, GL, epsilon 10, low confidence: at least 4",
+         count("GL, epsilon 10", "low"), lambda n: n >= 4, "multi-modal"),
+        (f"{several}, GL, epsilon 10, high confidence: 0",
+         count("GL, epsilon 10", "high"), lambda n: n == 0, "essentially uni-modal"),
+        (f"{several}, probit, low confidence: 0",
+         count("probit", "low"), lambda n: n == 0, "uni-modal"),
+        (f"{several}, probit, high confidence: 0",
+         count("probit", "high"), lambda n: n == 0, "uni-modal"),
+        (f"{several}, GL, epsilon 1, rank 50, low confidence: at least 4",
          count(DEEP, "low"), lambda n: n >= 4),
         ("largest R-hat of the paper's three models, below 1.05", worst, lambda r: r < 1.05),
     ):  # fmt: skip
-        claims[text] = (value, holds(value))
+        claims[text] = (value, holds(value), *paper)
     report.write("marginals", options.out, rows, claims)
 
 

@@ -111,13 +111,18 @@ def verdicts(name, rows, panels) -> dict[str, tuple]:
         return chosen[prior, run]["share |s| < 0.4"]
 
     more = worse(lambda run: unsure("approximation", run) / max(unsure("projection", run), 1e-9))
-    claims = {f"{name}: uncertain pixels, approximation over projection, above 1": (more, more > 1)}
+    text = f"{name}: uncertain pixels, approximation over projection, above 1"
+    claims: dict[str, tuple] = {text: (more, more > 1, "more with approximation")}
     for kind in ("projection", "approximation"):
         often = worse(lambda run, kind=kind: chosen[kind, run]["times as often"])
         text = f"{name}, {kind}: uncertain pixels at edges over all pixels at edges, at least 2"
-        claims[text] = (often, often >= 2)
+        claims[text] = (often, often >= 2, "mainly at the edges")
     same = float(np.mean((panels["projection"] >= 0) == (panels["Ginzburg-Landau"] > 0)))
-    claims[f"{name}: agreement of Ginzburg-Landau, at least 0.95"] = (same, same >= 0.95)
+    claims[f"{name}: agreement of Ginzburg-Landau, at least 0.95"] = (
+        same,
+        same >= 0.95,
+        "consistent",
+    )
     return claims
 
 
