@@ -91,6 +91,8 @@ def main() -> None:
             prior, labels = problem(data, options.quick)
             prepared = time.perf_counter() - begun
             for cell in cells:
+                for sampler in ("auto", gq.PCN()):  # compile first, if this machine has not yet
+                    run(prior, cell.model, labels, sampler, draws=4, warmup=1, thin=1)
                 ours = run(prior, cell.model, labels, "auto", draws=250)
                 ours_ess, ours_r_hat = worth(ours.modes)
                 price = ours.settings["sampling_time"] / ours_ess
