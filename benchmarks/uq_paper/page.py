@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 from pathlib import Path
 
 from PIL import Image
@@ -24,6 +25,9 @@ PICTURES = DOCS / "reproduction"
 
 # of a picture on the page
 MOST_BYTES = 150_000
+
+# what a summary begins with, as in "Figures 5, 6a and 6c, two moons: ..."
+PART = re.compile(r"(Figure|Table|Section)s? [\d.]+[a-d]?((, | and )[\d.]+[a-d]?)*")
 
 INTRODUCTION = """\
 # Reproduction
@@ -79,8 +83,10 @@ def claims(records: dict[str, dict | None]) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for name, record in records.items():
         found = {"did not finish": ("", None)} if record is None else record["claims"]
+        part = PART.match(docstring(name))
         for claim, (figure, holds, *paper) in found.items():
             rows.append({
+                "of": part[0] if part else "",
                 "claim": claim,
                 "the paper": paper[0] if paper else "",
                 "ours": {True: "yes", False: "no"}[figure] if isinstance(figure, bool) else figure,
@@ -92,8 +98,7 @@ def claims(records: dict[str, dict | None]) -> list[dict[str, object]]:
 
 def section(name: str, record: dict | None) -> str:
     """Return what a study says of itself, and its picture."""
-    text = ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text())) or ""
-    summary, *notes, command = text.split("\n\n")
+    summary, *notes, command = docstring(name).split("\n\n")
     lines = [f"({name.replace('_', '-')})=", f"## {summary.rstrip('.')}", "", f"`{command}`", ""]
     if record is not None:
         settings = "quick" if record["quick"] else "full"
@@ -106,6 +111,10 @@ def section(name: str, record: dict | None) -> str:
         rows = report.table(record["rows"])
         lines += ["<details><summary>All that was measured</summary>", "", *rows, "", "</details>"]
     return "\n".join([*lines, ""])
+
+
+def docstring(name: str) -> str:
+    return ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text())) or ""
 
 
 def shrink(name: str) -> None:
