@@ -34,10 +34,10 @@ INTRODUCTION = """\
 
 Every figure and table of Bertozzi, Luo, Stuart and Zygalakis (2017) that holds results has a
 command, which measures ours beside theirs. `make reproduce` runs them all and writes this page;
-`make reproduce QUICK=--quick` does so at small settings. A claim's bound is in the claim. It was set
-before a result was seen, and never loosened; a claim that fails stays, and the notes on its study
-say why, as far as that was found out. Where the paper prints no figure, "the paper" is what its text
-says, if it does.
+`make reproduce QUICK=--quick` does so at small settings. A claim's bound is in the claim. It was
+set before a result was seen, and never loosened; a claim that fails stays, and the notes on its
+study say why, as far as that was found out. Where the paper prints no figure, "the paper" is what
+its text says, if it does.
 """
 
 

@@ -2,8 +2,8 @@
 
 Rule (16) is in `stopping_rule`: the paper does not say in which norm, so that three are tried. Only
 the norm over N stops near the paper's M, and not on the votes: later than it under the sign models,
-earlier under Ginzburg-Landau. Where it stops says little: chains stop at once that are worth a
-single draw, and chains worth hundreds go on.
+earlier under Ginzburg-Landau. That it stops says little: on the cube it does so at the first look,
+with chains that are worth one draw to seven.
 
 ESS is the smallest over the modes' coefficients of what one chain of the paper's M steps, without
 warm-up, is worth; R-hat is between four of them. All but Ginzburg-Landau's, ten times as long and
