@@ -28,7 +28,7 @@ docs: $(VENV)/installed-docs
 study: $(VENV)/installed-dev
 	cd benchmarks && failed= && for b in pcn startup node_statistics threads pixels ginzburg_landau tempering \
 	    robust_gc ando_zhang kaog gdpca active_labelling approximation \
-	    calibration suspect_labels conformal evidence hyperparameters estimator eigenpairs; do \
+	    calibration suspect_labels conformal evidence hyperparameters estimator eigenpairs scale; do \
 	    ../$(VENV)/bin/python $$b.py || failed="$$failed $$b"; done && \
 	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
 

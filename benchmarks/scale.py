@@ -1,0 +1,210 @@
+"""Large graphs, from features to ranked nodes: all of MNIST, the paper's video, rows on disk.
+
+Each part runs in a process of its own, whose peak memory is shown. The video is synthetic, of the
+paper's size (section 5.1.4): 7 x 128 x 320 pixels of 129 bands, cosine weights, 50 modes, 8,000
+labels; gamma = 1 and beta = 0.1 are Table 2's. Beside it stands the paper's Algorithm 3 in plain
+NumPy: its steps are timed, and what they are worth is told by the same steps of `gq.PCN`, which
+are too many for NumPy. Rows on disk are a mixture of six Gaussians in 20 dimensions, read from a
+memory map, 100 landmarks; the first rows are gone through once before the clock starts.
+
+GRAPHUQ_DATA=... python benchmarks/scale.py [--quick] [--part mnist|video|rows]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import report
+
+import graphuq as gq
+
+PARTS = ("mnist", "video", "rows")
+SIZES = (100_000, 1_000_000, 10_000_000)
+RANK = 50
+
+
+class Clock:
+    """Seconds of each stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._then = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Give what passed since the last lap a name."""
+        now = time.perf_counter()
+        self.seconds[stage] = now - self._then
+        self._then = now
+
+
+def mnist(quick: bool) -> dict:
+    """Even digits against odd ones, 1% labels, 200 modes."""
+    clock = Clock()
+    X, digits = gq.datasets.mnist()
+    if quick:
+        X, digits = X[:8000], digits[:8000]
+    y = digits % 2
+    clock.lap("read")
+    X = gq.pca(X, 50)
+    clock.lap("principal components")
+    graph = gq.knn_graph(X, 20, connect=True)
+    clock.lap("neighbours")
+    spectrum = gq.Spectrum.of(graph, 200)
+    clock.lap("eigenpairs")
+    labels = gq.reveal(y, 0.01, seed=0)
+    tuned = gq.tune(spectrum, labels)
+    clock.lap("tuning")
+    post = gq.sample(tuned.prior, tuned.likelihood, labels, draws=250, seed=0, progress=False)
+    post.ranking()
+    clock.lap("draws, statistics, ranking")
+    return {"seconds": clock.seconds, "accuracy": post.accuracy(y), "nodes": len(y)}
+
+
+def video(quick: bool) -> dict:
+    """The paper's size, and its algorithm beside ours."""
+    clock = Clock()
+    made = gq.datasets.gas_plume(**({"height": 32, "width": 80} if quick else {}), seed=0)
+    X, y = made.X, made.y
+    clock.lap("make")
+    spectrum = gq.nystrom(X, RANK, weights="cosine", seed=0)
+    clock.lap("eigenpairs")
+    labels = gq.reveal(y, 8000 / 286_720, seed=0)
+    prior = gq.Prior.projected(spectrum, RANK)
+    model = gq.Probit(gamma=1.0)
+    gq.sample(prior, model, labels, draws=1, warmup=1, chains=1, seed=9, progress=False)
+    clock.lap("compile")
+    post = gq.sample(prior, model, labels, draws=100, seed=0, progress=False)
+    clock.lap("draws and statistics")
+    memory = peak()
+    ours = post.diagnostics()
+    steps = 20_000 if quick else 200_000
+    slow = gq.sample(
+        prior, model, labels, gq.PCN(beta=0.1), draws=steps // 100, thin=100, warmup=steps // 400,
+        seed=0, progress=False,
+    )  # fmt: skip
+    theirs = slow.diagnostics()
+    # of one chain's draws, four chains' effective sizes together, warm-up not counted
+    worth = theirs.ess / (4 * steps)
+    a_step = algorithm_3(prior, labels, 1.0, 0.1)
+    spent = clock.seconds["draws and statistics"]
+    return {
+        "seconds": {k: v for k, v in clock.seconds.items() if k != "compile"},
+        "nodes": len(y), "accuracy": post.accuracy(y), "GiB": memory,
+        "ESS": ours.ess, "R-hat": ours.r_hat, "pCN R-hat": theirs.r_hat,
+        "seconds an effective draw": spent / ours.ess,
+        "NumPy ms a step": 1e3 * a_step, "pCN steps an effective draw": 1 / worth,
+        "NumPy seconds an effective draw": a_step / worth,
+        "times as fast": (a_step / worth) / (spent / ours.ess),
+    }  # fmt: skip
+
+
+def algorithm_3(prior: gq.Prior, labels: gq.Labels, gamma: float, beta: float) -> float:
+    """Return the seconds of a step of pCN on the modes, the label's mean added up at all nodes."""
+    from scipy.special import log_ndtr
+
+    rng = np.random.default_rng(0)
+    Q, sigma, codes = np.ascontiguousarray(prior.vectors), prior.sigma, labels.codes
+
+    def potential(u):
+        return -log_ndtr(codes * u[labels.nodes] / gamma).sum()
+
+    z = rng.standard_normal(sigma.size)
+    u = Q @ (sigma * z)
+    now, total = potential(u), np.zeros(len(u))
+    steps = 100
+    begun = time.perf_counter()
+    for _ in range(steps):
+        w = np.sqrt(1 - beta**2) * z + beta * rng.standard_normal(sigma.size)
+        proposed = Q @ (sigma * w)
+        then = potential(proposed)
+        if np.log(rng.random()) < now - then:
+            z, u, now = w, proposed, then
+        total += np.sign(u)
+    return (time.perf_counter() - begun) / steps
+
+
+def rows(quick: bool) -> dict:
+    """Rows from disk, to statistics of every node."""
+    sizes = [n // 100 for n in SIZES] if quick else SIZES
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
+        path = Path(folder) / "X.npy"
+        write_rows(path, sizes[-1])
+        X = np.load(path, mmap_mode="r")
+        from_features(X[: sizes[0]])
+        times = {}
+        for n in sizes:
+            clock = Clock()
+            from_features(X[:n])
+            clock.lap("all")
+            times[n] = clock.seconds["all"]
+    slope = np.polyfit(np.log(list(times)), np.log(list(times.values())), 1)[0]
+    return {"seconds": {f"{n:,} rows": t for n, t in times.items()}, "exponent": float(slope)}
+
+
+def from_features(X) -> None:
+    spectrum = gq.nystrom(X, RANK, tau=2.0, n_landmarks=100, dtype="float32", seed=0)
+    nodes = np.sort(np.random.default_rng(1).choice(len(X), 200, replace=False))
+    values = (np.asarray(X[nodes])[:, 0] > 0).astype(int)
+    prior = gq.Prior.projected(spectrum, RANK)
+    labels = gq.Labels(nodes, values)
+    gq.sample(prior, gq.Probit(0.1), labels, draws=100, seed=0, progress=False)
+
+
+def write_rows(path: Path, n: int) -> None:
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((6, 20))
+    X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, 20))
+    for start in range(0, n, 100_000):
+        part = X[start : start + 100_000]
+        part[:] = centres[rng.integers(6, size=len(part))]
+        part += 0.7 * rng.standard_normal(part.shape)
+    X.flush()
+
+
+def peak() -> float:
+    """Return this process's peak memory in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def main() -> None:
+    options = report.options(__doc__.splitlines()[0], part=(str, ""))
+    if options.part:
+        result = {"mnist": mnist, "video": video, "rows": rows}[options.part](options.quick)
+        print(json.dumps({"GiB": peak(), **result}))
+        return
+    found = {}
+    for part in PARTS:
+        command = [sys.executable, __file__, "--part", part, *["--quick"] * options.quick]
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        found[part] = json.loads(output.splitlines()[-1])
+    table = []
+    for part, result in found.items():
+        whole = sum(result["seconds"].values())
+        for stage, seconds in result["seconds"].items():
+            share = "" if part == "rows" else f"{seconds / whole:.0%}"
+            table.append({"part": part, "stage": stage, "seconds": seconds, "share": share})
+        for name, value in result.items():
+            if name != "seconds":
+                table.append({"part": part, "stage": name, "seconds": value, "share": ""})
+    digits, cube, disk = (found[part] for part in PARTS)
+    report.write("scale", options.out, table, {
+        "MNIST, 70,000 nodes: GiB, below 3": (digits["GiB"], digits["GiB"] < 3),
+        "video, features to posterior: GiB, below 4": (cube["GiB"], cube["GiB"] < 4),
+        "video: times as fast as Algorithm 3 in NumPy for the same error, at least 300":
+            (cube["times as fast"], cube["times as fast"] >= 300),
+        "rows on disk: GiB, below 4": (disk["GiB"], disk["GiB"] < 4),
+        "rows on disk: exponent of time in N, within 0.1 of 1":
+            (disk["exponent"], abs(disk["exponent"] - 1) <= 0.1),
+    })  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
