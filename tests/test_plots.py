@@ -215,6 +215,19 @@ def test_node_marginals_refuse_unknown_nodes_and_other_priors(post, prior, small
         gq.plots.node_marginals(post, gq.Prior.approximated(small[0], 5), [3])
 
 
+def test_traces_of_many_nodes_show_the_first_few(post, prior):
+    import dataclasses
+
+    many = dataclasses.replace(
+        post, traced=np.arange(30), field=np.repeat(post.field[..., :1], 30, axis=2)
+    )
+    for show in (gq.plots.traces, gq.plots.ranks):
+        assert len(show(many, modes=1, figure=Figure())) == 2 + 8
+        assert len(show(many, modes=1, nodes=2, figure=Figure())) == 2 + 2
+    with pytest.raises(ValueError, match="nodes must be at least 0"):
+        gq.plots.traces(many, nodes=-1)
+
+
 def test_traces_show_every_chain(post):
     axes = gq.plots.traces(post, modes=2, figure=Figure())
     assert axes.shape == (4, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -45,11 +46,14 @@ def fetch(name: str, folder: Path) -> Arrays:
 
 def _download(urls: dict[str, str | None], place: str) -> list[Path]:
     try:
-        import pooch
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a notebook without widgets
+            import pooch
     except ImportError as error:
         raise FetchError(
             "that needs pooch, which is not installed: pip install 'graphuq[fetch]'"
         ) from error
+    pooch.get_logger().setLevel("WARNING")  # or it gives advice to packagers
     # read in one go, for pooch leaves the socket of a streamed answer open if that is a refusal
     downloader = pooch.HTTPDownloader(timeout=PATIENCE, stream=False)
     paths = []

@@ -24,7 +24,9 @@ CHAIN_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 STYLES = ("-", "--", ":", "-.")
 
 
-def traces(posterior: Posterior, *, modes: int = 3, figure: Any = None) -> NDArray[Any]:
+def traces(
+    posterior: Posterior, *, modes: int = 3, nodes: int = 8, figure: Any = None
+) -> NDArray[Any]:
     """Show the densities of each chain, and its draws in their order.
 
     Chains that agree have the same density and wander over the same range; trends, and stretches
@@ -35,8 +37,8 @@ def traces(posterior: Posterior, *, modes: int = 3, figure: Any = None) -> NDArr
     Parameters
     ----------
     posterior : Posterior
-    modes : int
-        How many, at most.
+    modes, nodes : int
+        How many modes, and traced nodes, at most: the first.
     figure : matplotlib Figure or SubFigure, optional
 
     Returns
@@ -61,7 +63,7 @@ def traces(posterior: Posterior, *, modes: int = 3, figure: Any = None) -> NDArr
     >>> gq.plots.traces(post).shape
     (5, 2)
     """
-    data = _quantities(posterior, modes)
+    data = _quantities(posterior, modes, nodes)
     names = [str(name) for name in data.data_vars]
     figure = new_figure(figure, 10, 1.6 * len(names) + 0.5)
     axes = figure.subplots(len(names), 2, squeeze=False)
@@ -90,7 +92,9 @@ def traces(posterior: Posterior, *, modes: int = 3, figure: Any = None) -> NDArr
     return axes
 
 
-def ranks(posterior: Posterior, *, modes: int = 3, figure: Any = None) -> NDArray[Any]:
+def ranks(
+    posterior: Posterior, *, modes: int = 3, nodes: int = 8, figure: Any = None
+) -> NDArray[Any]:
     """Show how the draws of each chain rank among those of all (Vehtari et al. 2021).
 
     Where chains agree, low and high ranks are equally frequent in each: with arviz 0.x its bars
@@ -99,7 +103,7 @@ def ranks(posterior: Posterior, *, modes: int = 3, figure: Any = None) -> NDArra
 
     Parameters
     ----------
-    posterior, modes, figure
+    posterior, modes, nodes, figure
         See `traces`.
 
     Returns
@@ -121,7 +125,7 @@ def ranks(posterior: Posterior, *, modes: int = 3, figure: Any = None) -> NDArra
     >>> gq.plots.ranks(post, modes=1).shape
     (2,)
     """
-    data = _quantities(posterior, modes)
+    data = _quantities(posterior, modes, nodes)
     if data.sizes["chain"] == 1:
         raise ValueError("ranks compare chains, and there is one only: sample with chains=4")
     names = [str(name) for name in data.data_vars]
@@ -146,13 +150,14 @@ def ranks(posterior: Posterior, *, modes: int = 3, figure: Any = None) -> NDArra
     return axes
 
 
-def _quantities(posterior: Posterior, modes: int) -> xr.Dataset:
+def _quantities(posterior: Posterior, modes: int, nodes: int) -> xr.Dataset:
     """Return what is shown, each quantity a variable of its own."""
     if not isinstance(posterior, Posterior):
         raise TypeError(
             f"posterior must have draws, got {type(posterior).__name__}: make them with gq.sample"
         )
     validation.integer("modes", modes, 0)
+    validation.integer("nodes", nodes, 0)
     if posterior.modes.shape[1] < 4:
         raise ValueError(
             f"{posterior.modes.shape[1]} draws are too few to show: sample with more draws"
@@ -162,7 +167,7 @@ def _quantities(posterior: Posterior, modes: int) -> xr.Dataset:
     for k in range(min(modes, posterior.modes.shape[2])):
         shown[f"mode {first + k}"] = posterior.modes[:, :, k]
     shown |= posterior.hyperparameters
-    for k, node in enumerate(posterior.traced):
+    for k, node in enumerate(posterior.traced[:nodes]):
         shown[f"node {node}"] = posterior.field[:, :, k]
     return xr.Dataset(
         {name: (("chain", "draw"), values) for name, values in shown.items()},

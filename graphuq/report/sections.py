@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -275,14 +275,11 @@ def _plots(subject: Subject) -> Iterator[str]:
 
 
 def _of_chains(posterior: Posterior) -> Iterator[str]:
-    posterior = dataclasses.replace(
-        posterior,
-        traced=posterior.traced[:MOST_TRACED],
-        field=posterior.field[:, :, :MOST_TRACED],
-    )
-    panels = 4 + len(posterior.hyperparameters) + posterior.traced.size
+    panels = 4 + len(posterior.hyperparameters) + min(posterior.traced.size, MOST_TRACED)
+    traces = partial(plots.traces, posterior, nodes=MOST_TRACED)
+    ranks = partial(plots.ranks, posterior, nodes=MOST_TRACED)
     yield page.figure(
-        png(lambda figure: plots.traces(posterior, figure=figure), 9, 1.4 * panels + 0.5),
+        png(lambda figure: traces(figure=figure), 9, 1.4 * panels + 0.5),
         "Densities and traces of the chains.",
         "Each chain in a colour of its own: on the left how often it had which value, on the right "
         "its draws in their order. The log posterior says how well a draw fits prior and labels, a "
@@ -291,7 +288,7 @@ def _of_chains(posterior: Posterior) -> Iterator[str]:
     )
     if posterior.modes.shape[0] > 1:
         yield page.figure(
-            png(lambda figure: plots.ranks(posterior, figure=figure), 2.8 * panels, 3),
+            png(lambda figure: ranks(figure=figure), 2.8 * panels, 3),
             "Ranks of the chains' draws.",
             "All draws together were put in order, and ranked; bars have a row for each chain. "
             "Where chains agree, low and high ranks are equally frequent in each: bars are about "
