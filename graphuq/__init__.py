@@ -50,6 +50,7 @@ _HOME = {
     "Prior": "graphuq.prior",
     "Probit": "graphuq.likelihoods",
     "RobustGC": "graphuq.classifiers",
+    "SolvedPrior": "graphuq.solved_prior",
     "Spectrum": "graphuq.spectrum",
     "Tempered": "graphuq.samplers",
     "ZhouGC": "graphuq.classifiers",
@@ -135,6 +136,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from graphuq.samplers import HilbertHMC as HilbertHMC
     from graphuq.samplers import Tempered as Tempered
     from graphuq.sampling import sample as sample
+    from graphuq.solved_prior import SolvedPrior as SolvedPrior
     from graphuq.spectrum import Spectrum as Spectrum
     from graphuq.tuning import Tuning as Tuning
     from graphuq.tuning import tune as tune

@@ -18,6 +18,7 @@ from graphuq import validation
 from graphuq.gaussian import Gaussian, cosines
 from graphuq.noise import white_noise
 from graphuq.prior import Prior
+from graphuq.solved_prior import SolvedPrior
 
 Array = NDArray[np.float64]
 
@@ -99,38 +100,17 @@ def draws_at_a_time(n_nodes: int) -> int:
     return int(np.clip(2**22 // max(n_nodes, 1), 1, 256))
 
 
-class FromLabelled:
-    """All nodes given x = u_J + noise at the labelled nodes, with noise ~ N(0, noise^2) or none.
+class _GivenRead:
+    """What is alike for all fields that are known through some nodes' x."""
 
-    With G = C_JJ + noise^2 I, E[u_i | x] = C_iJ G^+ x and Var[u_i | x] = C_ii - C_iJ G^+ C_Ji.
-    With G's basis U and variances kappa, both come from the rows of [q_0, Q], through
-    C_.J U kappa^(-1/2), and from the whitened kappa^(-1/2) U' x: [q_0, Q]_J lies in the span of U.
-    ``nodes`` must be sorted, as those of `Labels` are.
-    """
+    law: Gaussian
+    _noise: float
+    _keeps_read: bool
 
-    def __init__(
-        self,
-        prior: Prior,
-        nodes: NDArray[np.int64],
-        traced: NDArray[np.int64],
-        noise: float = 0.0,
-    ) -> None:
-        self.law = prior.at(nodes).with_noise(noise)
-        self._nodes, self._noise = nodes, noise
-        whole = prior.law
-        self.basis = whole.basis
-        self.which = np.full(prior.n_nodes, -1, dtype=np.int32)
-        self.which[nodes] = np.arange(nodes.size)
-        excess = whole.variances - whole.tail**2
-        self._whiten = np.sqrt(self.law.inverse_variances)[:, None] * self.law.basis.T
-        loads = excess[:, None] * (whole.rows(nodes).T @ self._whiten.T)
-        # at the labelled nodes C_JJ = G - noise^2 I, so C_JJ - C_JJ G^+ C_JJ is what follows
-        left = noise**2 - noise**4 * self.law.precision_diagonal()
-        # without a tail, and through noise, x adds nothing to what is whitened
-        self._keeps_read = whole.has_tail or noise == 0
-        self.rows = partial(_given_labelled, loads, excess, whole.tail**2, left, self._keeps_read)
-        self.keeps = self._whiten.shape[0] + self._keeps_read * nodes.size
-        self._matheron = _Matheron(prior, nodes, traced, self.law, noise)
+    def _read(self, law: Gaussian, noise: float, keeps_read: bool) -> None:
+        self.law, self._noise, self._keeps_read = law, noise, keeps_read
+        self._whiten = np.sqrt(law.inverse_variances)[:, None] * law.basis.T
+        self.keeps = self._whiten.shape[0] + keeps_read * law.size
 
     def energy(self, fields: Array) -> Array:
         """Return that of N(0, G)."""
@@ -146,9 +126,84 @@ class FromLabelled:
             at_labelled = fields - self._noise**2 * self.law.solve(fields)
         return np.hstack([whitened, at_labelled])
 
+
+class FromLabelled(_GivenRead):
+    """All nodes given x = u_J + noise at the labelled nodes, with noise ~ N(0, noise^2) or none.
+
+    With G = C_JJ + noise^2 I, E[u_i | x] = C_iJ G^+ x and Var[u_i | x] = C_ii - C_iJ G^+ C_Ji.
+    With G's basis U and variances kappa, both come from the rows of [q_0, Q], through
+    C_.J U kappa^(-1/2), and from the whitened kappa^(-1/2) U' x: [q_0, Q]_J lies in the span of U.
+    ``nodes`` must be sorted, as those of `Labels` are.
+    """
+
+    def __init__(
+        self,
+        prior: Prior,
+        nodes: NDArray[np.int64],
+        traced: NDArray[np.int64],
+        noise: float = 0.0,
+    ) -> None:
+        whole = prior.law
+        # without a tail, and through noise, x adds nothing to what is whitened
+        self._read(prior.at(nodes).with_noise(noise), noise, whole.has_tail or noise == 0)
+        self.basis = whole.basis
+        self.which = np.full(prior.n_nodes, -1, dtype=np.int32)
+        self.which[nodes] = np.arange(nodes.size)
+        excess = whole.variances - whole.tail**2
+        loads = excess[:, None] * (whole.rows(nodes).T @ self._whiten.T)
+        # at the labelled nodes C_JJ = G - noise^2 I, so C_JJ - C_JJ G^+ C_JJ is what follows
+        left = noise**2 - noise**4 * self.law.precision_diagonal()
+        self.rows = partial(_given_labelled, loads, excess, whole.tail**2, left, self._keeps_read)
+        self._matheron = _Matheron(prior, nodes, traced, self.law, noise)
+
     def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw modes and traced nodes from their joint law given the field read."""
         return self._matheron.draw(fields, rng)
+
+
+class FromColumns(_GivenRead):
+    """All nodes given x = u_J + noise, where C_.J is known and no eigenvectors are."""
+
+    def __init__(
+        self,
+        prior: SolvedPrior,
+        nodes: NDArray[np.int64],
+        traced: NDArray[np.int64],
+        noise: float = 0.0,
+    ) -> None:
+        self._read(prior.at(nodes).with_noise(noise), noise, noise == 0)
+        self.basis = np.column_stack([prior.columns, prior.variances])
+        self.which = np.full(prior.n_nodes, -1, dtype=np.int32)
+        self.which[nodes] = np.arange(nodes.size)
+        loads = np.zeros((prior.nodes.size + 1, self._whiten.shape[0]))
+        place = prior.places(nodes)
+        loads[place] = self._whiten.T
+        left = noise**2 - noise**4 * self.law.precision_diagonal()
+        self.rows = partial(_given_columns, loads, left, self._keeps_read)
+        both = np.concatenate([nodes, traced])
+        at_both, first = np.unique(both, return_inverse=True)
+        self._joint, self._order = prior.at(at_both), first
+        cross = prior.columns[traced][:, place]
+        self._gain = self.law.solve(cross)
+
+    def trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw traced nodes given the field read, by Matheron's rule; there are no modes."""
+        drawn = self._joint.draw(fields.shape[0], rng)[:, self._order]
+        x, u = drawn[:, : self.law.size], drawn[:, self.law.size :]
+        if self._noise:
+            x = x + self._noise * white_noise(rng, *x.shape)
+        return np.empty((fields.shape[0], 0)), u + (fields - x) @ self._gain.T
+
+
+def _given_columns(
+    loads: Array,
+    left_at_labelled: Array,
+    keeps_read: bool,
+    basis: Array,
+    which: NDArray[np.int32],
+) -> Rows:
+    """Return the conditional moments of some nodes."""
+    return _moments(basis @ loads, basis[:, -1], left_at_labelled, keeps_read, which)
 
 
 def _given_labelled(
@@ -161,8 +216,17 @@ def _given_labelled(
     which: NDArray[np.int32],
 ) -> Rows:
     """Return the conditional moments of some nodes."""
-    loadings = basis @ loads
     total = tail_variance + np.einsum("ij,ij,j->i", basis, basis, excess)
+    return _moments(basis @ loads, total, left_at_labelled, keeps_read, which)
+
+
+def _moments(
+    loadings: Array,
+    total: Array,
+    left_at_labelled: Array,
+    keeps_read: bool,
+    which: NDArray[np.int32],
+) -> Rows:
     left = total - np.einsum("ij,ij->i", loadings, loadings)
     known = np.flatnonzero(which >= 0)
     columns = which[known].astype(np.intp)

@@ -16,6 +16,7 @@ from graphuq.calibration import Calibration, calibrate
 from graphuq.conformal import PredictionSets, prediction_sets
 from graphuq.labels import Labels
 from graphuq.prior import Prior
+from graphuq.solved_prior import SolvedPrior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +103,11 @@ class NodePosterior(ABC):
         TypeError, ValueError
             No prior, or another.
         """
+        if isinstance(self.prior, SolvedPrior) or isinstance(prior, SolvedPrior):
+            raise TypeError(
+                "this needs eigenvectors, and a gq.SolvedPrior has none: take Prior.projected or "
+                "Prior.approximated"
+            )
         if prior is None and self.prior is None:
             raise ValueError(
                 "a posterior read from a file does not hold its prior: pass prior=, made from the "

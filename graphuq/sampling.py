@@ -10,7 +10,7 @@ import numpy as np
 
 from graphuq import diagnostics, validation
 from graphuq.checkpoint import Checkpoint, digest, require_seed
-from graphuq.extension import FromAll, FromLabelled
+from graphuq.extension import FromAll, FromColumns, FromLabelled
 from graphuq.labels import Labels
 from graphuq.likelihoods.contract import (
     Likelihood,
@@ -24,6 +24,7 @@ from graphuq.record import ChainRecord, assembled, traces_of
 from graphuq.samplers.automatic import automatic
 from graphuq.samplers.family import Sampler, Target
 from graphuq.samplers.run import Outcome, run
+from graphuq.solved_prior import SolvedPrior
 from graphuq.threads import one_blas_thread
 from graphuq.tuning import require_problem, settled
 
@@ -57,7 +58,7 @@ def sample(
 
     Parameters
     ----------
-    prior : Prior, Spectrum or Graph
+    prior : Prior, SolvedPrior, Spectrum or Graph
         On the field at all nodes. A spectrum or graph stands for `Prior.projected` on all its
         modes, or on up to 300, with alpha "auto".
     likelihood : likelihood
@@ -157,6 +158,13 @@ def sample(
 
     prior, likelihood = settled(prior, likelihood, labels)
     bound = bind_under(prior, likelihood, labels)
+    if isinstance(prior, SolvedPrior):
+        if bound.nodes is None:
+            raise TypeError(
+                f"{type(likelihood).__name__} reads the field at all nodes, and a gq.SolvedPrior "
+                "is known at some: take Prior.projected or Prior.approximated"
+            )
+        prior.places(np.concatenate([bound.nodes, traced]))
     if isinstance(sampler, str):
         sampler = automatic(bound)
     noise = sampler.noise(bound)
@@ -166,7 +174,9 @@ def sample(
         thin = int(sampler.thin)
     rank_and_nodes = prior.sigma.size + traced.size
     read = bound.nodes.size if bound.nodes is not None and prior.tail else 0
-    kept = 0 if bound.nodes is None else min(bound.nodes.size, prior.rank + 1)
+    kept = 0 if bound.nodes is None else bound.nodes.size
+    if not isinstance(prior, SolvedPrior):
+        kept = min(kept, prior.rank + 1)
     if bound.nodes is not None and (prior.tail or noise == 0):
         kept += bound.nodes.size
     validation.memory(
@@ -176,10 +186,12 @@ def sample(
         "ask for fewer draws, and thin more",
     )
 
-    extension: FromAll | FromLabelled
+    extension: FromAll | FromLabelled | FromColumns
     with one_blas_thread():  # the number of BLAS threads changes last digits
         if bound.nodes is None:
             extension = FromAll(prior, traced)
+        elif isinstance(prior, SolvedPrior):
+            extension = FromColumns(prior, bound.nodes, traced, noise)
         else:
             extension = FromLabelled(prior, bound.nodes, traced, noise)
     streams = [chain.spawn(2) for chain in sequence.spawn(chains)]

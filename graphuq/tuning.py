@@ -18,6 +18,7 @@ from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import Likelihood, bind_under, open_parameters
 from graphuq.model_evidence import LogEvidence, settle
 from graphuq.prior import Prior, default_rank
+from graphuq.solved_prior import SolvedPrior
 from graphuq.spectrum import Spectrum
 from graphuq.whittle_matern import MEAN_ALPHA, RANGES
 
@@ -182,7 +183,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
 
 def require_problem(prior: Any, labels: Any) -> None:
     """Refuse what is no prior, nor stands for one, and labels that do not fit it."""
-    if not isinstance(prior, Prior | Spectrum | Graph):
+    if not isinstance(prior, Prior | SolvedPrior | Spectrum | Graph):
         raise TypeError(
             "prior must be a Prior, such as gq.Prior.projected(graph, rank), or a Spectrum or "
             f"Graph, got {type(prior).__name__}"
@@ -196,12 +197,19 @@ def require_problem(prior: Any, labels: Any) -> None:
     labels.codes  # noqa: B018  # two classes, or an error
 
 
-def settled(prior: Any, likelihood: Any, labels: Any) -> tuple[Prior, Any]:
+def settled(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
     """Return prior and likelihood with what is open chosen by the labels, the rest untouched.
 
     A Spectrum or Graph stands for `Prior.projected` with alpha open.
     """
     require_problem(prior, labels)
+    if isinstance(prior, SolvedPrior):
+        if open_parameters(likelihood):
+            raise TypeError(
+                "parameters are chosen by the evidence, which needs eigenvectors, and a "
+                "gq.SolvedPrior has none: give numbers, such as gq.Probit(gamma=0.1)"
+            )
+        return prior, likelihood
     if not isinstance(prior, Prior) or prior.open or open_parameters(likelihood):
         _instance(likelihood)
     if not isinstance(prior, Prior):

@@ -40,6 +40,7 @@ from graphuq import validation
 from graphuq.jit import kernel
 from graphuq.labels import Labels
 from graphuq.prior import Prior
+from graphuq.solved_prior import SolvedPrior
 
 READS = ("labelled", "all")
 LABEL = ("sign", "field")
@@ -186,7 +187,7 @@ def bind_under(prior: Prior, likelihood: Likelihood, labels: Labels) -> Bound:
     TypeError
         No prior, or no labels.
     """
-    if not isinstance(prior, Prior):
+    if not isinstance(prior, Prior | SolvedPrior):
         raise TypeError(
             "prior must be a Prior, such as gq.Prior.approximated(graph, rank), got "
             f"{type(prior).__name__}"
