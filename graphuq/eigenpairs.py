@@ -219,9 +219,13 @@ def _top(apply: Any, count: int, start: Array, tol: float) -> tuple[Array, Array
     try:
         values, vectors = eigsh(operator, k=count, which="LA", tol=tol, v0=start, **seeded)
     except ArpackNoConvergence as error:
+        found = error.eigenvectors.T
+        pairs = zip(found, error.eigenvalues, strict=True)
+        left = [np.linalg.norm(apply(q) - value * q) for q, value in pairs]
         raise RuntimeError(
-            f"Lanczos iterations found {len(error.eigenvalues)} of {count} eigenpairs and "
-            "stopped: ask for a smaller rank, or look for nodes that hang on by tiny weights"
+            f"Lanczos iterations found {len(found)} of {count} eigenpairs, with residuals up to "
+            f"{max(left, default=0.0):.2g}, and stopped: ask for a smaller rank, or look for nodes "
+            "that hang on by tiny weights"
         ) from error
     order = np.argsort(-values)
     return values[order], vectors[:, order]

@@ -81,18 +81,18 @@ class LowRankSpectrum(Spectrum):
 
 
 def spectrum_of(
-    X: Any, rank: int, kernel: Kernel, dtype: str, rng: np.random.Generator
+    X: Any, rank: int, kernel: Kernel, dtype: str, rng: np.random.Generator, bar: Any
 ) -> LowRankSpectrum:
     """Return the smallest non-zero eigenpairs; see `graphuq.nystrom`."""
     n, width = X.shape[0], kernel.root.shape[0]
     total = np.zeros(width)
-    for _, sums in mapped(partial(_sums, kernel), X, width):
+    for _, sums in mapped(partial(_sums, kernel), X, width, bar=bar):
         total += sums
     degrees, replaced = np.empty(n), np.zeros(n, dtype=bool)
     for _ in range(ROUNDS):
         gram, change, far = np.zeros((width, width)), np.zeros(width), 0
         weigh = kernel.root @ (kernel.root.T @ total)
-        for rows, part in mapped(partial(_degrees, kernel, weigh), X, width, replaced):
+        for rows, part in mapped(partial(_degrees, kernel, weigh), X, width, replaced, bar=bar):
             degrees[rows] = part.degrees
             gram += part.gram
             if part.far.any():
@@ -131,9 +131,9 @@ def spectrum_of(
             "the graph falls apart numerically: lambda_1 is 0 to rounding; take a larger tau"
         )
     rows_of = partial(_basis, kernel, kernel.root @ (W / np.sqrt(mu)), volume)
-    basis = gathered(rows_of, X, width, rank + 1, dtype, degrees, replaced)
+    basis = gathered(rows_of, X, width, rank + 1, dtype, degrees, replaced, bar=bar)
     basis *= np.append(1, _signs(basis)[1:]).astype(dtype)
-    residuals, degree_error = _errors(X, kernel, basis, 1 - mu, degrees, rng)
+    residuals, degree_error = _errors(X, kernel, basis, 1 - mu, degrees, rng, bar)
     return LowRankSpectrum(1 - mu, basis[:, 1:], basis[:, 0], residuals, degree_error, n_replaced)
 
 
@@ -151,14 +151,20 @@ def _largest(rows: Array) -> Array:
 
 
 def _errors(
-    X: Any, kernel: Kernel, basis: Array, values: Array, degrees: Array, rng: np.random.Generator
+    X: Any,
+    kernel: Kernel,
+    basis: Array,
+    values: Array,
+    degrees: Array,
+    rng: np.random.Generator,
+    bar: Any,
 ) -> tuple[Array, float]:
     """Return residuals, and the relative error of degrees, on rows held out."""
     n = X.shape[0]
     held = np.sort(rng.choice(n, min(HELD_OUT, n), replace=False))
     own, image = np.zeros(held.size), np.zeros((held.size, values.size))
     exact = partial(_exact, kernel, taken(X, held))
-    for _, (sums, product) in mapped(exact, X, held.size, basis, degrees):
+    for _, (sums, product) in mapped(exact, X, held.size, basis, degrees, bar=bar):
         own += sums
         image += product
     q = taken(basis, held)[:, 1:]

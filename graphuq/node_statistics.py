@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ def node_statistics(
     label: str,
     threads: int | None = None,
     progress: bool = False,
+    folder: Path | None = None,
 ) -> Statistics:
     """Return the statistics of all nodes over the chains.
 
@@ -58,6 +60,8 @@ def node_statistics(
         At most so many work at a time; by default one on each core.
     progress : bool
         Show a progress bar.
+    folder : Path, optional
+        Where the statistics are kept in files, which arrays are mapped to.
     """
     nodes: dict[str, Array] = {}
     changes: Array | float = 0.0
@@ -65,12 +69,21 @@ def node_statistics(
     basis, which = extension.basis, extension.which
     bar = progress_bar(basis.shape[0], progress, "node")
     with bar, _one_interruption_ignored():
-        for rows, (part, squares) in mapped(work, basis, WIDTH, which, threads=threads):
+        done = mapped(work, basis, WIDTH, which, threads=threads, bar=bar)
+        for rows, (part, squares) in done:
             for name, values in part.items():
-                nodes.setdefault(name, np.empty(basis.shape[0]))[rows] = values
+                if name not in nodes:
+                    nodes[name] = _room(basis.shape[0], name, folder)
+                nodes[name][rows] = values
             changes = changes + squares
-            bar.update(rows.stop - rows.start)
     return Statistics(nodes, np.sqrt(changes))
+
+
+def _room(n: int, name: str, folder: Path | None) -> Array:
+    if folder is None:
+        return np.empty(n)
+    made: Array = np.lib.format.open_memmap(folder / f"{name}.npy", mode="w+", shape=(n,))
+    return made
 
 
 @contextmanager

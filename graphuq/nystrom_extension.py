@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from graphuq import validation
 from graphuq.low_rank import Kernel, LowRankSpectrum, spectrum_of
+from graphuq.progress import progress_bar
 from graphuq.row_blocks import require_finite, table, taken
 
 Array = NDArray[np.float64]
@@ -43,6 +44,7 @@ def nystrom(
     landmarks: str = "kmeans",
     dtype: str = "float64",
     seed: validation.Seed = 0,
+    progress: bool = False,
 ) -> LowRankSpectrum:
     """Compute the smallest eigenpairs of a fully connected graph's Laplacian from few weights.
 
@@ -70,6 +72,8 @@ def nystrom(
         Of the vectors; in half the memory, with errors of 1e-7.
     seed : int, SeedSequence or Generator
         Of the landmarks, and of the rows held out.
+    progress : bool
+        Show how many rows were read, in four passes.
 
     Returns
     -------
@@ -128,7 +132,8 @@ def nystrom(
         kernel: Kernel = _Cosine(np.eye(d))
     else:
         kernel = _Radial.of(_landmarks(X, count, landmarks, rng), tau, n_neighbors)
-    return spectrum_of(X, rank, kernel, dtype, rng)
+    with progress_bar(4 * n, progress, "row") as bar:
+        return spectrum_of(X, rank, kernel, dtype, rng, bar)
 
 
 @dataclass(frozen=True)

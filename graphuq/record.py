@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,14 +139,16 @@ def traces_of(records: list[ChainRecord], n_traced: int, sampled: tuple[str, ...
     )
 
 
-def statistics_of(records: list[ChainRecord], threads: int | None, progress: bool) -> Statistics:
+def statistics_of(
+    records: list[ChainRecord], threads: int | None, progress: bool, folder: Path | None
+) -> Statistics:
     """Return the statistics of all nodes."""
     label, extension = records[0].label, records[0].extension
     moments = [record.moments for record in records if record.moments is not None]
     if moments:
         return Statistics(summarise(moments, label), np.sqrt(squared_changes(moments)))
     kept = [record.kept for record in records]
-    return node_statistics(extension, kept, records[0].rounds, label, threads, progress)
+    return node_statistics(extension, kept, records[0].rounds, label, threads, progress, folder)
 
 
 def assembled(
@@ -159,9 +162,10 @@ def assembled(
     sampled: tuple[str, ...] = (),
     threads: int | None,
     progress: bool,
+    folder: Path | None = None,
 ) -> Posterior:
     """Return the posterior that chains make."""
-    statistics = statistics_of(records, threads, progress)
+    statistics = statistics_of(records, threads, progress, folder)
     traces: Any = traces_of(records, traced.size, sampled)._asdict()
     return Posterior(
         prior=prior,

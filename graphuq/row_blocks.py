@@ -29,6 +29,7 @@ def mapped(
     width: int,
     *alongside: Any,
     threads: int | None = None,
+    bar: Any = None,
 ) -> Iterator[tuple[slice, Any]]:
     """Yield the rows of a block, and what ``work`` made of them, block after block.
 
@@ -44,17 +45,29 @@ def mapped(
         Arrays with as many rows.
     threads : int, optional
         At most so many work at a time; by default one on each core.
+    bar : progress bar, optional
+        Moved by the rows that are done.
     """
-    if is_dask(X):
-        yield from _on_dask(work, X, width, alongside)
-        return
+    done = (
+        _on_dask(work, X, width, alongside)
+        if is_dask(X)
+        else _here(work, X, width, alongside, threads or cores())
+    )
+    for rows, result in done:
+        if bar is not None:
+            bar.update(rows.stop - rows.start)
+        yield rows, result
+
+
+def _here(
+    work: Callable[..., Any], X: Any, width: int, alongside: tuple[Any, ...], workers: int
+) -> Iterator[tuple[slice, Any]]:
     blocks = slices(X.shape[0], max(width, X.shape[1]))
 
     def one(rows: slice) -> Any:
         block = np.asarray(X[rows], dtype=np.float64)
         return work(block, *(array[rows] for array in alongside))
 
-    workers = threads or cores()
     ahead = 2 * workers
     with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         pending = [pool.submit(one, rows) for rows in blocks[:ahead]]
@@ -92,7 +105,13 @@ def _float_rows(work: Callable[..., Any], block: Any, *alongside: Any) -> Any:
 
 
 def gathered(
-    work: Callable[..., Any], X: Any, width: int, columns: int, dtype: Any, *alongside: Any
+    work: Callable[..., Any],
+    X: Any,
+    width: int,
+    columns: int,
+    dtype: Any,
+    *alongside: Any,
+    bar: Any = None,
 ) -> Any:
     """Return the rows that ``work`` makes, ``columns`` wide; of a Dask array, as one.
 
@@ -100,7 +119,7 @@ def gathered(
     """
     if not is_dask(X):
         found = np.empty((X.shape[0], columns), dtype=dtype)
-        for rows, block in mapped(work, X, width, *alongside):
+        for rows, block in mapped(work, X, width, *alongside, bar=bar):
             found[rows] = block
         return found
     import dask

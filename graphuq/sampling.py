@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,7 @@ def sample(
     threads: int | None = None,
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    node_files: str | os.PathLike[str] | None = None,
 ) -> Posterior:
     """Sample the posterior over the labels of all nodes.
 
@@ -96,6 +99,9 @@ def sample(
         A file to which the run's state is written every minute, and on Ctrl-C. Where it is there
         already, the same call goes on from it, to the same draws, bit for bit, as if it had never
         been stopped. It is removed when the run is complete. It needs a ``seed``.
+    node_files : path, optional
+        A folder for the statistics of nodes, a file each such as ``mean.npy``, which the arrays of
+        the posterior are mapped to: for more nodes than memory has room for.
 
     Returns
     -------
@@ -152,6 +158,7 @@ def sample(
         validation.integer("threads", threads, 1)
     if checkpoint is not None:
         require_seed(seed)
+    folder = None if node_files is None else _folder(node_files)
     require_problem(prior, labels)
     traced = validation.node_ids("nodes", nodes, prior.n_nodes)
     sequence = validation.seed_sequence(seed)
@@ -186,6 +193,17 @@ def sample(
         "ask for fewer draws, and thin more",
     )
 
+    if folder is not None:
+        room, needed = shutil.disk_usage(folder).free, 6 * 8.0 * prior.n_nodes
+        if bound.nodes is None:
+            raise ValueError(
+                f"node_files serves sign models, and {type(likelihood).__name__} reads all nodes"
+            )
+        if needed > room:
+            raise OSError(
+                f"statistics of {prior.n_nodes} nodes need {needed / 2**30:.2g} GiB in {folder}, "
+                f"where {room / 2**30:.2g} GiB are free: name another folder"
+            )
     extension: FromAll | FromLabelled | FromColumns
     with one_blas_thread():  # the number of BLAS threads changes last digits
         if bound.nodes is None:
@@ -246,6 +264,7 @@ def sample(
             prior,
             threads=threads,
             progress=progress,
+            folder=folder,
         )
 
     ess = np.inf
@@ -284,6 +303,14 @@ def sample(
         )
     diagnostics.warn(messages, stacklevel=2)
     return posterior
+
+
+def _folder(path: str | os.PathLike[str]) -> Path:
+    """Return a folder that is there."""
+    folder = Path(path)
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is no folder: make it first")
+    return folder
 
 
 def _plain(sampler: Sampler) -> dict[str, Any]:

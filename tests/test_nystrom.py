@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 import graphuq as gq
 from graphuq import low_rank, row_blocks
+from graphuq.progress import progress_bar
 
 
 def dense(X, **weights):
@@ -76,7 +77,7 @@ class Off:
 def test_errors_are_those_of_the_own_weights_where_all_rows_are_held_out():
     rng = np.random.default_rng(0)
     X = rng.uniform(0.2, 1, (90, 3))
-    spectrum = low_rank.spectrum_of(X, 2, Off(), "float64", rng)
+    spectrum = low_rank.spectrum_of(X, 2, Off(), "float64", rng, progress_bar(0, False, "row"))
     A = X @ X.T
     degrees, own = A.sum(axis=1), (A + 0.05).sum(axis=1)
     assert spectrum.degree_error == pytest.approx(np.sqrt(np.mean((degrees / own - 1) ** 2)))

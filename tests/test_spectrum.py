@@ -176,6 +176,18 @@ def test_single_precision_gives_way_where_it_does_not_do():
     assert weaker.residuals.max() < 1e-12
 
 
+def test_iterations_that_stop_say_how_far_they_came(cloud, monkeypatch):
+    eigsh = module.eigsh
+
+    def stopping(operator, k, **options):
+        values, vectors = eigsh(operator, k=3, **{**options, "tol": 1e-2})
+        raise module.ArpackNoConvergence("no", values, vectors)
+
+    monkeypatch.setattr(module, "eigsh", stopping)
+    with pytest.raises(RuntimeError, match=r"found 3 of 9 eigenpairs, with residuals up to \d"):
+        Spectrum.of(cloud, 9)
+
+
 def test_auto_is_single_for_many_nodes(cloud, monkeypatch):
     assert Spectrum.of(cloud, 8).residuals.max() < 1e-12
     monkeypatch.setattr(module, "SINGLE_NODES", 1000)
