@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import json
 import os
 import shutil
+import tempfile
 import time
-import zipfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 import graphuq
-from graphuq.whole import require_place, written_whole
+from graphuq.whole import plain_arrays, require_place, written_whole
 
 # Seconds between two states.
 EVERY = 60.0
@@ -77,12 +77,22 @@ class Checkpoint:
                 f"the checkpoint may need {2 * n_bytes / 2**30:.2g} GiB in {self.path.parent}, "
                 f"where {free / 2**30:.2g} GiB are free: make room, or ask for fewer draws"
             )
-        fingerprint = {"version": graphuq.__version__, **fingerprint}
-        self._fingerprint = json.loads(json.dumps(fingerprint, default=_plain))
-        self._arrays = read(self.path) if self.path.exists() else None
-        if self._arrays is not None:
-            self._require_same(header(self.path, self._arrays)["fingerprint"])
-        self._written = time.monotonic()
+        with tempfile.TemporaryFile(dir=self.path.parent):
+            pass  # or it may not be written, which had better be known now
+        self._lock = _locked(self.path)
+        try:
+            fingerprint = {"version": graphuq.__version__, **fingerprint}
+            self._fingerprint = json.loads(json.dumps(fingerprint, default=_plain))
+            self._arrays = read(self.path) if self.path.exists() else None
+            self.seconds = 0.0
+            if self._arrays is not None:
+                head = header(self.path, self._arrays)
+                self._require_same(head["fingerprint"])
+                self.seconds = float(head["seconds"])
+        except BaseException:
+            self.close()
+            raise
+        self._written = self._begun = time.monotonic()
 
     @property
     def rounds(self) -> list[int] | None:
@@ -96,23 +106,34 @@ class Checkpoint:
         if self._arrays is None:
             return
         saved = header(self.path, self._arrays)["chains"]
-        for i, (chain, plain) in enumerate(zip(chains, saved, strict=True)):
-            if plain is None:
-                continue
-            blank = chain.blank()
-            state = rebuilt(blank.state, self._arrays, f"{i}/state")
-            record = rebuilt(blank.record(), self._arrays, f"{i}/record")
-            rng = tuple(plain["rng"])
-            chain.restore(Snapshot(plain["chunks"], state, rng, partial(_itself, record)))
+        try:
+            for i, (chain, plain) in enumerate(zip(chains, saved, strict=True)):
+                if plain is None:
+                    continue
+                blank = chain.blank()
+                state = rebuilt(blank.state, self._arrays, f"{i}/state")
+                record = rebuilt(blank.record(), self._arrays, f"{i}/record")
+                rng = tuple(plain["rng"])
+                chain.restore(Snapshot(plain["chunks"], state, rng, partial(_itself, record)))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(
+                f"{self.path} is damaged ({error}): remove it to begin anew"
+            ) from error
         self._arrays = None
 
     def write_in_time(self, chains: Sequence[Chain], rounds: Sequence[int]) -> None:
-        """Write if the last state is `EVERY` seconds old."""
+        """Write if the last state is `EVERY` seconds old; if that fails, the run goes on."""
         if time.monotonic() - self._written >= EVERY:
             self.write(chains, rounds)
 
     def write(self, chains: Sequence[Chain], rounds: Sequence[int]) -> None:
-        """Write the state of all chains."""
+        """Write the state of all chains.
+
+        Warns
+        -----
+        RuntimeWarning
+            It could not be written: the state before stays.
+        """
         arrays: dict[str, Any] = {}
         plain: list[Any] = []
         for i, chain in enumerate(chains):
@@ -124,14 +145,34 @@ class Checkpoint:
             arrays.update(leaves(snapshot.state, f"{i}/state", blank.state))
             arrays.update(leaves(snapshot.record(), f"{i}/record", blank.record()))
             plain.append({"chunks": snapshot.chunks, "rng": snapshot.rng})
-        head = {"fingerprint": self._fingerprint, "rounds": list(rounds), "chains": plain}
-        with written_whole(self.path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, header=np.array(json.dumps(head, default=_plain)), **arrays)
+        head = {
+            "fingerprint": self._fingerprint,
+            "rounds": list(rounds),
+            "chains": plain,
+            "seconds": self.seconds + time.monotonic() - self._begun,
+        }
+        try:
+            with written_whole(self.path) as temporary, open(temporary, "wb") as file:
+                np.savez(file, header=np.array(json.dumps(head, default=_plain)), **arrays)
+        except OSError as error:
+            warnings.warn(
+                f"the checkpoint {self.path} could not be written ({error}): the run goes on, and "
+                "the state before stays",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         self._written = time.monotonic()
 
     def remove(self) -> None:
-        """Remove the file: the run is complete."""
+        """Remove the file: the posterior is there."""
         self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let other runs have the file."""
+        if self._lock is not None:
+            self._lock.close()
+            _lock_of(self.path).unlink(missing_ok=True)
+            self._lock = None
 
     def _require_same(self, other: dict[str, Any]) -> None:
         for name, own in self._fingerprint.items():
@@ -142,6 +183,27 @@ class Checkpoint:
                     f"{self.path} is a checkpoint of another run: its {name} is {theirs!r}, here "
                     f"it is {own!r}; name another file, or remove this one to begin anew"
                 )
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
+def _locked(path: Path) -> Any:
+    """Return what keeps other runs off the file, as long as this process lives."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks here
+        return None
+    lock = open(_lock_of(path), "w")  # noqa: SIM115  # closed by `Checkpoint.close`
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise ValueError(
+            f"another run is writing {path}: name another file for this one"
+        ) from error
+    return lock
 
 
 def require_seed(seed: Any) -> None:
@@ -162,21 +224,21 @@ def digest(*arrays: Any) -> str:
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the arrays of a checkpoint; pickled objects are never read."""
     try:
-        content = io.BytesIO(Path(path).read_bytes())
-        with np.load(content, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        return plain_arrays(path)
+    except ValueError as error:
         raise ValueError(
-            f"{path} is no checkpoint, or damaged ({error}): remove it to begin anew"
+            f"{path} is no checkpoint ({error}): remove it to begin anew, or name another file"
         ) from error
 
 
 def header(path: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     """Return what a checkpoint says of itself."""
     try:
-        found: dict[str, Any] = json.loads(str(arrays["header"]))
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"{path} is no checkpoint: name another file") from error
+        found = json.loads(str(arrays["header"]))
+    except (KeyError, ValueError):
+        found = None
+    if not isinstance(found, dict) or set(found) != {"fingerprint", "rounds", "chains", "seconds"}:
+        raise ValueError(f"{path} is no checkpoint: name another file, or remove it")
     return found
 
 
@@ -241,6 +303,8 @@ def _close(a: Any, b: Any) -> bool:
     """Whether plain values are equal, numbers but for rounding."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_close(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(_close(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, float) and isinstance(b, float):
         return bool(np.isclose(a, b, rtol=1e-6, atol=1e-8, equal_nan=True))
     return bool(a == b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from contextlib import closing, nullcontext
 from typing import Any
 
 import numpy as np
@@ -160,49 +161,52 @@ def sample_jointly(
     ]
     with one_blas_thread():
         target = Target(prior.at(labels.nodes), bound)
-    outcome = run(
-        sampler,
-        target,
-        records,
-        [walking for walking, _ in streams],
-        draws=draws,
-        warmup=warmup,
-        thin=thin,
-        threads=threads,
-        progress=progress,
-        more=lambda: 0,
-        step_seconds=1e-4 + 5e-9 * m * p + 1e-10 * m**2 * p,
-        checkpoint=state,
-    )
-    kept = [record for record in records if record.draws]
-    if not kept:
-        raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
-    settings: dict[str, Any] = {
-        "ranges": {name: list(ends) for name, ends in box.items()},
-        "sampler": {"name": "Joint", "sweeps": sampler.sweeps},
-        "target_ess": None,
-        "chains": chains,
-        "draws": min(record.draws for record in kept),
-        "warmup": warmup,
-        "thin": thin,
-        "seed_entropy": np.asarray(sequence.entropy).tolist(),
-        "seed_spawn_key": np.asarray(sequence.spawn_key, dtype=int).tolist(),
-        "tuning_steps": warmup * thin,
-        "sampling_time": outcome.seconds,
-        "stopped": outcome.stopped,
-        "running_mean_every": records[0].batch_length * thin,
-    }
-    posterior = assembled(
-        kept,
-        labels,
-        traced,
-        settings,
-        outcome.complete,
-        prior,
-        sampled=tuple(box),
-        threads=threads,
-        progress=progress,
-    )
+    with closing(state) if state else nullcontext():
+        outcome = run(
+            sampler,
+            target,
+            records,
+            [walking for walking, _ in streams],
+            draws=draws,
+            warmup=warmup,
+            thin=thin,
+            threads=threads,
+            progress=progress,
+            more=lambda: 0,
+            step_seconds=1e-4 + 5e-9 * m * p + 1e-10 * m**2 * p,
+            checkpoint=state,
+        )
+        kept = [record for record in records if record.draws]
+        if not kept:
+            raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
+        settings: dict[str, Any] = {
+            "ranges": {name: list(ends) for name, ends in box.items()},
+            "sampler": {"name": "Joint", "sweeps": sampler.sweeps},
+            "target_ess": None,
+            "chains": chains,
+            "draws": min(record.draws for record in kept),
+            "warmup": warmup,
+            "thin": thin,
+            "seed_entropy": np.asarray(sequence.entropy).tolist(),
+            "seed_spawn_key": np.asarray(sequence.spawn_key, dtype=int).tolist(),
+            "tuning_steps": warmup * thin,
+            "sampling_time": outcome.seconds,
+            "stopped": outcome.stopped,
+            "running_mean_every": records[0].batch_length * thin,
+        }
+        posterior = assembled(
+            kept,
+            labels,
+            traced,
+            settings,
+            outcome.complete,
+            prior,
+            sampled=tuple(box),
+            threads=threads,
+            progress=progress,
+        )
+        if state and (outcome.complete or outcome.stopped):
+            state.remove()
     posterior = _at_means(posterior, prior, likelihood)
     diagnostics.warn(diagnostics.quick_messages(posterior), stacklevel=2)
     return posterior

@@ -42,8 +42,8 @@ class Kernel(Protocol):
     def rows(self, X: Array) -> Array:
         """Return rows of K, shape (b, M), for those of features."""
 
-    def nearest(self, K: Array) -> Array:
-        """Return rows to put in place of some that have degrees below `LEAST_DEGREE`."""
+    def nearest(self, X: Array) -> Array:
+        """Return rows for items that have degrees below `LEAST_DEGREE` with their own."""
 
     def between(self, X: Array, Y: Array) -> Array:
         """Return the graph's own weights between items and items."""
@@ -192,7 +192,7 @@ def _degrees(kernel: Kernel, weigh: Array, X: Array, replaced: NDArray[np.bool_]
     degrees = K @ weigh
     far = degrees < LEAST_DEGREE
     if far.any():  # there will be another round
-        return _Part(degrees, 0.0, far, (kernel.nearest(K[far]) - K[far]).sum(axis=0))
+        return _Part(degrees, 0.0, far, (kernel.nearest(X[far]) - K[far]).sum(axis=0))
     return _Part(degrees, K.T @ (K / degrees[:, None]), far, 0.0)
 
 
@@ -221,5 +221,5 @@ def _exact(
 def _rows(kernel: Kernel, X: Array, replaced: NDArray[np.bool_]) -> Array:
     K = kernel.rows(X)
     if replaced.any():
-        K[replaced] = kernel.nearest(K[replaced])
+        K[replaced] = kernel.nearest(X[replaced])
     return K

@@ -162,6 +162,7 @@ def map_estimate(
     """
     prior, likelihood = settled(prior, likelihood, labels)
     bound = bind_under(prior, likelihood, labels)
+    prior.require_here("a MAP estimate")
     validation.one_of("method", method, METHODS)
     validation.positive("tol", tol)
     validation.integer("max_iter", max_iter, 1)

@@ -28,6 +28,9 @@ LANDMARKS = ("kmeans", "uniform")
 # k-means looks at so many rows for each landmark, drawn at random.
 ROWS_PER_LANDMARK = 100
 
+# A squared distance below this share of an item's own square is one to itself.
+ROUNDING = 1e-12
+
 # Directions of the landmarks' weights below this share of the largest are left out: with them
 # goes what self-tuning weights have below zero.
 NEGLIGIBLE = 1e-9
@@ -58,7 +61,8 @@ def nystrom(
     rank : int
         Number of modes r.
     weights : {"gaussian", "self-tuning", "cosine"}
-        As in `knn_graph`. Self-tuning scales tau_i are distances to the K-th nearest landmark.
+        As in `knn_graph`. Self-tuning scales tau_i are distances to the K-th nearest landmark, so
+        that the graph hangs on these, and errors are those with the scales as they are.
         Cosine weights need no landmarks: their matrix has rank d, and the pairs are exact.
     tau : float, optional
         Scale of ``"gaussian"``, in units of X.
@@ -143,15 +147,16 @@ class _Cosine:
     root: Array
 
     def rows(self, X: Array) -> Array:
-        norms = np.linalg.norm(X, axis=1)
-        if not norms.all():
+        largest = abs(X).max(axis=1)
+        if not largest.all():
             raise ValueError("X has rows of zeros, which have no direction: drop them")
-        return X / norms[:, None]
+        unit = X / largest[:, None]  # or squares could overflow, or vanish
+        return np.asarray(unit / np.linalg.norm(unit, axis=1)[:, None])
 
     def between(self, X: Array, Y: Array) -> Array:
         return self.rows(X) @ self.rows(Y).T
 
-    def nearest(self, K: Array) -> Array:
+    def nearest(self, X: Array) -> Array:
         raise ValueError(
             "cosine weights must not be negative on the whole: some item's add up to less than "
             "its own; use non-negative features, or Gaussian weights"
@@ -178,7 +183,7 @@ class _Radial:
             if not kth.all():
                 raise ValueError(
                     f"more than {n_neighbors} landmarks coincide: drop duplicate rows of X, or "
-                    "take landmarks='kmeans'"
+                    "take a larger n_neighbors, or Gaussian weights"
                 )
             scales = np.sqrt(kth)
         else:
@@ -192,22 +197,25 @@ class _Radial:
     def rows(self, X: Array) -> Array:
         """Return the weights of items to the landmarks."""
         squared = _squared(X, self.centres)
-        return _gauss(squared, self._scale(squared), self.scales)
+        return _gauss(squared, self._scale(X, squared), self.scales)
 
-    def _scale(self, squared: Array) -> Array:
+    def _scale(self, X: Array, squared: Array) -> Array:
         if self.tau is not None:
             return np.full(squared.shape[0], self.tau)
+        # an item that is a landmark has that at no distance, but for rounding: it does not count
         k = self.n_neighbors
-        return np.sqrt(np.partition(squared, k - 1, axis=1)[:, k - 1])
+        nearest = np.partition(squared, [0, k - 1, k], axis=1)
+        own = nearest[:, 0] <= ROUNDING * np.einsum("ij,ij->i", X, X)
+        return np.sqrt(np.where(own, nearest[:, k], nearest[:, k - 1]))
 
     def between(self, X: Array, Y: Array) -> Array:
         """Return the weights of items to items."""
-        scale_x = self._scale(_squared(X, self.centres))
-        return _gauss(_squared(X, Y), scale_x, self._scale(_squared(Y, self.centres)))
+        scale_x = self._scale(X, _squared(X, self.centres))
+        return _gauss(_squared(X, Y), scale_x, self._scale(Y, _squared(Y, self.centres)))
 
-    def nearest(self, K: Array) -> Array:
-        """Return the weights of the landmark with the largest weight, for each row."""
-        return self.among[K.argmax(axis=1)]
+    def nearest(self, X: Array) -> Array:
+        """Return the weights of the nearest landmark, for each item."""
+        return self.among[_squared(X, self.centres).argmin(axis=1)]
 
 
 def _landmarks(X: Any, count: int, how: str, rng: np.random.Generator) -> Array:

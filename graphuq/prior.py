@@ -14,7 +14,7 @@ from scipy import linalg
 from graphuq import validation
 from graphuq.gaussian import Gaussian, cosines
 from graphuq.graphs import Graph
-from graphuq.row_blocks import product
+from graphuq.row_blocks import is_dask, product
 from graphuq.spectrum import Spectrum
 from graphuq.whittle_matern import checked, log_spectral_weight
 
@@ -80,6 +80,7 @@ class Prior:
     True
     >>> np.array_equal(full.modes_at([0, 2]), full.vectors[[0, 2]])
     True
+    >>> full.require_here("a picture")     # of a Dask array it would say what to do
 
     Parameters that the labels shall choose, and a prior told from others:
 
@@ -281,6 +282,20 @@ class Prior:
     def vectors(self) -> Array:
         """The modes: Q, and q_0 before it if that is one, shape (N, p)."""
         return self.spectrum.basis if self.null_mode else self.spectrum.vectors
+
+    def require_here(self, what: str) -> None:
+        """Refuse vectors on a cluster for what needs all of them.
+
+        Parameters
+        ----------
+        what : str
+            That which does.
+        """
+        if is_dask(self.spectrum.basis):
+            raise TypeError(
+                f"{what} needs all eigenvectors here, and they are a Dask array: take gq.Spectrum("
+                "s.values, np.asarray(s.vectors), np.asarray(s.null)) for the spectrum s"
+            )
 
     def modes_at(self, nodes: Any) -> Array:
         """Return rows of `vectors`, in float64.

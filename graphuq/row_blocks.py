@@ -14,6 +14,9 @@ from graphuq.threads import cores, one_blas_thread
 
 Array = NDArray[np.float64]
 
+# Features beyond it have squares that overflow.
+LARGEST = 1e100
+
 # Numbers that one block's intermediate matrix may hold.
 BLOCK = 2**21
 
@@ -149,7 +152,12 @@ def _blocked(X: Any, width: int) -> Any:
 
 def table(X: Any) -> Any:
     """Return ``X`` as a matrix whose rows can be taken, without a copy where it is one."""
-    if not is_dask(X):
+    if np.ma.isMaskedArray(X):
+        raise TypeError("X is masked, and every value is needed: fill it in, X.filled(...)")
+    if is_dask(X):
+        if np.isnan(X.shape).any():
+            raise ValueError("the length of X is unknown: call X.compute_chunk_sizes() first")
+    else:
         try:
             X = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -167,16 +175,17 @@ def table(X: Any) -> Any:
 
 
 def require_finite(X: Any) -> None:
-    """Refuse NaN and infinite features, naming the first row that has one."""
+    """Refuse features that are not finite, or whose squares are not, naming the first row."""
     for rows, first in mapped(_first_fault, X, X.shape[1]):
         if first is not None:
             raise ValueError(
-                f"row {rows.start + first} of X has NaN or infinite values: drop it, or fill it in"
+                f"row {rows.start + first} of X has NaN or infinite values, or some beyond "
+                f"{LARGEST:g}: drop it, or fill it in"
             )
 
 
 def _first_fault(X: Array) -> int | None:
-    fault = ~np.isfinite(X).all(axis=1)
+    fault = ~(abs(X) <= LARGEST).all(axis=1)
     return int(fault.argmax()) if fault.any() else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from graphuq.likelihoods.contract import (
     bind_under,
     described,
     described_sign_model,
+    mark,
 )
 from graphuq.posterior import Posterior
 from graphuq.prior import Prior
@@ -172,6 +174,8 @@ def sample(
                 "is known at some: take Prior.projected or Prior.approximated"
             )
         prior.places(np.concatenate([bound.nodes, traced]))
+    elif bound.nodes is None:
+        prior.require_here(type(likelihood).__name__)
     if isinstance(sampler, str):
         sampler = automatic(bound)
     noise = sampler.noise(bound)
@@ -242,6 +246,7 @@ def sample(
                 "run": {**settings, "draws": most},
                 "labels": digest(labels.nodes, labels.values),
                 "nodes": digest(traced),
+                "potential": mark(bound, prior.n_nodes),
             },
             8.0 * chains * most * (rank_and_nodes + read + kept),
         )
@@ -277,24 +282,27 @@ def sample(
         done = records[0].draws
         return 0 if ess >= target_ess else min(done, most - done)
 
-    outcome = run(
-        sampler,
-        Target(extension.law, bound),
-        records,
-        [walking for walking, _ in streams],
-        draws=round_of,
-        warmup=warmup,
-        thin=thin,
-        threads=threads,
-        progress=progress,
-        more=more,
-        checkpoint=state,
-    )
-    if not any(record.draws for record in records):
-        if outcome.stopped:
-            raise ValueError(f"{type(likelihood).__name__}: {' '.join(outcome.stopped)}")
-        raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
-    posterior = assemble(outcome)
+    with closing(state) if state else nullcontext():
+        outcome = run(
+            sampler,
+            Target(extension.law, bound),
+            records,
+            [walking for walking, _ in streams],
+            draws=round_of,
+            warmup=warmup,
+            thin=thin,
+            threads=threads,
+            progress=progress,
+            more=more,
+            checkpoint=state,
+        )
+        if not any(record.draws for record in records):
+            if outcome.stopped:
+                raise ValueError(f"{type(likelihood).__name__}: {' '.join(outcome.stopped)}")
+            raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
+        posterior = assemble(outcome)
+        if state and (outcome.complete or outcome.stopped):
+            state.remove()
     messages = diagnostics.quick_messages(posterior)
     if outcome.complete and target_ess is not None and not ess >= target_ess:
         messages += (

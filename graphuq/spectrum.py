@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
-import zipfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +13,7 @@ from graphuq import validation
 from graphuq.eigenpairs import PRECISIONS, lowest
 from graphuq.graphs import LAPLACIANS, Graph
 from graphuq.row_blocks import is_dask, product, transposed_product
-from graphuq.whole import written_whole
+from graphuq.whole import plain_arrays, written_whole
 
 # Pairs with residuals above this, as a share of the spectrum's width, are another graph's.
 OTHER = 1e-3
@@ -89,6 +86,10 @@ class Spectrum:
             raise ValueError(
                 f"values, vectors and null must have shapes (r,), (n, r) and (n,), got "
                 f"{self.values.shape}, {self.vectors.shape} and {self.null.shape}"
+            )
+        if self.residuals is not None and np.shape(self.residuals) != (r,):
+            raise ValueError(
+                f"residuals must have shape (r,) = ({r},), got {np.shape(self.residuals)}"
             )
         if not 1 <= r <= n - 1:
             raise ValueError(f"a graph of {n} nodes has 1 to {n - 1} non-zero modes, got {r}")
@@ -216,7 +217,7 @@ class Spectrum:
         OSError
             No such folder, or it cannot be written.
         """
-        arrays: dict[str, Any] = {"values": self.values, "basis": self.basis}
+        arrays: dict[str, Any] = {"values": self.values, "basis": np.asarray(self.basis)}
         if self.residuals is not None:
             arrays["residuals"] = self.residuals
         with written_whole(path) as temporary, open(temporary, "wb") as file:
@@ -224,15 +225,16 @@ class Spectrum:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], graph: Any, laplacian: str = "normalised"
+        cls, path: str | os.PathLike[str], graph: Any = None, laplacian: str = "normalised"
     ) -> Spectrum:
         """Read pairs that `save` wrote, if they are this graph's.
 
         Parameters
         ----------
         path : path
-        graph : Graph or adjacency
-            Pairs for which |L q - lambda q| is not small are another graph's.
+        graph : Graph or adjacency, optional
+            Pairs for which |L q - lambda q| is not small are another graph's. Those of `nystrom`
+            have no graph at hand: without one nothing is held against them.
         laplacian : {"normalised", "combinatorial"}
 
         Returns
@@ -246,17 +248,15 @@ class Spectrum:
         ValueError
             A damaged file, or pairs of another graph.
         """
-        try:
-            content = io.BytesIO(Path(path).read_bytes())
-            with np.load(content, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            basis = arrays["basis"]
-            found = cls(arrays["values"], basis[:, 1:], basis[:, 0], arrays.get("residuals"))
-        except (ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                f"{path} holds no eigenpairs, or is damaged ({error}): compute them anew"
-            ) from error
         validation.one_of("laplacian", laplacian, LAPLACIANS)
+        try:
+            arrays = plain_arrays(path)
+            basis = arrays["basis"]
+            found = Spectrum(arrays["values"], basis[:, 1:], basis[:, 0], arrays.get("residuals"))
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise ValueError(f"{path} holds no eigenpairs ({error}): compute them anew") from error
+        if graph is None:
+            return found
         L, _, bound = _parts(Graph.of(graph), laplacian)
         _require_pairs_of(found, L, bound)
         return found

@@ -1,12 +1,17 @@
-"""Files that are written whole, or not at all."""
+"""Files that are written whole, or not at all, and archives of plain arrays."""
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @contextmanager
@@ -23,6 +28,26 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[str]:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def plain_arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file; pickled objects are never read.
+
+    Raises
+    ------
+    OSError
+        It cannot be read.
+    ValueError
+        It is damaged, or something else.
+    """
+    content = io.BytesIO(Path(path).read_bytes())
+    try:
+        with np.load(content, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except Exception as error:  # damage can make a reader fail in any way
+        raise ValueError(
+            f"{path} is damaged, no npz file, or holds pickled objects, which are never read"
+        ) from error
 
 
 def require_place(path: Path) -> None:

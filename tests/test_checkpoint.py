@@ -216,14 +216,97 @@ def test_damaged_and_foreign_files_are_refused(small, stopped):
     whole = stopped.read_bytes()
     for content in (whole[: len(whole) // 2], b"", b"no archive"):
         stopped.write_bytes(content)
-        with pytest.raises(ValueError, match="no checkpoint, or damaged"):
+        with pytest.raises(ValueError, match=r"is no checkpoint \(.* is damaged, no npz file"):
             run(small, "pcn", checkpoint=stopped)
-    np.savez(stopped, X=np.zeros(3))
-    with pytest.raises(ValueError, match="is no checkpoint: name another file"):
+    with stopped.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match="is no checkpoint"):
         run(small, "pcn", checkpoint=stopped)
+    for arrays in (
+        {"X": np.zeros(3)},
+        {"header": np.array("[]")},
+        {"header": np.array("3")},
+        {"header": np.array("{}")},
+    ):
+        np.savez(stopped, **arrays)
+        with pytest.raises(ValueError, match="is no checkpoint: name another file"):
+            run(small, "pcn", checkpoint=stopped)
     np.savez(stopped, header=np.array([{"pickled": print}], dtype=object))
-    with pytest.raises(ValueError, match="allow_pickle"):
+    with pytest.raises(ValueError, match="pickled objects, which are never read"):
         run(small, "pcn", checkpoint=stopped)
+
+
+def test_a_file_that_lacks_something_is_refused(small, stopped):
+    with np.load(stopped) as archive:
+        arrays = dict(archive)
+    arrays = {name: array for name, array in arrays.items() if not name.endswith("/traces")}
+    np.savez(stopped, **arrays)
+    with pytest.raises(ValueError, match=r"is damaged .*remove it to begin anew"):
+        run(small, "pcn", checkpoint=stopped)
+
+
+def test_a_likelihood_that_was_edited_is_another(small, tmp_path, monkeypatch):
+    from dataclasses import dataclass
+
+    from numba import njit
+
+    @njit
+    def for_labels(u, seen):
+        return -(u[:, 0] * seen.y).sum()
+
+    @njit
+    def against_labels(u, seen):
+        return (u[:, 0] * seen.y).sum()
+
+    @dataclass(frozen=True)
+    class Own:
+        reads = "labelled"
+        potential = staticmethod(for_labels)
+
+    prior, file = gq.Prior.approximated(small[0], 8), tmp_path / "run.npz"
+    options = {"draws": 1500, "seed": 0, "chains": 2, "progress": False, "checkpoint": file}
+    with monkeypatch.context() as patch:
+        press_after(patch, gq.PCN, {9})
+        assert not quietly(prior, Own(), small[1], gq.PCN(), **options).complete
+    Own.potential = staticmethod(against_labels)
+    with pytest.raises(ValueError, match="of another run: its potential"):
+        gq.sample(prior, Own(), small[1], gq.PCN(), **options)
+
+
+def test_the_file_stays_until_the_posterior_is_there(small, tmp_path, monkeypatch):
+    from graphuq import record
+
+    file, statistics = tmp_path / "run.npz", record.node_statistics
+    monkeypatch.setattr(module, "EVERY", 0.0)
+
+    def failing(*arguments):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(record, "node_statistics", failing)
+    with pytest.raises(MemoryError, match="no room"):
+        run(small, "pcn", checkpoint=file)
+    assert file.exists()
+    monkeypatch.setattr(record, "node_statistics", statistics)
+    assert_identical(run(small, "pcn", checkpoint=file), run(small, "pcn"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_run_at_a_time_has_the_file(small, stopped):
+    fingerprint = {"any": 1}
+    other = stopped.with_name("other.npz")
+    held = module.Checkpoint(other, fingerprint, 0.0)
+    with pytest.raises(ValueError, match="another run is writing"):
+        module.Checkpoint(other, fingerprint, 0.0)
+    held.close()
+    module.Checkpoint(other, fingerprint, 0.0).close()
+    assert list(stopped.parent.iterdir()) == [stopped]
+
+
+def test_the_time_of_all_legs_is_counted(small, stopped):
+    with np.load(stopped) as archive:
+        before = module.header(stopped, dict(archive))["seconds"]
+    assert before > 0
+    assert run(small, "pcn", checkpoint=stopped).settings["sampling_time"] > before
 
 
 def test_what_cannot_be_written_is_foreseen(small, tmp_path, monkeypatch):
@@ -239,16 +322,23 @@ def test_what_cannot_be_written_is_foreseen(small, tmp_path, monkeypatch):
         run(small, "pcn", checkpoint=tmp_path / "run.npz")
 
 
-def test_a_state_that_cannot_be_written_leaves_the_one_before(small, stopped, monkeypatch):
-    before = stopped.read_bytes()
+def test_a_state_that_cannot_be_written_leaves_the_one_before_and_the_run_goes_on(
+    small, stopped, monkeypatch
+):
+    whole, before = run(small, "pcn"), stopped.read_bytes()
 
     def full(file, **arrays):
         file.write(b"half of it")
+        assert stopped.read_bytes() == before
         raise OSError("No space left on device")
 
     monkeypatch.setattr(module.np, "savez", full)
     monkeypatch.setattr(module, "EVERY", 0.0)
-    with pytest.raises(OSError, match="No space left"):
-        run(small, "pcn", checkpoint=stopped)
-    assert stopped.read_bytes() == before
-    assert list(Path(stopped.parent).iterdir()) == [stopped]
+    prior, (likelihood, sampler, options) = gq.Prior.approximated(small[0], 8), CASES["pcn"]
+    with pytest.warns(RuntimeWarning, match=r"could not be written \(No space left"):
+        post = gq.sample(
+            prior, likelihood, small[1], sampler, nodes=[2, 7], chains=3, seed=4, progress=False,
+            checkpoint=stopped, **options,
+        )  # fmt: skip
+    assert_identical(post, whole)
+    assert list(Path(stopped.parent).iterdir()) == []

@@ -527,6 +527,7 @@ def public(name, a):
 @pytest.mark.parametrize("name", [name for name in PUBLIC if name != "mnist"])
 def test_real_sets_come_out_of_their_public_formats(name, server, tmp_path, monkeypatch):
     arrays = real(name)
+    (tmp_path / "empty").mkdir()
     monkeypatch.setenv("GRAPHUQ_DATA", str(tmp_path / "empty"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")

@@ -59,6 +59,28 @@ def test_more_neighbours_than_the_cells_hold_are_found_exactly(X):
     )
 
 
+@pytest.mark.parametrize("unit", [1e19, 1e-25])
+def test_units_do_not_matter(X, unit):
+    graph = gq.knn_graph(X[:2000] * unit, K, weights="binary", method="approximate")
+    assert graph.recall >= 0.98
+    assert (
+        graph.n_edges == gq.knn_graph(X[:2000], K, weights="binary", method="approximate").n_edges
+    )
+
+
+def test_what_single_precision_cannot_tell_is_warned_of(X):
+    apart = np.vstack([X[:300], X[:300] + 2e7])
+    with pytest.warns(RuntimeWarning, match=r"tells only \d+% of the nearest .*method='exact'"):
+        graph = gq.knn_graph(apart, K, method="approximate")
+    assert graph.recall < 0.98
+
+
+@pytest.mark.parametrize("n", [12, 100])
+def test_few_items_are_searched_in_silence(X, n, capfd):
+    assert gq.knn_graph(X[:n], 5, method="approximate").recall == 1.0
+    assert capfd.readouterr().err == ""
+
+
 def test_threads_change_nothing(X):
     runs = []
     before = faiss.omp_get_max_threads()

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphuq as gq
-from graphuq import low_rank, row_blocks
+from graphuq import low_rank, nystrom_extension, row_blocks
 from graphuq.progress import progress_bar
 
 
@@ -98,6 +98,63 @@ def test_items_far_from_all_landmarks_take_the_nearest_and_are_counted():
     assert np.isfinite(gq.Prior.projected(spectrum, 5).variance()).all()
 
 
+def test_items_beyond_all_weights_take_the_nearest_by_distance():
+    rng = np.random.default_rng(0)
+    X = np.append(rng.uniform(0, 30, 600), 170.0)[:, None]
+    kernel = nystrom_extension._Radial.of(X[:150], 3.0, 10)
+    with pytest.warns(RuntimeWarning, match="1 of 601 items"):
+        spectrum = low_rank.spectrum_of(X, 6, kernel, "float64", rng, progress_bar(0, False, "row"))
+    place = spectrum.vectors / spectrum.null[:, None]
+    gap = np.linalg.norm(place - place[-1], axis=1)
+    assert gap[:150].argmin() == X[:150].argmax()
+    assert gap[:150].min() < 1e-9
+
+
+def test_self_tuning_weights_are_those_of_the_full_graph_where_all_are_landmarks():
+    X = np.random.default_rng(3).standard_normal((120, 3))
+    found = gq.nystrom(
+        X, 6, weights="self-tuning", n_neighbors=5, n_landmarks=120, landmarks="uniform"
+    )
+    exact = dense(X, weights="self-tuning", n_neighbors=5)
+    np.testing.assert_allclose(found.values, exact.values[:6], rtol=2e-3)
+    one = gq.nystrom(
+        X, 3, weights="self-tuning", n_neighbors=1, n_landmarks=100, landmarks="uniform"
+    )
+    assert np.isfinite(one.values).all()
+
+
+def test_directions_of_tiny_and_huge_rows_are_told():
+    X = np.random.default_rng(0).uniform(0.1, 1, (60, 4))
+    plain = gq.nystrom(X, 3, weights="cosine").values
+    for unit in (1e-200, 1e99):
+        np.testing.assert_allclose(gq.nystrom(X * unit, 3, weights="cosine").values, plain)
+
+
+def test_pairs_are_kept_and_read_without_a_graph(tmp_path):
+    X = np.random.default_rng(0).standard_normal((80, 3))
+    spectrum = gq.nystrom(X, 5, tau=1.0, n_landmarks=30)
+    spectrum.save(tmp_path / "pairs.npz")
+    again = gq.Spectrum.load(tmp_path / "pairs.npz")
+    np.testing.assert_array_equal(again.basis, spectrum.basis)
+
+
+def test_dask_vectors_are_saved_and_refused_where_all_are_needed(tmp_path):
+    da = pytest.importorskip("dask.array")
+    X = np.random.default_rng(0).standard_normal((80, 3))
+    spectrum = gq.nystrom(da.from_array(X, chunks=(30, 3)), 5, tau=1.0, n_landmarks=30)
+    spectrum.save(tmp_path / "pairs.npz")
+    again = gq.Spectrum.load(tmp_path / "pairs.npz")
+    np.testing.assert_array_equal(again.basis, np.asarray(spectrum.basis))
+    labels, prior = gq.Labels([0, 1], [0, 1]), gq.Prior.projected(spectrum, 5)
+    for work in (gq.sample, gq.map_estimate):
+        with pytest.raises(TypeError, match=r"needs all eigenvectors here, .* np\.asarray"):
+            work(prior, gq.GinzburgLandau(1.0, 0.1), labels)
+    unknown = da.from_array(X, chunks=(30, 3))
+    unknown = unknown[unknown[:, 0] > 0]
+    with pytest.raises(ValueError, match=r"compute_chunk_sizes\(\) first"):
+        gq.nystrom(unknown, 3, tau=1.0)
+
+
 def test_one_seed_gives_one_answer_whatever_the_threads_and_blocks_in_order(monkeypatch):
     X, _ = gq.datasets.two_moons(500, d=3, seed=0)
     monkeypatch.setattr(row_blocks, "BLOCK", 5000)  # many blocks
@@ -181,6 +238,8 @@ HOLE[41, 2] = np.nan
         ({"tau": 1e-3}, ValueError, "falls apart"),
         ({"tau": 1e3, "rank": 40, "n_landmarks": 50}, ValueError, "modes to rounding"),
         ({"X": X[:, 0]}, ValueError, "matrix"),
+        ({"X": np.where(X > 0.9, 1e160, X)}, ValueError, r"beyond 1e\+100"),
+        ({"X": np.ma.masked_less(X, 0.5)}, TypeError, "X is masked"),
         ({"X": X.astype(str)}, TypeError, "real numbers"),
         ({"X": X.astype(complex)}, TypeError, "real numbers"),
         (

@@ -226,10 +226,10 @@ def test_saved_pairs_are_read_back_for_the_same_graph_alone(cloud, tmp_path):
     content = file.read_bytes()
     for damaged in (content[:-2000], b"", b"no archive"):
         file.write_bytes(damaged)
-        with pytest.raises(ValueError, match="holds no eigenpairs, or is damaged"):
+        with pytest.raises(ValueError, match=r"holds no eigenpairs \(.* is damaged, no npz file"):
             Spectrum.load(file, cloud)
     np.savez(file, values=np.array([{}], dtype=object), basis=np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="allow_pickle"):
+    with pytest.raises(ValueError, match="pickled objects, which are never read"):
         Spectrum.load(file, cloud)
     with pytest.raises(FileNotFoundError):
         Spectrum.load(tmp_path / "nowhere.npz", cloud)

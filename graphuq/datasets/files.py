@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.datasets.digests import DIGESTS, as_expected
 from graphuq.datasets.fetch import FetchError, fetch
 from graphuq.datasets.sources import SOURCES, Arrays
+from graphuq.whole import plain_arrays
 
 
 class DamagedFileError(ValueError):
@@ -44,6 +43,8 @@ def load_file(name: str) -> dict[str, NDArray[Any]]:
         No such file, and it could not be fetched; the message says what to place and where.
     PermissionError
         A folder or a file that may not be read, or a cache that may not be written.
+    NotADirectoryError
+        ``GRAPHUQ_DATA`` names no folder.
     ValueError
         A damaged file, one with pickled objects, or one with other arrays than those expected. A
         file in the cache is fetched again first.
@@ -51,6 +52,7 @@ def load_file(name: str) -> dict[str, NDArray[Any]]:
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> from unittest.mock import patch
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/votes.npz", y=np.array(["no", "yes"]))
@@ -58,12 +60,17 @@ def load_file(name: str) -> dict[str, NDArray[Any]]:
     ...         load_file("votes")["y"]
     array(['no', 'yes'], dtype='<U3')
     """
-    if not isinstance(name, str) or not name or Path(name).name != name:
+    proper = isinstance(name, str) and 0 < len(name) < 200 and "\0" not in name
+    if not proper or Path(name).name != name:
         raise ValueError(
             "name must be that of a file, without folder and .npz, such as 'mnist', got "
             f"{name!r}; folders are named by GRAPHUQ_DATA"
         )
     named = os.environ.get("GRAPHUQ_DATA")
+    if named and not Path(named).is_dir():
+        raise NotADirectoryError(
+            f"GRAPHUQ_DATA names {named}, which is no folder: name one with its whole path"
+        )
     found = _read(Path(named), name) if named else None
     if found is not None:
         return found
@@ -98,7 +105,7 @@ def _read(folder: Path, name: str) -> Arrays | None:
     """Return the checked arrays of a folder's file, None if there is no such file."""
     path = folder / f"{name}.npz"
     try:
-        content = io.BytesIO(path.read_bytes())
+        arrays = plain_arrays(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as error:
@@ -106,11 +113,10 @@ def _read(folder: Path, name: str) -> Arrays | None:
             f"{path} may not be read: give yourself the permission, or set GRAPHUQ_DATA to a "
             "folder that you can read"
         ) from error
-    try:
-        with np.load(content, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    except Exception as error:  # damage can make a reader fail in any way
-        raise DamagedFileError(f"{path} is damaged, or no plain npz file: {error}") from error
+    except OSError as error:
+        raise DamagedFileError(f"{path} cannot be read ({error}): replace it") from error
+    except ValueError as error:
+        raise DamagedFileError(str(error)) from error
     if not as_expected(name, arrays):
         raise DamagedFileError(
             f"{path} does not hold the {name!r} that this package is tested with: replace it, or "

@@ -12,6 +12,9 @@ from graphuq import validation
 # Micrometres: the channels of the paper's camera.
 SHORTEST, LONGEST = 7.83, 11.70
 
+# Largest depth and noise, in units of the background's radiance: far beyond any camera's.
+MOST = 1000.0
+
 # The gas absorbs in these bands: centre and width in micrometres, relative strength.
 BANDS = ((8.55, 0.06, 0.7), (9.45, 0.09, 0.5), (10.55, 0.07, 1.0))
 
@@ -110,8 +113,9 @@ def gas_plume(
     )
     validation.integer("channels", channels, 1)
     for name, value in (("depth", depth), ("noise", noise)):
-        if validation.real(name, value) < 0:
-            raise ValueError(f"{name} must not be negative, got {value}")
+        validation.between(name, value, 0, MOST)
+    frames, height, width = shape
+    channels = int(channels)
     pixels = height * width
     needed = pixels * (4.0 * (frames + 4) * channels + 48 * frames)
     what = f"a video of {frames} x {height} x {width} pixels in {channels} channels"

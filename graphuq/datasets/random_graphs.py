@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def planted_partition(
     """
     from graphuq.graphs import Graph
 
-    sizes = [validation.integer("sizes", size, 1) for size in sizes]
+    sizes = [validation.integer("sizes", size, 1) for size in _listed("sizes", sizes)]
     validation.between("within", within, 0, 1)
     validation.between("between", between, 0, 1)
     _check_memory(sum(sizes))
@@ -103,6 +103,7 @@ def weak_link_chain(half: int = 10, weight: float = 0.1) -> tuple[Graph, NDArray
 
     validation.integer("half", half, 1)
     validation.positive("weight", weight)
+    _check_memory(2 * half)
     weights = np.ones(2 * half - 1)
     weights[half - 1] = weight
     return Graph(np.diag(weights, 1) + np.diag(weights, -1)), np.repeat([0, 1], half)
@@ -150,7 +151,7 @@ def near_constant_degree(
     from graphuq.graphs import Graph
 
     y = _classes(classes, size)
-    low, high = (validation.between("degrees", degree, 0, size) for degree in degrees)
+    low, high = (validation.between("degrees", degree, 0, size) for degree in _pair(degrees))
     degree = np.linspace(low, high, classes)[y]
     errors = validation.between("errors", errors, 0, (y.size - size) / max(low, high, 1.0))
     within = np.equal.outer(y, y) * degree / size
@@ -233,6 +234,19 @@ def _random_links(
 ) -> NDArray[np.float64]:
     links = np.triu(rng.random(probability.shape) < probability, 1).astype(float)
     return links + links.T
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    if np.ndim(values) != 1 or not len(values):
+        raise ValueError(f"{name} must be a list of numbers, such as [50, 50], got {values!r}")
+    return list(values)
+
+
+def _pair(degrees: Any) -> list[Any]:
+    pair = _listed("degrees", degrees)
+    if len(pair) != 2:
+        raise ValueError(f"degrees must be the lowest and the highest, got {degrees!r}")
+    return pair
 
 
 def _check_memory(n: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +18,10 @@ METHODS = ("auto", "exact", "approximate")
 # Beyond so many items all pairs of distances take minutes.
 MOST_EXACT = 100_000
 
-# Items of which the true neighbours are found, and the share of them that shall be found.
+# As many items train a cell; with fewer, cells would be poor.
+ITEMS_PER_CELL = 40
+
+# Items whose neighbours are held against the true ones, and the share that shall be as near.
 SAMPLE, RECALL = 1000, 0.98
 
 
@@ -39,7 +43,8 @@ class Search(Protocol):
 def search(X: Array, k: int, method: str) -> Search:
     """Return what finds k neighbours; ``"auto"`` is approximate beyond `MOST_EXACT` items."""
     validation.one_of("method", method, METHODS)
-    if method == "exact" or (method == "auto" and X.shape[0] <= MOST_EXACT):
+    n = X.shape[0]
+    if method == "exact" or n < ITEMS_PER_CELL or (method == "auto" and n <= MOST_EXACT):
         return Exact(X)
     return Approximate(X, k)
 
@@ -76,28 +81,42 @@ class Approximate:
             ) from error
         n, d = X.shape
         self._X = X
-        self._index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, max(1, int(4 * np.sqrt(n))))
+        self._unit = abs(X).max() or 1.0  # single precision has a narrow range
+        cells = max(1, min(int(4 * np.sqrt(n)), n // ITEMS_PER_CELL))
+        self._index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, cells)
         self._index.cp.seed = 0
         rng = np.random.default_rng(0)
-        some = rng.choice(n, min(n, 40 * self._index.nlist), replace=False)
+        some = rng.choice(n, min(n, ITEMS_PER_CELL * cells), replace=False)
         threads = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)  # or last digits of the cells' centres hang on their number
         try:
-            self._index.train(X[some].astype(np.float32))
+            self._index.train(self._single(X[some]))
         finally:
             faiss.omp_set_num_threads(threads)
         for start in range(0, n, MOST_EXACT):
-            self._index.add(X[start : start + MOST_EXACT].astype(np.float32))
+            self._index.add(self._single(X[start : start + MOST_EXACT]))
         sample = rng.choice(n, min(SAMPLE, n), replace=False)
         true = _others(Exact(X).nearest(X[sample], k + 1), sample, k)
-        self._index.nprobe = 4
+        reach = _squared(X, sample, true).max(axis=1, keepdims=True)
+        self._index.nprobe = 1
         while True:
             found = _others(self._searched(X[sample], k + 1), sample, k)
-            same = [np.intersect1d(a, b).size for a, b in zip(found, true, strict=True)]
-            self.recall = float(np.mean(same)) / k
-            if self.recall >= RECALL or self._index.nprobe >= self._index.nlist:
+            # by distance: of neighbours that are as far, any will do
+            self.recall = float((_squared(X, sample, found) <= reach).mean())
+            if self.recall >= RECALL:
+                return
+            if self._index.nprobe >= cells:
+                warnings.warn(
+                    f"single precision tells only {self.recall:.0%} of the nearest neighbours of a "
+                    "sample: rescale X, or take method='exact'",
+                    RuntimeWarning,
+                    stacklevel=5,
+                )
                 return
             self._index.nprobe *= 2
+
+    def _single(self, X: Array) -> NDArray[np.float32]:
+        return (X / self._unit).astype(np.float32)
 
     def nearest(self, X: Array | None, k: int) -> Nodes:
         """Return the k nearest items, or nearly."""
@@ -109,11 +128,16 @@ class Approximate:
         found = np.empty((X.shape[0], k), dtype=np.int64)
         for start in range(0, X.shape[0], MOST_EXACT):
             part = slice(start, start + MOST_EXACT)
-            found[part] = self._index.search(X[part].astype(np.float32), k)[1]
+            found[part] = self._index.search(self._single(X[part]), k)[1]
         if (found < 0).any():  # the cells searched hold fewer items
             short = np.flatnonzero((found < 0).any(axis=1))
             found[short] = Exact(self._X).nearest(X[short], k)
         return found
+
+
+def _squared(X: Array, rows: Nodes, others: Nodes) -> Array:
+    """|x_i - x_j|^2 of some rows to some others each."""
+    return np.asarray(((X[others] - X[rows][:, None]) ** 2).sum(axis=2))
 
 
 def _others(found: Nodes, own: Nodes, k: int) -> Nodes:

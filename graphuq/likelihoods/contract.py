@@ -264,6 +264,13 @@ def evaluate(bound: Bound, field: NDArray[np.float64]) -> float:
     return float(_evaluate(bound.potential, field, bound.observed))
 
 
+def mark(bound: Bound, n_nodes: int) -> list[float]:
+    """Return Phi at a few fields, always the same ones: what tells edited code from what it was."""
+    m = n_nodes if bound.nodes is None else bound.nodes.size
+    fields = np.random.default_rng(0).standard_normal((3, m, 1))
+    return [evaluate(bound, field) for field in fields]
+
+
 def differentiate(bound: Bound, field: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return dPhi/du at ``field``, in its shape; only where there is a gradient."""
     out = np.empty_like(field)

@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
     stopped: list[str]
     """Why chains stopped before their end."""
     seconds: float
-    """Wall time from the first step to the last, warm-up included."""
+    """Wall time of sampling, warm-up and what went before a checkpoint included."""
 
 
 class _Chain:
@@ -134,7 +134,7 @@ def run(
 
     When all chains have their draws, ``more()`` says how many more each shall make, 0 to end.
     ``step_seconds`` is what a step takes, about, where it is more than those of one likelihood.
-    A ``checkpoint`` that holds a run is gone on with; it is removed when this one is complete.
+    A ``checkpoint`` that holds a run is gone on with.
     """
     chunk_draws = _chunk_draws(step_seconds or _step_seconds(target), thin)
     chains = [
@@ -177,11 +177,9 @@ def run(
             _finish(pool)
             if checkpoint is not None:
                 checkpoint.write(chains, rounds)
-        else:
-            if checkpoint is not None:
-                checkpoint.remove()
     stopped = [f"Chain {i} stopped: {c.stopped}." for i, c in enumerate(chains) if c.stopped]
-    return Outcome(complete and not stopped, stopped, time.perf_counter() - started)
+    seconds = time.perf_counter() - started + (checkpoint.seconds if checkpoint else 0.0)
+    return Outcome(complete and not stopped, stopped, seconds)
 
 
 def _advance_all(
