@@ -1,9 +1,10 @@
 """Figure 2: the spectra of the four data sets' graph Laplacians.
 
-The paper prints curves and no numbers. What it says of them is measured: all lie in [0, 2], and all
-but MNIST's soon come near 1 and stay there, which is what spectral approximation takes for granted.
-Under a cosine graph all but as many eigenvalues as there are channels are exactly 1. About two
-minutes.
+The paper prints curves and no numbers. What it says of them is measured: all but MNIST's soon come
+near 1 and stay there, which is what spectral approximation takes for granted. (That all lie in
+[0, 2] is a theorem, and no claim here.) Under a cosine graph all but as many eigenvalues as there
+are channels are exactly 1. So lambda_1 stands apart from the median on the other three alone: the
+plume's is nearly 1 itself, and the claim on lambda_1 leaves the plume out since it would fail.
 
 The votes' spectrum, with section 5.1.2's tau and self-loops, is slow to saturate. The two further
 rows, added when that was seen, say why: weights so narrow leave a node little but its own loop.
@@ -48,10 +49,12 @@ def main() -> None:
         values, n = spectrum.values, spectrum.n_nodes
         exactly_one = pixels - channels if name == "plume" else 0
         near = (abs(values - 1) <= NEAR).sum() + exactly_one
+        median = np.median(np.append(values, np.ones(exactly_one)))
         rows.append({
             "data": name, "N": n, "lambda_1": float(values[0]), "lambda_2": float(values[1]),
-            "lambda_3": float(values[2]), "below 0.1": int((values < 0.1).sum()),
-            "below 0.5": int((values < 0.5).sum()), "kept": modes,
+            "lambda_3": float(values[2]), "lambda_1 / median": float(values[0] / median),
+            "below 0.1": int((values < 0.1).sum()), "below 0.5": int((values < 0.5).sum()),
+            "kept": modes,
             "lambda at kept": float(values[modes - 1]), "largest": float(values.max()),
             "share within 0.1 of 1": float(near / (n - 1)),
         })  # fmt: skip
@@ -59,14 +62,9 @@ def main() -> None:
     rows, extra = rows[: len(spectra)], rows[len(spectra) :]
     share = {row["data"]: row["share within 0.1 of 1"] for row in rows}
     least = min(float(value) for name, value in share.items() if name != "MNIST 4-9")
-    largest = max(row["largest"] for row in rows)
-    smallest = min(row["lambda_1"] for row in rows)
     few = max(row["below 0.1"] / row["N"] for row in rows)
-    apart = max(row["lambda_1"] / float(np.median(spectra[row["data"]].values)) for row in rows
-                if row["data"] != "plume")  # fmt: skip
+    apart = max(row["lambda_1 / median"] for row in rows if row["data"] != "plume")
     report.write("spectra", options.out, rows + extra, {
-        "largest eigenvalue, at most 2": (largest, largest <= 2),
-        "smallest of lambda_1, above 0": (smallest, smallest > 0),
         f"share within {NEAR} of 1 on all but MNIST, at least {ALL_BUT_ALL}":
             (least, least >= ALL_BUT_ALL, "the spectrum saturates"),
         f"the same on MNIST, below {NOT_EVEN}: its spectrum does not accumulate":
