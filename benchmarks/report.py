@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+# chains whose R-hat is below this agree
+AGREE = 1.05
+
 _settings = {"quick": False}
 _begun = time.perf_counter()
 
@@ -76,6 +79,12 @@ def health(posts: Iterable[gq.Posterior]) -> dict[str, float]:
         "R-hat": float(max(one.r_hat for one in found)),
         "ESS": float(min(one.ess for one in found)),
     }
+
+
+def of_chains(figure: object, holds: bool, rows: Iterable[dict]) -> tuple[object, bool]:
+    """Return a claim's figure and verdict: where chains of its ``rows`` disagree, it fails."""
+    apart = [row["R-hat"] for row in rows if not row["R-hat"] < AGREE]  # or it is not a number
+    return (f"{cell(figure)}, but R-hat is {max(apart):.4g}", False) if apart else (figure, holds)
 
 
 def picture(name: str, out: Path, figure: Figure) -> None:

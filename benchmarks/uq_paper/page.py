@@ -36,7 +36,8 @@ Every figure and table of Bertozzi, Luo, Stuart and Zygalakis (2017) that holds 
 command, which measures ours beside theirs. `make reproduce` runs them all and writes this page;
 `make reproduce QUICK=--quick` does so at small settings. A claim's bound is in the claim. No bound
 was loosened after a result was seen; those of section 5.3, of Table 1's accuracy and of the MAP
-study came from a prototype's figures. A claim that fails stays, and the notes on its study say why,
+study came from a prototype's figures. Where chains disagree, with an R-hat of 1.05 or more, a claim
+on what they drew fails and says so. A claim that fails stays, and the notes on its study say why,
 as far as that was found out. Where the paper prints no figure, "the paper" is what its text says,
 if it does.
 """
