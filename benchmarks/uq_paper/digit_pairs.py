@@ -10,8 +10,7 @@ The rows "pCN, as in the paper" are single chains of 1e4 steps of Algorithm 2, b
 a draw of the prior and without warm-up, all given the same labels. Their standard deviation is
 Monte Carlo error and nothing else: as large as what other labels make on the hardest pair, and too
 small for a mean of ten to explain the print. R-hat is between them, and the smallest ESS is that of
-one. On the two easy pairs R-hat passes them, though they are worth few draws each. About five
-minutes.
+one. On the two easy pairs R-hat passes them, though they are worth few draws each.
 
 GRAPHUQ_DATA=... python -m benchmarks.uq_paper.digit_pairs [--quick]
 """

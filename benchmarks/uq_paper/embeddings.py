@@ -2,7 +2,7 @@
 
 The paper shows four pictures, from which (4, 9), (3, 8), (0, 6), (5, 7) are said to be ever easier
 to tell apart. Here it is measured: how well the digit can be told from the place in that plane, by
-the 15 nearest others and by a straight line, in 5-fold cross-validation. About a minute.
+the 15 nearest others and by a straight line, in 5-fold cross-validation.
 
 GRAPHUQ_DATA=... python -m benchmarks.uq_paper.embeddings [--quick]
 """

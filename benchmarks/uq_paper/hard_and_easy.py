@@ -5,7 +5,7 @@ unlabelled images, ordered within their class by the posterior mean s as in the 
 pixels of the hardest tenth vary over those of the easiest, and how many of an image's neighbours in
 the graph are of the other digit. Ordered by |s| alone, without knowing the truth: how often the
 most and the least certain tenth are right. Spectral projection to 300 modes; the paper names no
-rank. About a minute.
+rank.
 
 That the pixels of hard images vary by a tenth more holds for nines, and not for fours: easy fours
 are of several kinds, as the picture shows. The distance from the class's mean

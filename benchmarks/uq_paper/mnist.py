@@ -1,7 +1,7 @@
 """Figures 6b and 6d, MNIST 4 and 9: posterior variance against share of labels, and gamma.
 
 The paper states no rank here, nor the ranges; this is spectral projection to 300 modes, as in its
-Table 2 and Figure 10. Over trials the images stay and the labels change. About eight minutes.
+Table 2 and Figure 10. Over trials the images stay and the labels change.
 
 The level-set model's draws for gamma = 0.1 and 0.3 are the same, as on two moons, and their
 variances tie.

@@ -8,18 +8,19 @@ BLS is the paper's model; it calls probit's results similar.
 
 Approximation marks more pixels everywhere. At the edges they lie on the river's graph of neighbours
 alone; why was measured. A cosine graph's eigenvalues are nearly 1 from the fourth on, so that the
-40 modes give a pixel's field a standard deviation of 0.06 or less, and the tail one of 1: labels
-then say next to nothing of other pixels, and all of these are uncertain. A chain that mixes cannot
-draw the paper's picture from such a prior. With neighbours the tail still counts for five or six
-times what modes 3 to 40 do. The river is one mode by itself, the first; the plume is spread over
-modes that have less variance than the tail, since the first two, sky and ground, have nearly all.
+40 modes give a pixel's field next to no variance, and the tail nearly all, as the table shows:
+labels then say next to nothing of other pixels, and all of these are uncertain. A chain that mixes
+cannot draw the paper's picture from such a prior. With neighbours the tail still outweighs all
+modes but the first two, as was observed outside the study. The river is one mode by itself, the
+first; the plume is spread over modes that have less variance than the tail, since the first two,
+sky and ground, have nearly all.
 
-Under projection to the cosine graph's 40 modes no field satisfies all labels of the plume (a linear
-program says so; of the river there are some). Steps of 2 / gamma^2 = 200 are not crossed, and BLS's
-chains stay apart, whatever the sampler; so they do for one of three draws of labels on the river's
-neighbours. Probit's, of the same labels, agree. 2e4 steps of pCN are accepted once in a hundred on
-the plume, and worth 3 draws. Approximation's accuracy on cosine graphs is that of calling every
-pixel the target: fields balance about 0, and most of the labels are background. About ten minutes.
+Under projection to the cosine graph's 40 modes no field satisfies all labels of the plume, and some
+do the river's: observed outside the study, by a linear program. Steps of 2 / gamma^2 = 200 are not
+crossed, and BLS's chains stay apart; elsewhere they do for some draws of labels, as the R-hat of
+the worst draw shows. Probit's, of the same labels, agree. On the plume's cosine graph pCN's 2e4
+steps are seldom accepted and worth few draws. Approximation's accuracy on cosine graphs is that of
+calling every pixel the target: fields balance about 0, and most of the labels are background.
 
 GRAPHUQ_DATA=... python -m benchmarks.uq_paper.plume [--quick]
 """
@@ -43,7 +44,7 @@ BOTH = ("BLS", "probit")
 # of Figure 8; gamma is the caption's, and epsilon that of appendix B
 WELLS = gq.GinzburgLandau(epsilon=1.0, gamma=0.1)
 # Draws of Harmonic are nearly independent. The start of a chain at 8,000 labels that no field of 40
-# modes satisfies takes a minute, and a draw up to 16,000 walls, so there are fewer on that video.
+# modes satisfies takes long, and so does a draw, so there are fewer on that video.
 LARGE = 100_000
 SHORT, SHORTER = {"draws": 250}, {"draws": 100, "warmup": 20, "chains": 2}
 RUNS = {

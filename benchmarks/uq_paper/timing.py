@@ -13,7 +13,7 @@ each chain is run with a tuned one too. Its Ginzburg-Landau has epsilon = 10, as
 
 "Ours" is the sampler that `gq.sample` chooses, and its time for the same ESS, warm-up counted. One
 thread. MNIST is all 13,782 images of 4 and 9 (the paper's 1.1e4 are those of the training set); the
-cube is synthetic, its labels are the sign of q_1, spectral clustering in two. About five minutes.
+cube is synthetic, its labels are the sign of q_1, spectral clustering in two.
 
 GRAPHUQ_DATA=... python -m benchmarks.uq_paper.timing [--quick]
 """

@@ -1,7 +1,7 @@
 """Section 5.3, voting records: how far projection and approximation are from the full prior.
 
 The mean over nodes of |s - s*|, s* under the full prior, at 150 modes; gamma = 0.1. The paper does
-not say whether its graph keeps self-loops, nor under which model it measured. About 5 minutes.
+not say whether its graph keeps self-loops, nor under which model it measured.
 
 GRAPHUQ_DATA=... python -m benchmarks.uq_paper.truncation [--quick]
 """

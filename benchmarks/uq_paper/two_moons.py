@@ -7,7 +7,7 @@ nodes are labelled in Figure 5 and 4% in Figure 6c.
 Two curves of the level-set model are not monotone throughout. Labels are wrong at odds of
 exp(-2 / gamma^2), so that up to gamma = 0.3 none is ever crossed: the draws for 0.1 and 0.3 are the
 same, and their variances tie. And against noise both models' curves end flat, where the graph has
-all but lost the moons: the last step down is smaller than a standard error. About eight minutes.
+all but lost the moons: the last step down is smaller than a standard error.
 
 python -m benchmarks.uq_paper.two_moons [--quick]
 """
