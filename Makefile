@@ -32,8 +32,9 @@ study: $(VENV)/installed-dev
 	    ../$(VENV)/bin/python $$b.py || failed="$$failed $$b"; done && \
 	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
 
-# the UQ paper's figures and tables, in its order, and then the page docs/reproduction.md, about an
-# hour; with QUICK=--quick under ten minutes. A claim that fails stops nothing: the page says so.
+# the UQ paper's figures and tables, in its order, and then the page docs/reproduction.md, which says
+# how long each took. With QUICK=--quick the page and its pictures go to benchmarks/results instead,
+# and docs stay as they are. A claim that fails stops nothing: the page says so.
 REPRODUCE = spectra embeddings hard_and_easy two_moons mnist digit_pairs marginals truncation plume \
     timing map
 

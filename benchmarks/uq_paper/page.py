@@ -1,5 +1,7 @@
 """Write the page docs/reproduction.md from what the studies left in benchmarks/results.
 
+If any of them ran at quick settings, the page and its pictures go to benchmarks/results instead.
+
 python -m benchmarks.uq_paper.page STUDY [STUDY ...]
 
 The figures come from the JSON files, the prose from the studies' docstrings: a summary, notes, and
@@ -21,7 +23,6 @@ from benchmarks import report
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
 DOCS = HERE.parents[1] / "docs"
-PICTURES = DOCS / "reproduction"
 
 # of a picture on the page
 MOST_BYTES = 150_000
@@ -51,11 +52,14 @@ def main() -> None:
     for name in studies:
         path = RESULTS / f"{name}.json"
         records[name] = json.loads(path.read_text()) if path.exists() else None
-    sections = [section(name, record) for name, record in records.items()]
+    found = [record for record in records.values() if record is not None]
+    place = DOCS if found and not any(record["quick"] for record in found) else RESULTS
+    place.mkdir(parents=True, exist_ok=True)
+    sections = [section(name, record, place) for name, record in records.items()]
     page = "\n".join(
         [INTRODUCTION, made(records), "", *report.table(claims(records)), "", *sections]
     )
-    (DOCS / "reproduction.md").write_text(page.rstrip() + "\n")
+    (place / "reproduction.md").write_text(page.rstrip() + "\n")
     unfinished = [name for name, record in records.items() if record is None]
     if unfinished:
         raise SystemExit(f"no results of: {' '.join(unfinished)}")
@@ -100,7 +104,7 @@ def claims(records: dict[str, dict | None]) -> list[dict[str, object]]:
     return rows
 
 
-def section(name: str, record: dict | None) -> str:
+def section(name: str, record: dict | None, place: Path) -> str:
     """Return what a study says of itself, and its picture."""
     summary, *notes, command = docstring(name).split("\n\n")
     lines = [f"({name.replace('_', '-')})=", f"## {summary.rstrip('.')}", "", f"`{command}`", ""]
@@ -109,7 +113,7 @@ def section(name: str, record: dict | None) -> str:
         lines += [f"It took {record['seconds'] / 60:.1f} minutes at {settings} settings.", ""]
         if (RESULTS / f"{name}.png").exists():
             lines += [f"![{summary}](reproduction/{name}.png)", ""]
-            shrink(name)
+            shrink(name, place / "reproduction")
     lines += [f"{note}\n" for note in notes]
     if record is not None:
         rows = report.table(record["rows"])
@@ -121,10 +125,10 @@ def docstring(name: str) -> str:
     return ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text())) or ""
 
 
-def shrink(name: str) -> None:
-    """Copy a study's picture beside the page, in 256 colours."""
-    PICTURES.mkdir(exist_ok=True)
-    copy = PICTURES / f"{name}.png"
+def shrink(name: str, folder: Path) -> None:
+    """Copy a study's picture to the page's folder, in 256 colours."""
+    folder.mkdir(exist_ok=True)
+    copy = folder / f"{name}.png"
     Image.open(RESULTS / f"{name}.png").convert("RGB").quantize(256).save(copy, optimize=True)
     if copy.stat().st_size > MOST_BYTES:
         raise ValueError(f"{copy} has {copy.stat().st_size} bytes, above {MOST_BYTES}: draw less")
