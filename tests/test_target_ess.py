@@ -70,13 +70,13 @@ def test_one_seed_reproduces_it_whatever_the_threads(small, prior):
 def test_interrupted_in_a_later_round_it_keeps_all_draws(small, prior, monkeypatch):
     advance_all, rounds = run._advance_all, []
 
-    def interrupted(pool, chains, bar):
+    def interrupted(pool, chains, bar, keep):
         rounds.append(0)
         if len(rounds) == 2:
             chains[0].plan[1:] = []
-            advance_all(pool, chains[:1], bar)
+            advance_all(pool, chains[:1], bar, keep)
             raise KeyboardInterrupt
-        advance_all(pool, chains, bar)
+        advance_all(pool, chains, bar, keep)
 
     monkeypatch.setattr(run, "_advance_all", interrupted)
     post = quietly(
