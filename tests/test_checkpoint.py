@@ -1,4 +1,5 @@
 import _thread
+import itertools
 import os
 import subprocess
 import sys
@@ -48,11 +49,10 @@ def assert_identical(a, b):
 
 def press_after(monkeypatch, kind, calls):
     """Press Ctrl-C at the given calls of a sampler's ``advance`` by the runner."""
-    advance, count = kind.advance, [0]
+    advance, count = kind.advance, itertools.count(1)
 
     def pressing(self, *arguments):
-        count[0] += 1
-        if count[0] in calls:
+        if next(count) in calls:  # one thread alone is given each number
             _thread.interrupt_main()
         return advance(self, *arguments)
 
