@@ -106,7 +106,7 @@ def test_hyperparameters_go_on_too(small, tmp_path, monkeypatch):
         )  # fmt: skip
 
     whole, file = joint(), tmp_path / "run.npz"
-    press_after(monkeypatch, Joint, {6})
+    press_after(monkeypatch, Joint, {11})  # six are warm-up
     with pytest.warns(gq.ConvergenceWarning, match="interrupted"):
         joint(checkpoint=file)
     second = joint(checkpoint=file)
