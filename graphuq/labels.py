@@ -19,8 +19,10 @@ class Labels:
     nodes : array_like of int, shape (J,)
         Labelled nodes; their order does not matter.
     values : array_like, shape (J,)
-        Class of each, as any sortable values: ints, strings, booleans. The posterior needs two
-        classes, the deterministic classifiers at least two.
+        Class of each, as any sortable values: ints, strings, booleans.
+    classes : array_like, optional
+        All classes that there are, at least two, where the labels do not show them all. Those that
+        they show by default.
 
     Attributes
     ----------
@@ -34,7 +36,7 @@ class Labels:
     ------
     ValueError
         Negative nodes, a node labelled twice with different values, missing values, lengths
-        that differ, or fewer than two classes.
+        that differ, values that ``classes`` does not list, or fewer than two classes.
 
     Examples
     --------
@@ -55,9 +57,14 @@ class Labels:
     0.4
     >>> float(labels.oriented(np.linspace(-1, 1, 8))[0])      # the dog is node 2, so dogs are low
     1.0
+
+    A class that no label shows:
+
+    >>> Labels([7, 2, 5], ["cat", "dog", "cat"], classes=["cat", "cow", "dog"])
+    Labels(3 nodes: 2 x 'cat', 0 x 'cow', 1 x 'dog')
     """
 
-    def __init__(self, nodes: Any, values: Any) -> None:
+    def __init__(self, nodes: Any, values: Any, classes: Any = None) -> None:
         nodes, values = np.asarray(nodes), _as_given(values)
         if nodes.ndim != 1 or nodes.shape != values.shape:
             raise ValueError(
@@ -90,12 +97,7 @@ class Labels:
         first = np.concatenate([[True], ~repeated])
         self.nodes: NDArray[np.int64] = nodes[first]
         self.values: NDArray[Any] = values[first]
-        self.classes: NDArray[Any] = np.unique(self.values)
-        if self.classes.size < 2:
-            raise ValueError(
-                f"labels must show at least two classes, got only "
-                f"{self.classes.tolist()[0]!r}; label a node of another class too"
-            )
+        self.classes: NDArray[Any] = _all_classes(self.values, classes)
 
     @classmethod
     def of(cls, labels: Any, n_nodes: int) -> Labels:
@@ -148,7 +150,7 @@ class Labels:
         if self.classes.size != 2:
             raise ValueError(
                 f"labels of two classes are needed here, got {self.classes.size}: "
-                f"{self.classes.tolist()[:5]}; keep the labels of two of them"
+                f"{self.classes.tolist()[:5]}; keep those of two, labels.of_classes(a, b)"
             )
         return np.where(self.values == self.classes[1], 1.0, -1.0)
 
@@ -191,8 +193,31 @@ class Labels:
                 f"one part of {len(self)} labels does not show two classes: label more nodes, or "
                 "hold out a share nearer to 1/2"
             )
-        given, kept = (Labels(self.nodes[part], self.values[part]) for part in parts)
+        given, kept = (Labels(self.nodes[part], self.values[part], self.classes) for part in parts)
         return given, kept
+
+    def of_classes(self, *classes: Any) -> Labels:
+        """Return the labels of some classes alone.
+
+        Parameters
+        ----------
+        *classes
+            Two or more of ``classes``.
+
+        Raises
+        ------
+        ValueError
+            Fewer, others, or classes without labels.
+
+        Examples
+        --------
+        >>> Labels(range(4), ["cat", "cow", "dog", "cat"]).of_classes("cat", "dog")
+        Labels(3 nodes: 2 x 'cat', 1 x 'dog')
+        """
+        kept = np.isin(self.values, classes)
+        if not kept.any():
+            raise ValueError(f"there are no labels of {classes}; there are {self.classes.tolist()}")
+        return Labels(self.nodes[kept], self.values[kept], np.array(classes))
 
     def oriented(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``field``, shape (n_nodes,), with the sign that most labels of two classes have.
@@ -257,13 +282,37 @@ class Labels:
         return self.nodes.size
 
     def __repr__(self) -> str:
-        counts = np.bincount(self.indices)
+        counts = np.bincount(self.indices, minlength=self.classes.size)
         shown = [f"{n} x {c!r}" for n, c in zip(counts, self.classes.tolist(), strict=True)]
         return f"Labels({len(self)} nodes: {', '.join(shown)})"
 
     def require_within(self, n_nodes: int) -> None:
         """Refuse labels on nodes that the graph does not have."""
         validation.node_ids("labels", self.nodes, n_nodes)
+
+
+def _all_classes(values: NDArray[Any], listed: Any) -> NDArray[Any]:
+    """Return the classes, sorted: those that labels show, or those listed."""
+    shown = np.unique(values)
+    if listed is None:
+        if shown.size < 2:
+            raise ValueError(
+                f"labels must show at least two classes, got only {shown.tolist()[0]!r}; label a "
+                "node of another class too, or list all that there are, classes=[...]"
+            )
+        return shown
+    listed = _one_type(_as_given(listed))
+    if listed.ndim != 1 or np.unique(listed).size != listed.size or listed.size < 2:
+        raise ValueError(
+            f"classes must be a list of at least two distinct values, got {listed.tolist()!r}"
+        )
+    unlisted = shown[~np.isin(shown, listed)]
+    if unlisted.size:
+        raise ValueError(
+            f"a label is {unlisted.tolist()[0]!r}, which is none of the classes "
+            f"{listed.tolist()[:5]}: list it too"
+        )
+    return np.sort(listed)
 
 
 def _as_given(values: Any) -> NDArray[Any]:

@@ -19,14 +19,22 @@ A likelihood is a frozen dataclass whose fields are numbers, its parameters, and
 ``log_normaliser`` (optional)
     log of what exp(-Phi) lacks, for each label, to be a density of labels: their density at y is
     exp(-Phi(u; y) + Phi(u; no labels) - J log_normaliser). What Phi says without labels then
-    belongs to the prior, so ``potential`` and ``gradient`` must serve a ``seen`` without labels.
+    belongs to the prior, so ``potential`` and ``gradient`` must serve a ``seen`` without labels;
+``multiclass`` (optional)
+    True if it serves more than two classes too;
+``sign_model_of`` (optional)
+    a method of the number of classes that returns what ``sign_model`` is of so many, where it is
+    not the same.
 
-``u`` is float64[m, 1], the field at the nodes read. ``seen`` is an `Observed`.
+``u`` is the field at the m nodes read: float64[m, 1] of two classes, whose label is its sign, and
+float64[m, K] of K > 2, whose label is the largest of K independent fields. ``seen`` is an
+`Observed`. Where a sign model says S(u), read the largest of K.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -59,7 +67,7 @@ class Observed(NamedTuple):
     """
 
     y: NDArray[np.float64]
-    """Observed labels, -1 or +1, shape (J,)."""
+    """Observed labels, shape (J,): -1 or +1 of two classes, 0, ..., K - 1 of K > 2."""
     rows: NDArray[np.int64]
     """Rows of ``u`` that belong to the labelled nodes, shape (J,)."""
     parameters: NDArray[np.float64]
@@ -116,6 +124,8 @@ class Bound(NamedTuple):
     label: str
     sign_model: tuple[float, float] | None
     log_normaliser: float | None = None
+    columns: int = 1
+    """Fields at each node: K, or 1 of two classes."""
 
     def without_labels(self) -> Bound:
         """Return what the likelihood says of the field alone; needs ``log_normaliser``."""
@@ -148,6 +158,12 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
         raise TypeError(f"{name}.reads must be 'labelled' or 'all', got {reads!r}")
     if label not in LABEL:
         raise TypeError(f"{name}.label must be 'sign' or 'field', got {label!r}")
+    n_classes = labels.classes.size
+    if n_classes > 2 and not getattr(likelihood, "multiclass", False):
+        raise ValueError(
+            f"{name} serves two classes, and the labels have {n_classes}: keep those of two, "
+            "labels.of_classes(a, b), or take gq.Probit, gq.LevelSet or gq.NoisyProbit"
+        )
     parameters = parameters_of(likelihood)
     for what in ("potential", "gradient"):
         function = getattr(likelihood, what, None)
@@ -159,23 +175,32 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
     labels.require_within(n_nodes)
     rows = np.arange(len(labels)) if reads == "labelled" else labels.nodes
     observed = Observed(
-        np.ascontiguousarray(labels.codes, dtype=np.float64),
+        np.ascontiguousarray(labels.codes if n_classes == 2 else labels.indices, dtype=np.float64),
         np.ascontiguousarray(rows, dtype=np.int64),
         np.array(list(parameters.values()), dtype=np.float64),
     )
     nodes = labels.nodes if reads == "labelled" else None
     gradient = getattr(likelihood, "gradient", None)
     sign_model = getattr(likelihood, "sign_model", None)
+    if n_classes > 2 and hasattr(likelihood, "sign_model_of"):
+        sign_model = likelihood.sign_model_of(n_classes)
     if sign_model is not None:
         _check_sign_model(name, sign_model)
     log_normaliser = getattr(likelihood, "log_normaliser", None)
     if log_normaliser is not None:
         log_normaliser = validation.real(f"{name}.log_normaliser", log_normaliser)
     bound = Bound(
-        likelihood.potential, gradient, observed, nodes, label, sign_model, log_normaliser
+        likelihood.potential,
+        gradient,
+        observed,
+        nodes,
+        label,
+        sign_model,
+        log_normaliser,
+        1 if n_classes == 2 else n_classes,
     )
     size = len(labels) if nodes is not None else n_nodes
-    _compile(bound, np.full((size, 1), 0.1), name)
+    _compile(bound, np.full((size, bound.columns), 0.1), name)
     return bound
 
 
@@ -246,7 +271,8 @@ def described_sign_model(bound: Bound) -> dict[str, float] | None:
     if bound.sign_model is None:
         return None
     noise, cost = bound.sign_model
-    return {"noise": float(noise), "flip_rate": float(expit(-cost))}
+    others = max(1, bound.columns - 1)
+    return {"noise": float(noise), "flip_rate": float(expit(math.log(others) - cost))}
 
 
 @kernel(types.float64(POTENTIAL, FIELD, OBSERVED))
@@ -267,7 +293,7 @@ def evaluate(bound: Bound, field: NDArray[np.float64]) -> float:
 def mark(bound: Bound, n_nodes: int) -> list[float]:
     """Return Phi at a few fields, always the same ones: what tells edited code from what it was."""
     m = n_nodes if bound.nodes is None else bound.nodes.size
-    fields = np.random.default_rng(0).standard_normal((3, m, 1))
+    fields = np.random.default_rng(0).standard_normal((3, m, bound.columns))
     return [evaluate(bound, field) for field in fields]
 
 
@@ -288,7 +314,7 @@ def _compile(bound: Bound, field: NDArray[np.float64], name: str) -> None:
     except (NumbaError, TypeError) as error:
         raise TypeError(
             f"{name}.potential(u, seen), and gradient(u, seen, out) if there is one, must compile "
-            "for u, out: float64[m, 1] and seen with y, rows and parameters; the potential must "
+            "for u, out: float64[m, k] and seen with y, rows and parameters; the potential must "
             f"return a float. numba says: {error}"
         ) from error
     except Exception as error:

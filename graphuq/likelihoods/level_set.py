@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from graphuq import validation
 from graphuq.jit import cached_njit
 
@@ -14,7 +16,10 @@ def _potential(u, seen):  # type: ignore[no-untyped-def]
     """Phi_ls(u; y) = sum_j |y(j) - S(u(j))|^2 / (2 gamma^2), section 3.2."""
     wrong = 0
     for j in range(seen.y.size):
-        wrong += (u[seen.rows[j], 0] >= 0.0) != (seen.y[j] > 0.0)
+        if u.shape[1] == 1:
+            wrong += (u[seen.rows[j], 0] >= 0.0) != (seen.y[j] > 0.0)
+        else:
+            wrong += np.argmax(u[seen.rows[j]]) != seen.y[j]
     return wrong * 2.0 / seen.parameters[0] ** 2
 
 
@@ -23,7 +28,8 @@ class LevelSet:
     """Labels are noisy signs of the field: y(j) = S(u(j)) + eta(j), eta(j) ~ N(0, gamma^2).
 
     Phi(u) = sum_j |y(j) - S(u(j))|^2 / (2 gamma^2): every node on the wrong side costs
-    2 / gamma^2; Bertozzi et al. 2017, section 3.2. It has no gradient.
+    2 / gamma^2; Bertozzi et al. 2017, section 3.2. It has no gradient. With more than two classes,
+    each has a field of its own, and a node whose largest is not its label's costs as much.
 
     Parameters
     ----------
@@ -46,6 +52,7 @@ class LevelSet:
 
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"gamma": (0.3, 2.0)}
     reads: ClassVar[str] = "labelled"
+    multiclass: ClassVar[bool] = True
     potential: ClassVar[Any] = staticmethod(_potential)
 
     def __post_init__(self) -> None:
