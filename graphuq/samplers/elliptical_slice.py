@@ -62,7 +62,7 @@ class EllipticalSlice:
 
     def start(self, target: Target, rng: np.random.Generator) -> SliceState:
         """Return a draw from the prior."""
-        return SliceState(np.ascontiguousarray(target.law.draw(1, rng).T))
+        return SliceState(target.draw(rng))
 
     def advance(
         self,
@@ -76,9 +76,9 @@ class EllipticalSlice:
         """Make ``draws * thin`` steps and keep every ``thin``-th."""
         del tune  # there is nothing to tune
         field = state.field.copy()
-        fields = np.empty((draws, target.law.size))
+        fields = np.empty((draws, target.size))
         potential, tries = np.empty(draws), np.zeros(draws)
-        for first, xi in prior_blocks(target.law, draws * thin, rng):
+        for first, xi in prior_blocks(target.law, draws * thin, rng, target.likelihood.columns):
             good = _slide(
                 field,
                 xi,
@@ -128,7 +128,7 @@ def _slide(  # type: ignore[no-untyped-def]
     Return how many steps were good: where Phi is NaN or -infinity it stops, with that field in
     ``u``.
     """
-    w = np.empty_like(u)
+    m, w = u.shape[0], np.empty_like(u)
     phi = potential(u, observed)
     for i in range(xi.shape[0]):
         draw, rest = divmod(first + i + 1, thin)
@@ -137,8 +137,9 @@ def _slide(  # type: ignore[no-untyped-def]
         low, high = angle - 2.0 * math.pi, angle
         while True:
             cos, sin = math.cos(angle), math.sin(angle)
-            for j in range(u.shape[0]):
-                w[j, 0] = u[j, 0] * cos + xi[i, j] * sin
+            for j in range(m):
+                for c in range(u.shape[1]):
+                    w[j, c] = u[j, c] * cos + xi[i, c * m + j] * sin
             phi_w = potential(w, observed)
             if not phi_w > -math.inf:
                 u[:] = w
@@ -158,6 +159,7 @@ def _slide(  # type: ignore[no-untyped-def]
         u[:] = w
         phi = phi_w
         if rest == 0:
-            fields[draw - 1] = u[:, 0]
+            for c in range(u.shape[1]):
+                fields[draw - 1, c * m : (c + 1) * m] = u[:, c]
             potentials[draw - 1] = phi
     return xi.shape[0]

@@ -23,12 +23,22 @@ class Target(NamedTuple):
     power: float = 1.0
     """An inverse temperature b: Phi counts b times. `Harmonic` does not look at it."""
 
+    @property
+    def size(self) -> int:
+        """Numbers that make a state: a field at each node read, for each class of more than two."""
+        return self.law.size * self.likelihood.columns
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """Return a draw of the prior, shape (m, k)."""
+        return np.ascontiguousarray(self.law.draw(self.likelihood.columns, rng).T)
+
 
 class Chunk(NamedTuple):
     """Some kept draws of one chain."""
 
     fields: Array
-    """The sampled field at the nodes read, shape (draws, m)."""
+    """The sampled field at the nodes read, shape (draws, m); of K > 2 classes (draws, K m), the
+    whole field of the first before that of the second."""
     stats: dict[str, Array]
     """Of each draw, shape (draws,); among them ``potential`` and ``acceptance_rate``."""
 
@@ -62,15 +72,18 @@ class NonFinitePotentialError(ArithmeticError):
 
 
 def prior_blocks(
-    law: Gaussian, steps: int, rng: np.random.Generator
+    law: Gaussian, steps: int, rng: np.random.Generator, columns: int = 1
 ) -> Iterator[tuple[int, Array]]:
     """Yield ``steps`` draws of the prior, a block at a time, each with its first step's number.
 
-    No sampler's fresh noise depends on its state, so it is made by matrix products.
+    No sampler's fresh noise depends on its state, so it is made by matrix products. Rows hold
+    ``columns`` independent fields, one after another.
     """
-    block = int(np.clip(2**21 // law.size, 1, 256))
+    size = law.size * columns
+    block = int(np.clip(2**21 // size, 1, 256))
     for first in range(0, steps, block):
-        yield first, law.draw(min(block, steps - first), rng)
+        rows = min(block, steps - first)
+        yield first, law.draw(rows * columns, rng).reshape(rows, size)
 
 
 class Sampler(Protocol):

@@ -24,6 +24,7 @@ from graphuq import validation
 from graphuq.gaussian import Gaussian
 from graphuq.jit import kernel
 from graphuq.likelihoods.contract import Bound
+from graphuq.samplers.argmax_walls import ArgmaxWalls
 from graphuq.samplers.family import Array, Chunk, Target, prior_blocks
 
 # Walls up to CROSSED are crossed often enough by themselves. To start below higher ones they are
@@ -50,7 +51,8 @@ class Harmonic:
     Serves the sign models: level-set (walls of height V = 2 / gamma^2), probit (x = u_J + gamma
     eta, walls that cannot be crossed) and noisy probit (both). Each draw refreshes the velocity
     and flows for a quarter turn. Its cost is a few products with the factor of C_JJ, and J
-    operations for each wall that is hit.
+    operations for each wall that is hit. With K > 2 classes the walls are x_jc = x_jk, and a hit
+    costs J K operations.
 
     Parameters
     ----------
@@ -93,23 +95,20 @@ class Harmonic:
         Walls are raised while it flies; where labels are hard to satisfy together, walls of full
         height from the start would leave it with whichever of them it first gave in to.
         """
-        law, cost, walls = target.law, _cost(target), _walls(target.law)
-        kicks = np.empty(walls.first.size)
-        votes = walls.votes(target.likelihood.observed.y)
-        x = law.draw(1, rng)[0, walls.first]
+        law, columns, cost, walls = target.law, target.likelihood.columns, *_at(target)
+        x = walls.read(law.draw(columns, rng).reshape(1, -1))[0]
         if cost <= CROSSED:
             return HarmonicState(x)
-        count = int(np.clip(START_WORK // law.size, 200, 4000))
+        count = int(np.clip(START_WORK // target.size, 200, 4000))
         heights = np.minimum(cost, np.linspace(0, ANNEALED, count))
-        one, none = np.empty((1, x.size)), np.zeros(1)
-        for flow, velocity in prior_blocks(law, count, rng):
-            w = np.ascontiguousarray(velocity[:, walls.first])
+        kept, none = np.empty((1, x.size)), np.zeros(1)
+        for flow, velocity in prior_blocks(law, count, rng, columns):
+            w = walls.read(velocity)
             for i in range(w.shape[0]):
-                if (x * votes >= 0).all():
+                if walls.right(x):
                     return HarmonicState(x)
-                height = heights[flow + i : flow + i + 1]
-                _flow(x, w[i : i + 1], walls.covariance, votes, height, 0, 1, one, none, kicks)
-        return HarmonicState(np.where(x * votes < 0, -x, x) if math.isinf(cost) else x)
+                walls.fly(x, w[i : i + 1], heights[flow + i : flow + i + 1], 0, 1, kept, none)
+        return HarmonicState(walls.made_right(x) if math.isinf(cost) else x)
 
     def advance(
         self,
@@ -122,18 +121,16 @@ class Harmonic:
     ) -> tuple[HarmonicState, Chunk]:
         """Make ``draws * thin`` flows and keep every ``thin``-th state."""
         del tune  # there is nothing to tune
-        law, walls = target.law, _walls(target.law)
+        cost, walls = _at(target)
         x = state.x.copy()
-        fields, hits, kicks = np.empty((draws, x.size)), np.zeros(draws), np.empty(x.size)
-        y, cost = target.likelihood.observed.y, _cost(target)
-        votes = walls.votes(y)
-        for first, velocities in prior_blocks(law, draws * thin, rng):
-            w = velocities if x.size == law.size else velocities[:, walls.first].copy()
-            costs = np.full(w.shape[0], cost)
-            _flow(x, w, walls.covariance, votes, costs, first, thin, fields, hits, kicks)
-        if x.size < law.size:
-            fields = fields[:, walls.of] * walls.ratio
-        wrong = (fields * y < 0).sum(axis=1)
+        kept, hits = np.empty((draws, x.size)), np.zeros(draws)
+        for first, velocities in prior_blocks(
+            target.law, draws * thin, rng, target.likelihood.columns
+        ):
+            w = walls.read(velocities)
+            walls.fly(x, w, np.full(w.shape[0], cost), first, thin, kept, hits)
+        fields = walls.at_nodes(kept)
+        wrong = walls.wrong(fields)
         stats = {
             "potential": np.where(wrong > 0, wrong * cost, 0.0) if cost < np.inf else 0.0 * hits,
             "acceptance_rate": np.ones(draws),
@@ -142,13 +139,19 @@ class Harmonic:
         return HarmonicState(x), Chunk(fields, stats)
 
 
-def _cost(target: Target) -> float:
-    assert target.likelihood.sign_model is not None
-    return target.likelihood.sign_model[1]
+def _at(target: Target) -> tuple[float, SignWalls | ArgmaxWalls]:
+    """Return the walls' height and what stands where."""
+    bound = target.likelihood
+    assert bound.sign_model is not None
+    walls = _walls(target.law, bound.columns > 1)
+    y = bound.observed.y
+    if bound.columns == 1:
+        return bound.sign_model[1], SignWalls(walls, y, walls.votes(y))
+    return bound.sign_model[1], ArgmaxWalls.of(walls, y.astype(np.int64), bound.columns)
 
 
 class Walls(NamedTuple):
-    """The hyperplanes x_j = 0, each once.
+    """The hyperplanes x_j = 0, or the nodes of x_jc = x_jk, each once.
 
     Without noise before the threshold, few modes may give several labelled nodes the same field
     but for a factor, or none. The former have one wall together; at it, rounding would put each
@@ -169,18 +172,59 @@ class Walls(NamedTuple):
         return np.asarray(np.bincount(self.of, y * np.sign(self.ratio)), dtype=np.float64)
 
 
+class SignWalls(NamedTuple):
+    """The labels of two classes at the walls x_j = 0."""
+
+    walls: Walls
+    y: Array
+    votes: Array
+
+    def read(self, fields: Array) -> Array:
+        """Return the field at each wall, from that at each node, to be overwritten."""
+        if self.votes.size == self.y.size:
+            return fields
+        return np.take(fields, self.walls.first, axis=1)
+
+    def right(self, x: Array) -> bool:
+        """Whether all labels are."""
+        return bool((x * self.votes >= 0).all())
+
+    def made_right(self, x: Array) -> Array:
+        """Return a state where they are."""
+        return np.where(x * self.votes < 0, -x, x)
+
+    def fly(
+        self, x: Array, w: Array, costs: Array, first: int, thin: int, kept: Array, hits: Array
+    ) -> None:
+        """Flow; see `_flow`."""
+        kicks = np.empty(x.size)
+        _flow(x, w, self.walls.covariance, self.votes, costs, first, thin, kept, hits, kicks)
+
+    def at_nodes(self, kept: Array) -> Array:
+        """Return the field at each node, from that at each wall."""
+        if self.votes.size == self.y.size:
+            return kept
+        return kept[:, self.walls.of] * self.walls.ratio
+
+    def wrong(self, fields: Array) -> Array:
+        """Return how many labels are wrong in each draw."""
+        return np.asarray((fields * self.y < 0).sum(axis=1))
+
+
 @lru_cache(maxsize=1)  # chains share it
-def _walls(law: Gaussian) -> Walls:
+def _walls(law: Gaussian, signed: bool = False) -> Walls:
     validation.memory(
         8.0 * law.size**2,
         f"the covariance of {law.size} labelled nodes",
         "take gq.PCN, or fewer labels",
     )
-    return walls_of(law.covariance())
+    return walls_of(law.covariance(), signed)
 
 
-def walls_of(G: Array) -> Walls:
+def walls_of(G: Array, signed: bool = False) -> Walls:
     """Return the walls of labelled nodes whose x has covariance ``G``.
+
+    If ``signed``, nodes whose fields are multiples by a negative factor are held apart.
 
     Raises
     ------
@@ -194,7 +238,8 @@ def walls_of(G: Array) -> Walls:
     alive = deviation > 1e-11 * deviation.max()
     scale = np.where(alive, 1 / np.where(alive, deviation, 1.0), 0.0)
     blocks = (slice(start, start + 256) for start in range(0, m, 256))
-    alike = [abs(G[rows] * scale[rows, None] * scale) > 1 - COLLINEAR for rows in blocks]
+    size = np.asarray if signed else np.abs
+    alike = [size(G[rows] * scale[rows, None] * scale) > 1 - COLLINEAR for rows in blocks]
     if alive.all() and sum(map(np.count_nonzero, alike)) == m:  # each node only like itself
         return Walls(np.arange(m), np.arange(m), np.ones(m), np.ascontiguousarray(G))
     _, group = csgraph.connected_components(sparse.vstack(list(map(sparse.csr_array, alike))))

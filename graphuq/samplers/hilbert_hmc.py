@@ -79,7 +79,8 @@ class HMCState(NamedTuple):
     reference: Reference
     window: int
     seen: Array
-    """Coordinates of warm-up's draws in the leading directions, since the last adaptation."""
+    """Coordinates of warm-up's draws in the leading directions, since the last adaptation, shape
+    (draws, k, d)."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +148,11 @@ class HilbertHMC:
     def start(self, target: Target, rng: np.random.Generator) -> HMCState:
         """Return a draw from the prior."""
         law = target.law
-        field = np.ascontiguousarray(law.draw(1, rng).T)
+        field = target.draw(rng)
         step = math.log(_FIRST_STEP if self.step_size is None else self.step_size)
         leading = _leading(law)
         reference = Reference.narrowed(law, leading, np.ones(leading.size))
-        seen = np.empty((0, leading.size))
+        seen = np.empty((0, target.likelihood.columns, leading.size))
         return HMCState(field, np.array([step, step, 0.0]), reference, WINDOW, seen)
 
     def advance(
@@ -165,7 +166,7 @@ class HilbertHMC:
     ) -> tuple[HMCState, Chunk]:
         """Make ``draws * thin`` trajectories and keep every ``thin``-th end."""
         law, tune = target.law, tune and self.step_size is None
-        fields = np.empty((draws, law.size))
+        fields = np.empty((draws, target.size))
         stats = {
             name: np.zeros(draws)
             for name in ("potential", "acceptance_rate", "step_size", "n_steps", "diverging")
@@ -182,7 +183,9 @@ class HilbertHMC:
                     start * thin + good, thin, target, state.field, Chunk(fields, stats)
                 )
             if tune:
-                seen = np.vstack([state.seen, piece.fields @ law.basis[:, _leading(law)]])
+                shape = len(piece.fields), target.likelihood.columns, law.size
+                found = piece.fields.reshape(shape) @ law.basis[:, _leading(law)]
+                seen = np.concatenate([state.seen, found])
                 state = state._replace(seen=seen)
         return state, Chunk(fields, stats)
 
@@ -200,7 +203,7 @@ class HilbertHMC:
         law = reference.law
         field, averages = state.field.copy(), state.averages.copy()
         total = piece.fields.shape[0] * thin
-        for first, velocities in prior_blocks(law, total, rng):
+        for first, velocities in prior_blocks(law, total, rng, target.likelihood.columns):
             good = _trajectories(
                 field,
                 velocities,
@@ -241,7 +244,7 @@ def _leading(prior: Gaussian) -> NDArray[np.intp]:
 def _adapted(prior: Gaussian, state: HMCState) -> HMCState:
     """Narrow the reference to what warm-up's last draws show, and look for the step size anew."""
     leading, count = _leading(prior), len(state.seen)
-    shares = state.seen.var(axis=0) / prior.variances[leading]
+    shares = state.seen.var(axis=0).mean(axis=0) / prior.variances[leading]  # alike for all classes
     shares = np.maximum((count * shares + SHRINKAGE) / (count + SHRINKAGE), 1e-6)
     shares[shares > NARROW] = 1.0
     reference = Reference.narrowed(prior, leading, shares)
@@ -257,10 +260,39 @@ def _tempered(phi, power):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy")
 def _times(g, matrix, basis, excess, tail_variance):  # type: ignore[no-untyped-def]
-    """K g."""
+    """K g, for each column of g."""
     if matrix.size > 0:
         return np.dot(matrix, g)
-    return np.dot(basis, excess * np.dot(basis.T, g)) + tail_variance * g
+    inside = np.dot(basis.T, g)
+    for d in range(excess.size):
+        inside[d] *= excess[d]
+    return np.dot(basis, inside) + tail_variance * g
+
+
+@numba.njit
+def _along(directions, u):  # type: ignore[no-untyped-def]
+    """Coordinates in the directions, for each column of u; BLAS takes no matrix without rows."""
+    return np.dot(directions, u) if directions.size > 0 else np.empty((0, u.shape[1]))
+
+
+@numba.njit
+def _narrowing(pull, along):  # type: ignore[no-untyped-def]
+    """<u, (K^-1 - C^-1) u> / 2."""
+    total = 0.0
+    for d in range(pull.size):
+        for c in range(along.shape[1]):
+            total += pull[d] * along[d, c] ** 2
+    return 0.5 * total
+
+
+@numba.njit
+def _less_narrowing(g, power, directions, pull, along):  # type: ignore[no-untyped-def]
+    """Turn Phi's gradient, in place, into Phi_K's."""
+    for d in range(pull.size):
+        along[d] *= pull[d]
+    g *= power
+    if pull.size > 0:
+        g -= np.dot(directions.T, along)
 
 
 @kernel(
@@ -324,15 +356,14 @@ def _trajectories(  # type: ignore[no-untyped-def]
     Return how many were good: where Phi is NaN or -infinity at a finite field it stops, with that
     field in ``u``.
     """
-    m = u.shape[0]
+    m, k = u.shape
     w, g = np.empty_like(u), np.empty_like(u)
-    g_flat = g.reshape(m)
-    along = np.dot(directions, u.reshape(m))
-    phi = _tempered(potential(u, observed), power) - 0.5 * np.dot(pull, along * along)
+    along = _along(directions, u)
+    phi = _tempered(potential(u, observed), power) - _narrowing(pull, along)
     gradient(u, observed, g)
-    g_flat[:] = power * g_flat - np.dot(pull * along, directions)
-    Kg = _times(g_flat, matrix, basis, excess, tail_variance)
-    g_start, Kg_start = g_flat.copy(), Kg.copy()
+    _less_narrowing(g, power, directions, pull, along)
+    Kg = _times(g, matrix, basis, excess, tail_variance)
+    g_start, Kg_start = g.copy(), Kg.copy()
     for i in range(velocities.shape[0]):
         draw, rest = divmod(first + i + 1, thin)
         at = draw - (rest == 0)
@@ -341,27 +372,31 @@ def _trajectories(  # type: ignore[no-untyped-def]
         count = min(MOST_STEPS, max(1, math.ceil(path * (0.5 + rng.random()) / h)))
         cos, sin = math.cos(h), math.sin(h)
         w[:] = u
-        g_flat[:] = g_start
+        g[:] = g_start
         Kg[:] = Kg_start
-        change = 0.0
+        change, last = 0.0, 0.0
         for _ in range(count):
             for j in range(m):
-                change += g_flat[j] * (0.125 * h * h * Kg[j] - 0.5 * h * v[j])
-                v[j] -= 0.5 * h * Kg[j]
-                turned = w[j, 0] * cos + v[j] * sin
-                v[j] = v[j] * cos - w[j, 0] * sin
-                w[j, 0] = turned
+                for c in range(k):
+                    at_v = c * m + j
+                    change += g[j, c] * (0.125 * h * h * Kg[j, c] - 0.5 * h * v[at_v])
+                    kicked = v[at_v] - 0.5 * h * Kg[j, c]
+                    v[at_v] = kicked * cos - w[j, c] * sin
+                    w[j, c] = w[j, c] * cos + kicked * sin
             gradient(w, observed, g)
-            along = np.dot(directions, w.reshape(m))
-            g_flat[:] = power * g_flat - np.dot(pull * along, directions)
-            Kg[:] = _times(g_flat, matrix, basis, excess, tail_variance)
+            along = _along(directions, w)
+            last = _narrowing(pull, along)
+            _less_narrowing(g, power, directions, pull, along)
+            Kg[:] = _times(g, matrix, basis, excess, tail_variance)
             for j in range(m):
-                change += g_flat[j] * (0.125 * h * h * Kg[j] - 0.5 * h * v[j])
-                v[j] -= 0.5 * h * Kg[j]
+                for c in range(k):
+                    at_v = c * m + j
+                    change += g[j, c] * (0.125 * h * h * Kg[j, c] - 0.5 * h * v[at_v])
+                    v[at_v] -= 0.5 * h * Kg[j, c]
             steps[at] += 1
             if not change < 1e300:  # overflow: nothing is left to follow
                 break
-        phi_w = _tempered(potential(w, observed), power) - 0.5 * np.dot(pull, along * along)
+        phi_w = _tempered(potential(w, observed), power) - last
         if not phi_w > -math.inf and np.isfinite(w).all():
             u[:] = w
             return i
@@ -372,16 +407,17 @@ def _trajectories(  # type: ignore[no-untyped-def]
         if rng.random() < alpha:
             phi = phi_w
             u[:] = w
-            g_start[:] = g_flat
+            g_start[:] = g
             Kg_start[:] = Kg
         acceptance[at] += alpha / thin
         if target_acceptance > 0.0:
             averages[2] += 1.0
-            k = averages[2]
-            averages[0] += _GAIN * k**-_DECAY * (alpha - target_acceptance)
+            tuned = averages[2]
+            averages[0] += _GAIN * tuned**-_DECAY * (alpha - target_acceptance)
             averages[0] = min(averages[0], math.log(0.5 * math.pi))
-            averages[1] += k**-_FORGETTING * (averages[0] - averages[1])
+            averages[1] += tuned**-_FORGETTING * (averages[0] - averages[1])
         if rest == 0:
-            fields[draw - 1] = u[:, 0]
+            for c in range(u.shape[1]):
+                fields[draw - 1, c * m : (c + 1) * m] = u[:, c]
             potentials[draw - 1] = potential(u, observed)
     return velocities.shape[0]

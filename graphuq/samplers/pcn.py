@@ -77,7 +77,7 @@ class PCN:
 
     def start(self, target: Target, rng: np.random.Generator) -> PCNState:
         """Return a draw from the prior."""
-        field = np.ascontiguousarray(target.law.draw(1, rng).T)
+        field = target.draw(rng)
         return PCNState(field, 0.3 if self.beta is None else float(self.beta), 0)
 
     def advance(
@@ -91,11 +91,11 @@ class PCN:
     ) -> tuple[PCNState, Chunk]:
         """Make ``draws * thin`` steps and keep every ``thin``-th."""
         field = state.field.copy()
-        fields = np.empty((draws, target.law.size))
+        fields = np.empty((draws, target.size))
         potential, acceptance = np.empty(draws), np.zeros(draws)
         beta, tuned = state.beta, state.tuned
         aim = self.target_acceptance if tune and self.beta is None else 0.0
-        for first, xi in prior_blocks(target.law, draws * thin, rng):
+        for first, xi in prior_blocks(target.law, draws * thin, rng, target.likelihood.columns):
             beta, tuned, good = _walk(
                 field,
                 xi,
@@ -171,13 +171,14 @@ def _walk(  # type: ignore[no-untyped-def]
     state is kept. Return beta, its adaptations, and how many steps were good: where Phi is NaN or
     -infinity the walk stops, with that proposal in ``u``.
     """
-    w = np.empty_like(u)
+    m, w = u.shape[0], np.empty_like(u)
     phi = _tempered(potential(u, observed), power)
     keep = math.sqrt(1.0 - beta * beta)
     for i in range(xi.shape[0]):
         draw, rest = divmod(first + i + 1, thin)
-        for j in range(u.shape[0]):
-            w[j, 0] = keep * u[j, 0] + beta * xi[i, j]
+        for j in range(m):
+            for c in range(u.shape[1]):
+                w[j, c] = keep * u[j, c] + beta * xi[i, c * m + j]
         phi_w = _tempered(potential(w, observed), power)
         if not phi_w > -math.inf:
             u[:] = w
@@ -192,6 +193,7 @@ def _walk(  # type: ignore[no-untyped-def]
             beta = min(1.0, beta * math.exp((alpha - target_acceptance) * tuned**-0.6))
             keep = math.sqrt(1.0 - beta * beta)
         if rest == 0:
-            fields[draw - 1] = u[:, 0]
+            for c in range(u.shape[1]):
+                fields[draw - 1, c * m : (c + 1) * m] = u[:, c]
             potentials[draw - 1] = potential(u, observed)
     return beta, tuned, xi.shape[0]

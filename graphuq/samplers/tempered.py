@@ -101,7 +101,7 @@ class Tempered:
         """Make ``draws * thin`` rounds of moves and exchanges; keep every ``thin``-th."""
         states, powers = list(state.replicas), state.powers.copy()
         rejections, rounds = state.rejections.copy(), state.rounds
-        fields = np.empty((draws, target.law.size))
+        fields = np.empty((draws, target.size))
         stats = {name: np.zeros(draws) for name in STATISTICS}
         for draw in range(draws):
             for _ in range(thin):
@@ -137,7 +137,7 @@ class Tempered:
                 if tune and rounds % LADDER_ROUND == 0:
                     powers = _even_ladder(powers, rejections / LADDER_ROUND)
                     rejections[:] = 0.0
-            fields[draw] = states[0].field[:, 0]
+            fields[draw] = states[0].field.T.reshape(-1)
             stats["potential"][draw] = evaluate(target.likelihood, states[0].field)
         return TemperedState(tuple(states), powers, rejections, rounds), Chunk(fields, stats)
 
