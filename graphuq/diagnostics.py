@@ -148,7 +148,8 @@ def _monitored(posterior: Any) -> Array:
     stats = posterior.stats
     scalars = np.stack([stats["lp"], stats["potential"]], axis=-1)
     positive = [np.log(values)[..., None] for values in posterior.hyperparameters.values()]
-    return np.concatenate([scalars, posterior.modes, posterior.field, *positive], axis=-1)
+    traces = [a.reshape(*a.shape[:2], -1) for a in (posterior.modes, posterior.field)]
+    return np.concatenate([scalars, *traces, *positive], axis=-1)
 
 
 def _messages(posterior: Posterior, r_hat: float, ess: float, acceptance: float) -> tuple[str, ...]:

@@ -1,4 +1,12 @@
-"""Statistics of some nodes over one chain: never an N x draws array."""
+"""Statistics of some nodes over one chain: never an N x draws array.
+
+Of two classes the label is the sign of the field, whose expectation given the field read is known.
+Of K > 2 classes it is the largest of K fields, u_k = mean_k + deviation n_k with independent
+standard normal n_k, and to integrate out all of them takes a quadrature for every node and draw.
+Instead the n_k are drawn, the same for all nodes, and the one of the class a whose mean is the
+largest is integrated out: against b, the largest of the others as drawn, it wins with probability
+Psi((mean_a - u_b) / deviation; 1).
+"""
 
 from __future__ import annotations
 
@@ -29,6 +37,11 @@ ERF = np.array([math.erf(knot) for knot in KNOTS])
 SLOPE = STEP * 2 / math.sqrt(math.pi) * np.exp(-(KNOTS**2))
 
 
+def at_a_time(columns: int) -> int:
+    """Return of how many draws moments are made at a time."""
+    return max(16, DRAWS // columns)
+
+
 def batch_length(draws: int) -> int:
     """Return how many draws make a batch where so many are expected."""
     return max(1, draws // BATCHES)
@@ -45,11 +58,11 @@ class Batches(NamedTuple):
 
 
 class NodeTotals(NamedTuple):
-    """Sums over draws of one chain, or of several added together; arrays have shape (N,)."""
+    """Sums over draws of one chain; arrays have shape (N,), or (N, K) of K > 2 classes."""
 
     draws: int
-    sign: Array
-    """Of E[S(u_i) | field read]."""
+    label: Array
+    """Of E[S(u_i) | field read], or of the probability that the class is the label."""
     latent: Array
     """Of E[u_i | field read]."""
     latent_square: Array
@@ -71,6 +84,8 @@ class NodeMoments:
         What a node's label is; Monte Carlo errors are those of its mean.
     draws : int
         How many draws will come; it sets the length of a batch. See `expect`.
+    columns : int
+        Fields at each node: K of K > 2 classes, else 1.
     """
 
     _CHANGING: ClassVar = (
@@ -85,11 +100,13 @@ class NodeMoments:
         "changes",
     )
 
-    def __init__(self, rows: Rows, label: str, draws: int) -> None:
-        n = rows.deviation.size
-        self._rows, self._label = rows, label
-        self._sums = np.zeros((3, n))
-        self._batch = np.zeros((3, n))
+    def __init__(self, rows: Rows, label: str, draws: int, columns: int = 1) -> None:
+        n: tuple[int, ...] = (
+            (rows.deviation.size,) if columns == 1 else (rows.deviation.size, columns)
+        )
+        self._rows, self._label, self._columns = rows, label, columns
+        self._sums = np.zeros((3, *n))
+        self._batch = np.zeros((3, *n))
         self._in_batch = 0
         self._draws = 0
         self._batches = Batches(0, 0, np.zeros(n), np.zeros(n))
@@ -107,11 +124,17 @@ class NodeMoments:
         """|mean of u after k batches - after k - 1|^2 over these nodes, eq. (16), from k = 2."""
 
     def add(self, kept: Array) -> None:
-        """Take in what was kept of some draws, one a row."""
+        """Take in what was kept of some draws, one a row; of K classes it ends with the n_k."""
+        columns = self._columns
         while kept.shape[0]:
-            piece = kept[: min(self.batch_length - self._in_batch, DRAWS)]
+            piece = kept[: min(self.batch_length - self._in_batch, at_a_time(columns))]
             kept = kept[piece.shape[0] :]
-            _accumulate(self._rows.mean(piece), self._rows.deviation, self._batch)
+            if columns == 1:
+                _accumulate(self._rows.mean(piece), self._rows.deviation, self._batch)
+            else:
+                each = piece[:, :-columns].reshape(piece.shape[0] * columns, -1)
+                noise = np.ascontiguousarray(piece[:, -columns:])
+                _accumulate_classes(self._rows.mean(each), self._rows.deviation, noise, self._batch)
             self._in_batch += piece.shape[0]
             if self._in_batch == self.batch_length:
                 self._close_batch()
@@ -183,3 +206,48 @@ def _accumulate(mean, deviation, sums):  # type: ignore[no-untyped-def]
         sums[0, i] += sign
         sums[1, i] += latent
         sums[2, i] += square + mean.shape[1] * spread * spread
+
+
+@kernel(
+    types.void(
+        types.float64[:, ::1], types.float64[:], types.float64[:, ::1], types.float64[:, :, ::1]
+    )
+)
+def _accumulate_classes(mean, deviation, noise, sums):  # type: ignore[no-untyped-def]
+    """Add probabilities of the label, E[u] and E[u^2] of each row's draws to ``sums`` (3, n, K).
+
+    ``mean`` (n, draws K) holds the K means of a draw side by side.
+    """
+    last = ERF.size - 1
+    draws, K = noise.shape
+    for i in range(mean.shape[0]):
+        spread = deviation[i]
+        scale = math.inf if spread == 0.0 else math.sqrt(0.5) / (spread * STEP)
+        for t in range(draws):
+            a, best = 0, -math.inf
+            for k in range(K):
+                m = mean[i, t * K + k]
+                sums[1, i, k] += m
+                sums[2, i, k] += m * m + spread * spread
+                if m > best:
+                    a, best = k, m
+            if spread == 0.0:
+                sums[0, i, a] += 1.0
+                continue
+            b, rival = 0, -math.inf
+            for k in range(K):
+                u = mean[i, t * K + k] + spread * noise[t, k]
+                if k != a and u > rival:
+                    b, rival = k, u
+            place = abs(best - rival) * scale
+            expected = 1.0
+            if place < last:
+                knot = int(place)
+                s = place - knot
+                rise = ERF[knot + 1] - ERF[knot]
+                bend = SLOPE[knot] - rise
+                skew = SLOPE[knot + 1] - rise
+                expected = ERF[knot] + s * (rise + (1 - s) * (bend * (1 - s) - skew * s))
+            wins = 0.5 + (0.5 * expected if best >= rival else -0.5 * expected)
+            sums[0, i, a] += wins
+            sums[0, i, b] += 1.0 - wins

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from graphuq import validation
 from graphuq.calibration import Calibration, calibrate
@@ -28,23 +29,27 @@ Array = NDArray[np.float64]
 class NodePosterior(ABC):
     """Statistics of all nodes: of a sampled `Posterior`, or of an approximate one.
 
-    Labels are coded -1 for ``labels.classes[0]`` and +1 for ``labels.classes[1]``.
+    Labels of two classes are coded -1 for ``labels.classes[0]`` and +1 for ``labels.classes[1]``.
+    With K > 2 classes a node has K fields, and its label l(j) is the corner e_k of a simplex whose
+    k is that of the largest; what is said of each class has a column for it.
 
     Attributes
     ----------
     labels : Labels
         What was observed.
-    mean : ndarray, shape (N,)
+    mean : ndarray, shape (N,) or (N, K)
         s_j = E[l(j)], eq. (9): the expected label; of a field-valued label (Ginzburg-Landau) the
         expected field.
     variance : ndarray, shape (N,)
-        Var[l(j)] = 1 - s_j^2 for labels -1 and +1: 0 is certain, 1 is a coin's toss.
-    probability : ndarray, shape (N,)
-        Posterior probability of ``labels.classes[1]``.
-    mcse : ndarray, shape (N,)
+        Var[l(j)] = 1 - s_j^2 for labels -1 and +1: 0 is certain, 1 is a coin's toss. Of K > 2
+        classes K / (K - 1) (1 - |s_j|^2), the corners' variance over its largest value: 1 where
+        all classes are as probable. Of a field-valued label the field's, summed over classes.
+    probability : ndarray, shape (N,) or (N, K)
+        Posterior probability of ``labels.classes[1]``; of K > 2 classes of each.
+    mcse : ndarray, shape (N,) or (N, K)
         Monte Carlo standard error of ``mean``, from batch means of all chains, or from the
         chains' own means where these disagree.
-    latent_mean, latent_variance : ndarray, shape (N,)
+    latent_mean, latent_variance : ndarray, shape (N,) or (N, K)
         Of the latent field u.
     settings : dict
         What was run: prior, likelihood, and how.
@@ -130,24 +135,61 @@ class NodePosterior(ABC):
     @property
     def n_nodes(self) -> int:
         """Number of nodes N."""
-        return self.mean.size
+        return self.mean.shape[0]
+
+    @property
+    def by_class(self) -> Array:
+        """Probabilities of ``labels.classes``, shape (N, K), also where K = 2."""
+        p = self.probability
+        return np.column_stack([1 - p, p]) if p.ndim == 1 else p
 
     @property
     def prediction(self) -> NDArray[Any]:
-        """The likelier class of every node, shape (N,)."""
+        """The likeliest class of every node, shape (N,)."""
+        if self.probability.ndim == 2:
+            return self.labels.classes[self.probability.argmax(axis=1)]
         return self.labels.classes[(self.probability >= 0.5).astype(int)]
+
+    @property
+    def entropy(self) -> Array:
+        """Of every node's label, in nats, shape (N,): 0 is certain, log K all alike."""
+        return np.asarray(entr(self.by_class).sum(axis=1))
+
+    @property
+    def margin(self) -> Array:
+        """Largest probability less the second, shape (N,): 1 is certain, 0 a tie."""
+        largest = np.sort(self.by_class, axis=1)[:, -2:]
+        return np.asarray(largest[:, 1] - largest[:, 0])
 
     @property
     def mean_variance(self) -> float:
         """Var(l), eq. (10): the variance averaged over all nodes."""
         return float(self.variance.mean())
 
-    def ranking(self) -> NDArray[np.int64]:
-        """Return all node ids, most uncertain first: by probability nearest to 1/2.
+    def ranking(self, by: str = "entropy") -> NDArray[np.int64]:
+        """Return all node ids, most uncertain first.
 
-        Ties keep the order of the nodes.
+        Parameters
+        ----------
+        by : {"entropy", "margin", "variance"}
+            Of more than two classes: of the label's distribution, its two largest probabilities,
+            or `variance`. For labels -1 and +1 all three say the same: probability nearest to 1/2.
+
+        Returns
+        -------
+        ndarray of int64, shape (N,)
+            Ties keep the order of the nodes.
+
+        Raises
+        ------
+        ValueError
+            Another measure.
         """
-        return np.argsort(np.abs(self.probability - 0.5), kind="stable")
+        validation.one_of("by", by, ("entropy", "margin", "variance"))
+        if self.probability.ndim == 1:
+            return np.argsort(np.abs(self.probability - 0.5), kind="stable")
+        sure = self.margin if by == "margin" else -getattr(self, by)
+        return np.argsort(sure, kind="stable")
 
     @property
     def rank(self) -> NDArray[np.int64]:
@@ -183,7 +225,7 @@ class NodePosterior(ABC):
         truth : array_like, shape (N,)
             The true classes.
         n_bins : int
-            Bins of confidence, equal parts of [1/2, 1].
+            Bins of confidence, equal parts of [1/K, 1].
         seed : int, SeedSequence or Generator
             Of the bootstrap.
 
@@ -212,9 +254,7 @@ class NodePosterior(ABC):
             )
         hidden, hidden_truth = self.labels.unlabelled_truth(truth, self.n_nodes)
         classes = self.labels.classes
-        return calibrate(
-            self._of_both_classes[hidden], hidden_truth, classes, n_bins=n_bins, seed=seed
-        )
+        return calibrate(self.by_class[hidden], hidden_truth, classes, n_bins=n_bins, seed=seed)
 
     def prediction_sets(
         self,
@@ -272,18 +312,16 @@ class NodePosterior(ABC):
         >>> result.coverage(y) > 0.75
         True
         """
-        return prediction_sets(
-            self._of_both_classes, self.labels, held_out, coverage, per_class, seed
-        )
+        return prediction_sets(self.by_class, self.labels, held_out, coverage, per_class, seed)
 
     def suspect_labels(self) -> pd.DataFrame:
         """Return the given labels, those most likely to be wrong first.
 
-        A node's true class is the sign of its field: a label is wrong if the sign is not its own,
-        and the posterior probability of that is read off. So it is under Ginzburg-Landau too,
-        where a label observes the field itself. How much a label can be doubted is the
-        likelihood's to say: `Probit` with a small ``gamma`` doubts labels only where the field is
-        near zero, `NoisyProbit` and `LevelSet` doubt them anywhere.
+        A node's true class is the sign of its field, or the largest of its K fields: a label is
+        wrong if that is not its own, and the posterior probability of that is read off. So it is
+        under Ginzburg-Landau too, where a label observes the field itself. How much a label can be
+        doubted is the likelihood's to say: `Probit` with a small ``gamma`` doubts labels only where
+        fields are near each other, `NoisyProbit` and `LevelSet` doubt them anywhere.
 
         Returns
         -------
@@ -313,9 +351,17 @@ class NodePosterior(ABC):
         """
         import pandas as pd
 
-        nodes, codes = self.labels.nodes, self.labels.codes
-        wrong = np.where(codes > 0, 1 - self.probability[nodes], self.probability[nodes])
-        order = np.lexsort((codes * self.latent_mean[nodes], -wrong))
+        nodes, own = self.labels.nodes, self.labels.indices
+        if self.probability.ndim == 1:
+            wrong = np.where(own == 1, 1 - self.probability[nodes], self.probability[nodes])
+            ahead = np.where(own == 1, 1.0, -1.0) * self.latent_mean[nodes]
+        else:
+            wrong = 1 - self.probability[nodes, own]
+            fields, labelled = self.latent_mean[nodes], np.arange(nodes.size)
+            ahead = fields[labelled, own].copy()
+            fields[labelled, own] = -np.inf
+            ahead -= fields.max(axis=1)
+        order = np.lexsort((ahead, -wrong))
         return pd.DataFrame(
             {
                 "node": nodes[order],
@@ -410,8 +456,3 @@ class NodePosterior(ABC):
         from graphuq.suggestion import suggest
 
         return suggest(self, self._own_prior(prior), k, method, candidates, seed)
-
-    @property
-    def _of_both_classes(self) -> Array:
-        """Probabilities of ``labels.classes``, shape (N, 2)."""
-        return np.column_stack([1 - self.probability, self.probability])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.extension import Extension, MakeRows
-from graphuq.moments import NodeMoments
+from graphuq.moments import NodeMoments, at_a_time
 from graphuq.progress import progress_bar
 from graphuq.row_blocks import mapped
 
@@ -42,6 +42,7 @@ def node_statistics(
     kept: Sequence[Array],
     rounds: Sequence[int],
     label: str,
+    columns: int = 1,
     threads: int | None = None,
     progress: bool = False,
     folder: Path | None = None,
@@ -52,10 +53,13 @@ def node_statistics(
     ----------
     extension : Extension
     kept : sequence of ndarray, shapes (draws, extension.keeps)
-        One for each chain.
+        One for each chain; of K > 2 classes with as many normal numbers besides, see
+        `graphuq.moments`.
     rounds : sequence of int
         How many draws each round asked for; see `NodeMoments.expect`.
     label : {"sign", "field"}
+    columns : int
+        Fields at each node: K of K > 2 classes, else 1.
     threads : int, optional
         At most so many work at a time; by default one on each core.
     progress : bool
@@ -65,24 +69,25 @@ def node_statistics(
     """
     nodes: dict[str, Array] = {}
     changes: Array | float = 0.0
-    work = partial(_of_rows, extension.rows, kept, rounds, label)
+    work = partial(_of_rows, extension.rows, kept, rounds, label, columns)
+    width = WIDTH if columns == 1 else WIDTH + 2 * at_a_time(columns) * columns
     basis, which = extension.basis, extension.which
     bar = progress_bar(basis.shape[0], progress, "node")
     with bar, _one_interruption_ignored():
-        done = mapped(work, basis, WIDTH, which, threads=threads, bar=bar)
+        done = mapped(work, basis, width, which, threads=threads, bar=bar)
         for rows, (part, squares) in done:
             for name, values in part.items():
                 if name not in nodes:
-                    nodes[name] = _room(basis.shape[0], name, folder)
+                    nodes[name] = _room((basis.shape[0], *values.shape[1:]), name, folder)
                 nodes[name][rows] = values
             changes = changes + squares
     return Statistics(nodes, np.sqrt(changes))
 
 
-def _room(n: int, name: str, folder: Path | None) -> Array:
+def _room(shape: tuple[int, ...], name: str, folder: Path | None) -> Array:
     if folder is None:
-        return np.empty(n)
-    made: Array = np.lib.format.open_memmap(folder / f"{name}.npy", mode="w+", shape=(n,))
+        return np.empty(shape)
+    made: Array = np.lib.format.open_memmap(folder / f"{name}.npy", mode="w+", shape=shape)
     return made
 
 
@@ -105,13 +110,14 @@ def _of_rows(
     kept: Sequence[Array],
     rounds: Sequence[int],
     label: str,
+    columns: int,
     basis: Array,
     which: NDArray[np.int32],
 ) -> tuple[dict[str, Array], Array]:
     rows = make(basis, which)
     chains = []
     for draws in kept:
-        moments = NodeMoments(rows, label, rounds[0])
+        moments = NodeMoments(rows, label, rounds[0], columns)
         done = 0
         for number, asked in enumerate(rounds):
             if number:
@@ -132,7 +138,7 @@ def summarise(moments: list[NodeMoments], label: str) -> dict[str, Array]:
     """Return the node statistics of all chains together, named as in `Posterior`."""
     chains = [chain.totals() for chain in moments]
     draws = sum(chain.draws for chain in chains)
-    sign = np.sum([chain.sign for chain in chains], axis=0) / draws
+    expected = np.sum([chain.label for chain in chains], axis=0) / draws
     latent = np.sum([chain.latent for chain in chains], axis=0) / draws
     square = np.sum([chain.latent_square for chain in chains], axis=0) / draws
     latent_variance = np.clip(square - latent**2, 0, None)
@@ -147,16 +153,24 @@ def summarise(moments: list[NodeMoments], label: str) -> dict[str, Array]:
         mcse = np.sqrt(spread * batches[0].length / draws)
         if len(chains) > 1:
             # batches of chains that disagree are not independent: the chains' means tell more
-            sums = [chain.sign if label == "sign" else chain.latent for chain in chains]
+            sums = [chain.label if label == "sign" else chain.latent for chain in chains]
             means = np.array([s / chain.draws for s, chain in zip(sums, chains, strict=True)])
             between = means.std(axis=0, ddof=1) / np.sqrt(len(chains))
             mcse = np.where(between > DISAGREE * mcse, between, mcse)
     else:
-        mcse = np.full(sign.shape, np.inf)
+        mcse = np.full(expected.shape, np.inf)
+    if expected.ndim == 1:
+        probability, variance = (1 + expected) / 2, 1 - expected**2
+    else:
+        # of the label as one of the corners of a simplex: 1 where all classes are as probable
+        K, probability = expected.shape[1], expected
+        variance = K / (K - 1) * (1 - (expected**2).sum(axis=1))
+    if label == "field":
+        variance = latent_variance.reshape(len(latent), -1).sum(axis=1)
     return {
-        "mean": sign if label == "sign" else latent,
-        "variance": 1 - sign**2 if label == "sign" else latent_variance,
-        "probability": (1 + sign) / 2,
+        "mean": expected if label == "sign" else latent,
+        "variance": variance,
+        "probability": probability,
         "mcse": mcse,
         "latent_mean": latent,
         "latent_variance": latent_variance,

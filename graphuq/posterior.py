@@ -27,13 +27,13 @@ class Posterior(NodePosterior):
     ----------
     labels, mean, variance, probability, mcse, latent_mean, latent_variance, settings
         See `NodePosterior`.
-    modes : ndarray, shape (chains, draws, r)
+    modes : ndarray, shape (chains, draws, r) or (chains, draws, r, K)
         Traces of the mode coefficients z: standard normal under the prior.
     traced : ndarray of int, shape (m,)
         The nodes whose field was traced.
-    field : ndarray, shape (chains, draws, m)
+    field : ndarray, shape (chains, draws, m) or (chains, draws, m, K)
         Traces of u there.
-    read : ndarray, shape (chains, draws, m)
+    read : ndarray, shape (chains, draws, m) or (chains, draws, m, K)
         Traces of the sampled field at the labelled nodes, noise before the threshold included,
         under `Prior.approximated`, whose field the modes do not determine; else m = 0.
     stats : dict of ndarray, shape (chains, draws)
@@ -113,7 +113,7 @@ class Posterior(NodePosterior):
 
         Yields
         ------
-        ndarray, shape (draws of the block, nodes)
+        ndarray, shape (draws of the block, nodes), or of K > 2 classes (..., nodes, K)
 
         Raises
         ------
@@ -152,15 +152,19 @@ class Posterior(NodePosterior):
             given = FromLabelled(prior, self.labels.nodes, wanted, self.settings["noise"])
         by_modes = FromModes(prior, wanted, names)
         parameters = [self.hyperparameters[name] for name in names]
-        drawn = np.dstack([self.modes, *parameters])
-        block = draws_at_a_time(wanted.size)
+        drawn = np.dstack([self.modes, *parameters]) if names else self.modes
+        K = self.probability.shape[1] if self.probability.ndim == 2 else 1
+        block = draws_at_a_time(wanted.size * K)
         for chain in range(self.modes.shape[0]):
             for start in range(0, self.modes.shape[1], block):
                 part = slice(start, start + block)
-                if prior.tail:
-                    yield given.trace(self.read[chain, part], rng)[1]
-                else:
-                    yield by_modes.trace(drawn[chain, part], rng)[1]
+                source = (self.read if prior.tail else drawn)[chain, part]
+                if K > 1:  # one field after another
+                    source = np.swapaxes(source, 1, 2).reshape(len(source) * K, -1)
+                found = (given if prior.tail else by_modes).trace(source, rng)[1]
+                if K > 1:
+                    found = np.swapaxes(found.reshape(-1, K, wanted.size), 1, 2)
+                yield found
 
     def __repr__(self) -> str:
         chains, draws = self.modes.shape[:2]

@@ -30,9 +30,11 @@ class ChainRecord:
     most, first : int
         Draws that may come in all, and in the first round.
     columns : int
-        Traced modes and nodes.
+        Numbers traced of modes and nodes.
     read : int
-        Nodes whose field read is kept for the posterior.
+        Numbers of the field read that are kept for the posterior.
+    fields : int
+        At each node: K of K > 2 classes, else 1.
     """
 
     def __init__(
@@ -44,9 +46,11 @@ class ChainRecord:
         columns: int,
         read: int,
         rng: np.random.Generator,
+        fields: int = 1,
     ) -> None:
         self.traces, self.read = np.empty((most, columns)), np.empty((most, read))
-        self._kept = np.empty((most, extension.keeps))
+        self.fields, self._drawn = fields, fields if fields > 1 else 0
+        self._kept = np.empty((most, (extension.keeps + self._drawn) * (extension.keeps > 0)))
         self.stats: list[dict[str, Any]] = []
         self.draws = 0
         self.rounds = [first]
@@ -54,12 +58,14 @@ class ChainRecord:
         self.moments: NodeMoments | None = None
         if not extension.keeps:
             rows = extension.rows(extension.basis, extension.which)
-            self.moments = NodeMoments(rows, label, first)
+            self.moments = NodeMoments(rows, label, first, fields)
 
     def record(self, chunk: Chunk) -> None:
         """Take in some draws; called in the chain's thread."""
         place = slice(self.draws, self.draws + chunk.fields.shape[0])
         kept = self.extension.keep(chunk.fields)
+        if self._drawn:
+            kept = np.hstack([kept, self.rng.standard_normal((len(kept), self._drawn))])
         if self.moments is not None:
             self.moments.add(kept)
         else:
@@ -123,17 +129,26 @@ def traces_of(records: list[ChainRecord], n_traced: int, sampled: tuple[str, ...
     """Put chains side by side; the statistics named ``sampled`` are hyperparameters."""
     draws = min(record.draws for record in records)
     traces = np.stack([record.traces[:draws] for record in records])
-    rank = traces.shape[2] - n_traced
+    fields = records[0].fields
+    rank = traces.shape[2] - fields * n_traced
     stats = {
         name: np.stack(
             [np.concatenate([s[name] for s in record.stats])[:draws] for record in records]
         )
         for name in records[0].stats[0]
     }
+
+    def by_class(flat: Array) -> Array:
+        """Return the fields' numbers with the class last."""
+        if fields == 1:
+            return flat
+        apart = flat.reshape(*flat.shape[:2], fields, flat.shape[2] // fields)
+        return np.swapaxes(apart, 2, 3)
+
     return Traces(
-        modes=traces[:, :, :rank],
-        field=traces[:, :, rank:],
-        read=np.stack([record.read[:draws] for record in records]),
+        modes=by_class(traces[:, :, :rank]),
+        field=by_class(traces[:, :, rank:]),
+        read=by_class(np.stack([record.read[:draws] for record in records])),
         hyperparameters={name: stats.pop(name) for name in sampled},
         stats=stats,
     )
@@ -148,7 +163,9 @@ def statistics_of(
     if moments:
         return Statistics(summarise(moments, label), np.sqrt(squared_changes(moments)))
     kept = [record.kept for record in records]
-    return node_statistics(extension, kept, records[0].rounds, label, threads, progress, folder)
+    return node_statistics(
+        extension, kept, records[0].rounds, label, records[0].fields, threads, progress, folder
+    )
 
 
 def assembled(

@@ -13,7 +13,8 @@ import numpy as np
 
 from graphuq import diagnostics, validation
 from graphuq.checkpoint import Checkpoint, digest, require_seed
-from graphuq.extension import FromAll, FromColumns, FromLabelled
+from graphuq.each_class import EachClass
+from graphuq.extension import Extension, FromAll, FromColumns, FromLabelled
 from graphuq.labels import Labels
 from graphuq.likelihoods.contract import (
     Likelihood,
@@ -183,13 +184,15 @@ def sample(
         warmup = sampler.warmup(most if target_ess is None else round_of)
     if thin is None:
         thin = int(sampler.thin)
-    rank_and_nodes = prior.sigma.size + traced.size
-    read = bound.nodes.size if bound.nodes is not None and prior.tail else 0
+    fields = bound.columns
+    rank_and_nodes = fields * (prior.sigma.size + traced.size)
+    read = fields * bound.nodes.size if bound.nodes is not None and prior.tail else 0
     kept = 0 if bound.nodes is None else bound.nodes.size
     if not isinstance(prior, SolvedPrior):
         kept = min(kept, prior.rank + 1)
     if bound.nodes is not None and (prior.tail or noise == 0):
         kept += bound.nodes.size
+    kept *= fields
     validation.memory(
         8.0 * chains * most * (rank_and_nodes + read + kept),
         f"traces of {chains} x {most} draws of {rank_and_nodes} modes and nodes, and what they say "
@@ -198,7 +201,7 @@ def sample(
     )
 
     if folder is not None:
-        room, needed = shutil.disk_usage(folder).free, 6 * 8.0 * prior.n_nodes
+        room, needed = shutil.disk_usage(folder).free, 6 * 8.0 * prior.n_nodes * fields
         if bound.nodes is None:
             raise ValueError(
                 f"node_files serves sign models, and {type(likelihood).__name__} reads all nodes"
@@ -208,7 +211,7 @@ def sample(
                 f"statistics of {prior.n_nodes} nodes need {needed / 2**30:.2g} GiB in {folder}, "
                 f"where {room / 2**30:.2g} GiB are free: name another folder"
             )
-    extension: FromAll | FromLabelled | FromColumns
+    extension: Extension
     with one_blas_thread():  # the number of BLAS threads changes last digits
         if bound.nodes is None:
             extension = FromAll(prior, traced)
@@ -216,10 +219,20 @@ def sample(
             extension = FromColumns(prior, bound.nodes, traced, noise)
         else:
             extension = FromLabelled(prior, bound.nodes, traced, noise)
+    law = extension.law
+    if fields > 1:
+        extension = EachClass(extension, fields)
     streams = [chain.spawn(2) for chain in sequence.spawn(chains)]
     records = [
         ChainRecord(
-            extension, bound.label, most, round_of, rank_and_nodes, read, np.random.default_rng(own)
+            extension,
+            bound.label,
+            most,
+            round_of,
+            rank_and_nodes,
+            read,
+            np.random.default_rng(own),
+            fields,
         )
         for _, own in streams
     ]
@@ -244,7 +257,7 @@ def sample(
             checkpoint,
             {
                 "run": {**settings, "draws": most},
-                "labels": digest(labels.nodes, labels.values),
+                "labels": digest(labels.nodes, labels.values, labels.classes),
                 "nodes": digest(traced),
                 "potential": mark(bound, prior.n_nodes),
             },
@@ -285,7 +298,7 @@ def sample(
     with closing(state) if state else nullcontext():
         outcome = run(
             sampler,
-            Target(extension.law, bound),
+            Target(law, bound),
             records,
             [walking for walking, _ in streams],
             draws=round_of,

@@ -194,7 +194,6 @@ def require_problem(prior: Any, labels: Any) -> None:
             f"{type(labels).__name__}"
         )
     labels.require_within(prior.n_nodes)
-    labels.codes  # noqa: B018  # two classes, or an error
 
 
 def settled(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
