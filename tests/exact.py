@@ -111,3 +111,40 @@ def ginzburg_landau_moments(prior, labels, epsilon, gamma):
     mass /= mass.sum()
     mean = mass @ v
     return mean, mass @ v**2 - mean**2, mass @ (v > 0)
+
+
+def class_probabilities(prior, labels, nodes, noise, cost):
+    """P(l_i = k) for each node i and class k, shape (nodes, K): K independent fields.
+
+    A label that is not the largest of u + noise at its node costs ``cost``, and cannot be if that
+    is infinity: a weighted sum over what the largest may be, of orthants of differences.
+    """
+    K, J = labels.classes.size, len(labels)
+    total, norm = np.zeros((len(nodes), K)), 0.0
+    for largest in itertools.product(range(K), repeat=J):
+        wrong = int((np.array(largest) != labels.indices).sum())
+        if wrong and cost * wrong > 30:
+            continue
+        weight = np.exp(-cost * wrong) if wrong else 1.0
+        pairs = [(j, c, k) for j, c in enumerate(largest) for k in range(K) if k != c]
+        norm += weight * orthant(_of_differences(prior, labels.nodes, noise, pairs))
+        for row, node in enumerate(nodes):
+            for own in range(K):
+                more = [(J, own, k) for k in range(K) if k != own]
+                where = np.append(labels.nodes, node)
+                joint = _of_differences(prior, where, noise, pairs + more, clean=J)
+                total[row, own] += weight * orthant(joint)
+    return total / norm
+
+
+def _of_differences(prior, nodes, noise, pairs, clean=None):
+    """Covariance of x_jc - x_jk for each (j, c, k); ``clean`` is a place without noise."""
+    G = prior.covariance(np.unique(nodes), np.unique(nodes))
+    place = np.searchsorted(np.unique(nodes), nodes)
+    G = G[np.ix_(place, place)]
+    noisy = [i for i in range(len(nodes)) if i != clean]
+    G[noisy, noisy] += noise**2
+    j, c, k = np.array(pairs).T
+    same = np.equal.outer
+    signs = same(c, c).astype(float) - same(c, k) - same(k, c) + same(k, k)
+    return G[np.ix_(j, j)] * signs

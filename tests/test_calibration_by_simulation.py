@@ -11,9 +11,11 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import quietly
 from scipy.stats import chisquare
 
 import graphuq as gq
+from graphuq.likelihoods.contract import bind
 
 LABELLED = np.array([0, 5, 9, 13, 20, 26, 33, 38])
 TRACED = [2, 13, 30]  # of which one is labelled
@@ -81,3 +83,38 @@ def test_ranks_are_uniform(small, model, sampler, options):
 def test_ranks_under_a_wrong_model_always_tell(small, model, wrong):
     prior = gq.Prior.approximated(small[0], 8)
     assert rank_p_values(prior, model, wrong, gq.Harmonic(), thin=2).min() < 1e-6
+
+
+def simulated_classes(model, u, rng):
+    """Draw classes given K fields (K, J) at the labelled nodes."""
+    noise, cost = bind(model, gq.Labels(range(len(u)), range(len(u))), len(u)).sign_model
+    largest = (u + noise * rng.standard_normal(u.shape)).argmax(axis=0)
+    right = rng.random(largest.size) < 1 / (1 + (len(u) - 1) * np.exp(-cost))
+    return (largest + np.where(right, 0, rng.integers(1, len(u), largest.size))) % len(u)
+
+
+def class_rank_p_values(prior, model, assumed):
+    """P-values of uniform ranks, for each traced node and each of three classes."""
+    rng = np.random.default_rng(7)
+    ranks = []
+    for seed in range(SIMULATIONS):
+        u = prior.draw(3, seed=rng)
+        values = simulated_classes(model, u[:, LABELLED], rng)
+        labels = gq.Labels(LABELLED, values, classes=range(3))
+        options = {"draws": DRAWS, "thin": 2, "chains": 1, "nodes": TRACED, "progress": False}
+        post = quietly(prior, assumed, labels, gq.Harmonic(), seed=seed, **options)
+        ranks.append((post.field[0] < u.T[TRACED]).sum(axis=0).ravel())
+    counts = [np.bincount(r // 2, minlength=(DRAWS + 1) // 2) for r in np.transpose(ranks)]
+    return np.array([chisquare(count).pvalue for count in counts])
+
+
+@pytest.mark.parametrize("model", [gq.Probit(0.3), gq.LevelSet(1.2), gq.NoisyProbit(0.3, 0.2)])
+def test_ranks_of_three_classes_are_uniform(small, model):
+    prior = gq.Prior.approximated(small[0], 8)
+    # of 27 p-values in all, one is below this once in 1,000 times
+    assert class_rank_p_values(prior, model, model).min() > 1e-3 / 27
+
+
+def test_ranks_of_three_classes_under_a_wrong_model_tell(small):
+    prior = gq.Prior.approximated(small[0], 8)
+    assert class_rank_p_values(prior, gq.Probit(1.5), gq.Probit(0.1)).min() < 1e-6

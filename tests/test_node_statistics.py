@@ -50,7 +50,7 @@ def test_blocks_of_rows_make_the_statistics_of_all_rows_at_once(problem, monkeyp
 
 def test_threads_change_nothing(problem, monkeypatch):
     monkeypatch.setattr(row_blocks, "BLOCK", 7 * module.WIDTH)
-    runs = [node_statistics(*problem, ROUNDS, "sign", threads) for threads in (1, 2, 5)]
+    runs = [node_statistics(*problem, ROUNDS, "sign", threads=threads) for threads in (1, 2, 5)]
     for other in runs[1:]:
         assert_same(runs[0], other)
 

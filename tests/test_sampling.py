@@ -75,7 +75,7 @@ def test_streamed_moments_are_those_of_the_whole_array(small):
     means = rows.mean(extension.keep(fields))
     sd = rows.deviation[:, None]
     sign = np.where(sd > 0, erf(means / np.where(sd > 0, sd, 1) / np.sqrt(2)), np.sign(means))
-    np.testing.assert_allclose(totals.sign, sign.sum(1))
+    np.testing.assert_allclose(totals.label, sign.sum(1))
     np.testing.assert_allclose(totals.latent, means.sum(1))
     np.testing.assert_allclose(totals.latent_square, (means**2 + sd**2).sum(1))
     assert totals.draws == 203

@@ -71,6 +71,7 @@ class NoisyProbit:
         "flip_rate": (0.001, 0.3),
     }
     reads: ClassVar[str] = "labelled"
+    multiclass: ClassVar[bool] = True
     potential: ClassVar[Any] = staticmethod(_potential)
     gradient: ClassVar[Any] = staticmethod(_gradient)
 
@@ -87,3 +88,8 @@ class NoisyProbit:
         """Noise before the threshold; a wrong sign after it has odds f / (1 - f)."""
         flip_rate = float(self.flip_rate)
         return float(self.gamma), math.log1p(-flip_rate) - math.log(flip_rate)
+
+    def sign_model_of(self, n_classes: int) -> tuple[float, float]:
+        """Return `sign_model` where a wrong label may be any of ``n_classes`` - 1."""
+        noise, cost = self.sign_model
+        return noise, cost + math.log(n_classes - 1)

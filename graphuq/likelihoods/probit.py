@@ -93,6 +93,7 @@ class Probit:
 
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"gamma": (0.01, 1.0)}
     reads: ClassVar[str] = "labelled"
+    multiclass: ClassVar[bool] = True
     potential: ClassVar[Any] = staticmethod(_potential)
     gradient: ClassVar[Any] = staticmethod(_gradient)
 
