@@ -21,14 +21,16 @@ A likelihood is a frozen dataclass whose fields are numbers, its parameters, and
     exp(-Phi(u; y) + Phi(u; no labels) - J log_normaliser). What Phi says without labels then
     belongs to the prior, so ``potential`` and ``gradient`` must serve a ``seen`` without labels;
 ``multiclass`` (optional)
-    True if it serves more than two classes too;
-``sign_model_of`` (optional)
-    a method of the number of classes that returns what ``sign_model`` is of so many, where it is
-    not the same.
+    True if it serves more than two classes too: without it, they are refused;
+``sign_model_of``, ``log_normaliser_of`` (optional)
+    methods of the number of classes K > 2, which return what ``sign_model`` and ``log_normaliser``
+    are of so many, where they are not the same.
 
 ``u`` is the field at the m nodes read: float64[m, 1] of two classes, whose label is its sign, and
-float64[m, K] of K > 2, whose label is the largest of K independent fields. ``seen`` is an
-`Observed`. Where a sign model says S(u), read the largest of K.
+float64[m, K] of K > 2, whose label is the largest of K fields, independent a priori. ``seen`` is an
+`Observed`: ``seen.y`` holds -1 and +1 of two classes, and 0, ..., K - 1 of K > 2, as float64. Where
+a sign model says S(u), read the largest of K; its cost is minus the log of the odds of one wrong
+label, each of the K - 1 alike.
 """
 
 from __future__ import annotations
@@ -181,12 +183,10 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
     )
     nodes = labels.nodes if reads == "labelled" else None
     gradient = getattr(likelihood, "gradient", None)
-    sign_model = getattr(likelihood, "sign_model", None)
-    if n_classes > 2 and hasattr(likelihood, "sign_model_of"):
-        sign_model = likelihood.sign_model_of(n_classes)
+    sign_model = _of_classes(likelihood, "sign_model", n_classes)
     if sign_model is not None:
         _check_sign_model(name, sign_model)
-    log_normaliser = getattr(likelihood, "log_normaliser", None)
+    log_normaliser = _of_classes(likelihood, "log_normaliser", n_classes)
     if log_normaliser is not None:
         log_normaliser = validation.real(f"{name}.log_normaliser", log_normaliser)
     bound = Bound(
@@ -223,6 +223,12 @@ def bind_under(prior: Prior, likelihood: Likelihood, labels: Labels) -> Bound:
             f"{type(labels).__name__}"
         )
     return bind(likelihood, labels, prior.n_nodes)
+
+
+def _of_classes(likelihood: Likelihood, name: str, n_classes: int) -> Any:
+    """Return an optional attribute: of more than two classes, what its method says of so many."""
+    method = getattr(likelihood, f"{name}_of", None)
+    return method(n_classes) if n_classes > 2 and method else getattr(likelihood, name, None)
 
 
 def _check_sign_model(name: str, sign_model: Any) -> None:
@@ -327,7 +333,8 @@ def check_likelihood(likelihood: Likelihood, seed: int = 0) -> None:
     """Check a plugin: that it compiles, is finite, and that its gradient is its potential's.
 
     A small made-up problem serves: 12 nodes, 5 of them labelled, a standard normal field. The
-    gradient is held against central differences at every node.
+    gradient is held against central differences at every node. A likelihood that is ``multiclass``
+    gets another problem, of three classes.
 
     Parameters
     ----------
@@ -341,18 +348,28 @@ def check_likelihood(likelihood: Likelihood, seed: int = 0) -> None:
     TypeError
         It does not keep to the contract.
     ValueError
-        A potential that is not finite, or a gradient that is off; the message names the node and
-        the numbers.
+        A potential that is not finite, or a gradient that is off; the message names the node, the
+        class if there are three, and the numbers.
 
     Examples
     --------
     >>> import graphuq as gq
     >>> gq.check_likelihood(gq.Probit(gamma=0.1))
     """
+    nodes = np.array([0, 3, 4, 7, 11])
+    problems = [Labels(nodes, [1, 0, 1, 1, 0])]
+    if getattr(likelihood, "multiclass", False):
+        problems.append(Labels(nodes, [1, 0, 2, 1, 0]))
+    for labels in problems:
+        _check_at_a_field(likelihood, labels, np.random.default_rng(seed))
+
+
+def _check_at_a_field(likelihood: Likelihood, labels: Labels, rng: np.random.Generator) -> None:
+    """Check a likelihood with labels of 12 nodes."""
     name = type(likelihood).__name__
-    bound = bind(likelihood, Labels(np.array([0, 3, 4, 7, 11]), [1, 0, 1, 1, 0]), 12)
+    bound = bind(likelihood, labels, 12)
     size = 12 if bound.nodes is None else bound.nodes.size
-    field = np.random.default_rng(seed).standard_normal((size, 1))
+    field = rng.standard_normal((size, bound.columns))
     value = evaluate(bound, field)
     if not np.isfinite(value):
         raise ValueError(f"{name}.potential is {value} at the field {field.ravel().round(3)}")
@@ -361,17 +378,19 @@ def check_likelihood(likelihood: Likelihood, seed: int = 0) -> None:
     out = np.full_like(field, np.nan)
     _differentiate(bound.gradient, field, bound.observed, out)
     step = 1e-5
-    for node in range(size):
+    for node, column in np.ndindex(field.shape):
         ends = []
         for sign in (-1, 1):
             moved = field.copy()
-            moved[node, 0] += sign * step
+            moved[node, column] += sign * step
             ends.append(evaluate(bound, moved))
         slope = (ends[1] - ends[0]) / (2 * step)
         # differences lose about eps * |Phi| / step
         tolerance = 1e-5 * (1 + abs(slope)) + 1e-10 * abs(value)
-        if not abs(out[node, 0] - slope) <= tolerance:
+        if not abs(out[node, column] - slope) <= tolerance:
+            where = f"node {node}" + (f", class {column} of 3" if bound.columns > 1 else "")
             raise ValueError(
-                f"{name}.gradient disagrees with its potential at node {node}: gradient "
-                f"{out[node, 0]:.8g}, central difference {slope:.8g}, field {field[node, 0]:.4g}"
+                f"{name}.gradient disagrees with its potential at {where}: gradient "
+                f"{out[node, column]:.8g}, central difference {slope:.8g}, field "
+                f"{field[node, column]:.4g}"
             )
