@@ -28,8 +28,9 @@ class LevelSet:
     """Labels are noisy signs of the field: y(j) = S(u(j)) + eta(j), eta(j) ~ N(0, gamma^2).
 
     Phi(u) = sum_j |y(j) - S(u(j))|^2 / (2 gamma^2): every node on the wrong side costs
-    2 / gamma^2; Bertozzi et al. 2017, section 3.2. It has no gradient. With more than two classes,
-    each has a field of its own, and a node whose largest is not its label's costs as much.
+    2 / gamma^2; Bertozzi et al. 2017, section 3.2. It has no gradient. With K > 2 classes, each has
+    a field of its own, and a node whose largest is not that of its label costs as much:
+    Phi(u) = 2 / gamma^2 #{j : argmax_k u_k(j) != y(j)}.
 
     Parameters
     ----------
@@ -46,6 +47,14 @@ class LevelSet:
     --------
     >>> LevelSet(gamma=0.5)
     LevelSet(gamma=0.5)
+
+    Two nodes of three classes, the second of them wrong:
+
+    >>> from graphuq.likelihoods.contract import Observed
+    >>> u = np.array([[0.1, 0.7, 0.2], [0.5, 0.4, 0.3]])
+    >>> seen = Observed(y=np.array([1.0, 2.0]), rows=np.array([0, 1]), parameters=np.array([0.5]))
+    >>> LevelSet.potential(u, seen)
+    8.0
     """
 
     gamma: float | str = validation.AUTO

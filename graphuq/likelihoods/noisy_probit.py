@@ -7,34 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from graphuq import validation
-from graphuq.jit import cached_njit
+from graphuq.likelihoods import probit_kernels
 
-_SQRT_HALF = math.sqrt(0.5)
-_INVERSE_SQRT_2PI = 1 / math.sqrt(2 * math.pi)
-
-
-@cached_njit
-def _potential(u, seen):  # type: ignore[no-untyped-def]
-    """Phi = - sum_j log(f + (1 - 2 f) Psi(y(j) u(j); gamma)): Psi if not flipped, 1 - Psi if so."""
-    gamma, flip = seen.parameters[0], seen.parameters[1]
-    phi = 0.0
-    for j in range(seen.y.size):
-        right = 0.5 * math.erfc(-seen.y[j] * u[seen.rows[j], 0] / gamma * _SQRT_HALF)
-        phi -= math.log(flip + (1.0 - 2.0 * flip) * right)
-    return phi
-
-
-@cached_njit
-def _gradient(u, seen, out):  # type: ignore[no-untyped-def]
-    """Write dPhi/du into ``out``."""
-    gamma, flip = seen.parameters[0], seen.parameters[1]
-    out[:] = 0.0
-    for j in range(seen.y.size):
-        scaled = seen.y[j] / gamma * u[seen.rows[j], 0]
-        right = 0.5 * math.erfc(-scaled * _SQRT_HALF)
-        density = math.exp(-0.5 * scaled * scaled) * _INVERSE_SQRT_2PI
-        slope = (1.0 - 2.0 * flip) * density / (flip + (1.0 - 2.0 * flip) * right)
-        out[seen.rows[j], 0] -= seen.y[j] / gamma * slope
+_potential = probit_kernels.noisy_potential
+_gradient = probit_kernels.noisy_gradient
 
 
 @dataclass(frozen=True)
@@ -43,7 +19,11 @@ class NoisyProbit:
 
     Phi(u) = - sum_j log(f + (1 - 2 f) Psi(y(j) u(j); gamma)) with flip rate f: probit (section 3.1
     of Bertozzi et al. 2017) for f = 0, and the level-set model of gamma_ls^2 = 2 / log(1/f - 1) as
-    gamma goes to 0.
+    gamma goes to 0. With K > 2 classes a flipped label is any of the K - 1 others alike:
+
+    Phi(u) = - sum_j log((1 - f) P(j) + f / (K - 1) (1 - P(j))),
+
+    with P(j) the probability of y(j) under `Probit`.
 
     Parameters
     ----------
@@ -61,6 +41,20 @@ class NoisyProbit:
     --------
     >>> NoisyProbit(gamma=0.1, flip_rate=0.05)
     NoisyProbit(gamma=0.1, flip_rate=0.05)
+
+    A label has at least probability f / (K - 1), wherever the K fields are:
+
+    >>> import numpy as np
+    >>> from graphuq.likelihoods.contract import Observed
+    >>> seen = Observed(y=np.array([2.0]), rows=np.array([0]), parameters=np.array([0.1, 0.06]))
+    >>> round(math.exp(-NoisyProbit.potential(np.array([[9.0, 0.0, 0.0, 0.0]]), seen)), 6)
+    0.02
+
+    The odds of one wrong label are then 0.02 to 0.94:
+
+    >>> noise, cost = NoisyProbit(gamma=0.1, flip_rate=0.06).sign_model_of(4)
+    >>> round(0.94 * math.exp(-cost), 6)
+    0.02
     """
 
     gamma: float | str = validation.AUTO
@@ -86,10 +80,10 @@ class NoisyProbit:
     @property
     def sign_model(self) -> tuple[float, float]:
         """Noise before the threshold; a wrong sign after it has odds f / (1 - f)."""
-        flip_rate = float(self.flip_rate)
-        return float(self.gamma), math.log1p(-flip_rate) - math.log(flip_rate)
+        return self.sign_model_of(2)
 
     def sign_model_of(self, n_classes: int) -> tuple[float, float]:
-        """Return `sign_model` where a wrong label may be any of ``n_classes`` - 1."""
-        noise, cost = self.sign_model
-        return noise, cost + math.log(n_classes - 1)
+        """Return ``sign_model`` of K classes: odds f / ((K - 1) (1 - f)) of each wrong one."""
+        flip_rate = float(self.flip_rate)
+        cost = math.log1p(-flip_rate) - math.log(flip_rate)
+        return float(self.gamma), cost + math.log(n_classes - 1)
