@@ -283,3 +283,37 @@ def test_shares_outside_are_refused(share):
 def test_parts_of_one_class_are_refused():
     with pytest.raises(ValueError, match="one part of 3 labels does not show two classes"):
         gq.Labels([0, 1, 2], [0, 1, 1]).split(0.5, seed=0)
+
+
+def test_classes_may_be_listed_that_no_label_shows():
+    labels = gq.Labels([3, 1], ["b", "a"], classes=["c", "b", "a"])
+    assert labels.classes.tolist() == ["a", "b", "c"]
+    assert labels.indices.tolist() == [0, 1]
+    assert labels.indicators(4).sum(axis=0).tolist() == [1, 1, 0]
+    one = gq.Labels([3, 1], ["b", "b"], classes=["a", "b"])
+    assert one.codes.tolist() == [1, 1]
+    given, kept = gq.Labels(range(10), ["a", "b"] * 5, classes=list("abc")).split(seed=0)
+    assert given.classes.tolist() == kept.classes.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["a"], "at least two distinct"),
+        (["a", "a"], "at least two distinct"),
+        (["a", "c"], "'b', which is none of the classes"),
+        ([["a", "b"]], "at least two distinct"),
+    ],
+)
+def test_lists_of_classes_that_do_not_fit_are_refused(classes, message):
+    with pytest.raises(ValueError, match=message):
+        gq.Labels([3, 1], ["b", "a"], classes=classes)
+
+
+def test_labels_of_some_classes():
+    labels = gq.Labels(range(6), ["a", "b", "c"] * 2)
+    assert labels.of_classes("a", "c").nodes.tolist() == [0, 2, 3, 5]
+    with pytest.raises(ValueError, match="there are no labels of"):
+        labels.of_classes("x", "y")
+    with pytest.raises(ValueError, match="at least two distinct"):
+        labels.of_classes("a")

@@ -213,3 +213,113 @@ def test_measures_of_uncertainty(small):
     assert (np.diff(post.variance[post.ranking(by="variance")]) <= 0).all()
     with pytest.raises(ValueError, match="by must be one of"):
         post.ranking(by="size")
+
+
+@pytest.mark.parametrize(
+    ("kind", "sampler", "model"),
+    [
+        ("projected", gq.PCN(thin=100), gq.NoisyProbit(0.4, 0.2)),
+        ("approximated", gq.EllipticalSlice(), gq.Probit(0.4)),
+        ("projected", gq.HilbertHMC(), gq.Probit(0.4)),
+        ("approximated", gq.HilbertHMC(), gq.NoisyProbit(0.4, 0.2)),
+    ],
+    ids=["pCN", "slice", "HMC", "HMC, approximated"],
+)
+def test_the_samplers_agree(small, kind, sampler, model):
+    """Where there are more labels than modes, too."""
+    labels = gq.reveal(np.repeat(["x", "y", "z"], [13, 13, 14]), counts=2, seed=0)
+    prior = priors(small[0], 4)[kind]
+    post = sampled(prior, model, labels)
+    other = quietly(prior, model, labels, sampler, draws=1000, seed=2, progress=False)
+    assert other.diagnostics().r_hat < 1.02
+    spread = np.hypot(post.mcse, other.mcse)
+    assert (abs(post.probability - other.probability) / (spread + 1e-6)).max() < 5
+    ess = min(post.diagnostics().ess, other.diagnostics().ess)
+    deviation = np.sqrt(post.latent_variance)
+    gap = abs(post.latent_mean - other.latent_mean) / deviation
+    assert gap.max() < 6 * np.sqrt(2 / ess)
+
+
+def test_fields_that_are_labels_themselves_agree(small):
+    labels = gq.Labels([0, 13, 38], ["a", "c", "b"])
+    prior, model = gq.Prior.projected(small[0], 4), gq.GinzburgLandau(epsilon=5.0, gamma=0.3)
+    post = quietly(prior, model, labels, draws=4000, seed=0, progress=False)
+    assert post.settings["sampler"]["name"] == "HilbertHMC"
+    other = quietly(prior, model, labels, gq.PCN(thin=150), draws=2000, seed=1, progress=False)
+    assert post.diagnostics().r_hat < 1.02 > other.diagnostics().r_hat
+    spread = np.hypot(post.mcse, other.mcse)
+    assert (abs(post.mean - other.mean) / spread).max() < 5
+    np.testing.assert_allclose(post.variance, post.latent_variance.sum(axis=1))
+    tempered = quietly(
+        prior, model, labels, gq.Tempered(replicas=3), draws=1000, seed=1, progress=False
+    )
+    spread = np.hypot(post.mcse, tempered.mcse)
+    assert (abs(post.mean - tempered.mean) / spread).max() < 5
+
+
+def test_the_prior_is_sampled_where_nothing_is_observed(small):
+    """Through a flat likelihood, K fields have the prior's moments and all classes alike."""
+    prior = gq.Prior.approximated(small[0], 8)
+    for sampler in (gq.Harmonic(), gq.PCN(1.0, thin=1), gq.HilbertHMC()):
+        model = gq.Probit(1e4)
+        post = quietly(prior, model, THREE, sampler, draws=8000, seed=0, progress=False)
+        np.testing.assert_allclose(post.probability, 1 / 3, atol=0.02)
+        np.testing.assert_allclose(
+            post.latent_variance, np.repeat(prior.variance()[:, None], 3, 1), rtol=0.1
+        )
+
+
+def test_a_seed_gives_the_same_draws_whatever_the_threads(small, tmp_path):
+    prior = gq.Prior.approximated(small[0], 8)
+    runs = [
+        sampled(prior, gq.Probit(0.3), THREE, draws=300, threads=threads, node_files=folder)
+        for threads, folder in ((1, None), (2, None), (2, tmp_path))
+    ]
+    for other in runs[1:]:
+        for name in ("probability", "mcse", "latent_mean", "modes", "read"):
+            np.testing.assert_array_equal(getattr(runs[0], name), getattr(other, name))
+    assert np.load(tmp_path / "probability.npy").shape == (40, 3)
+
+
+def test_a_run_goes_on_from_a_checkpoint(small, tmp_path, monkeypatch):
+    from graphuq.samplers import run as module
+
+    prior, path = gq.Prior.approximated(small[0], 8), tmp_path / "run"
+    whole = sampled(prior, gq.NoisyProbit(0.3, 0.2), THREE, draws=1000, nodes=[3])
+    advance_all, calls = module._advance_all, []
+
+    def cut(pool, chains, bar, keep):
+        for chain in chains:
+            del chain.plan[len(chain.plan) // 2 :]
+        advance_all(pool, chains, bar, keep)
+        calls.append(1)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_advance_all", cut)
+        sampled(prior, gq.NoisyProbit(0.3, 0.2), THREE, draws=1000, nodes=[3], checkpoint=path)
+    assert calls
+    again = sampled(prior, gq.NoisyProbit(0.3, 0.2), THREE, draws=1000, nodes=[3], checkpoint=path)
+    for name in ("probability", "mcse", "modes", "field"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(again, name))
+
+
+def test_a_likelihood_of_two_classes_is_refused(small):
+    import dataclasses
+
+    @dataclasses.dataclass(frozen=True)
+    class Two:
+        reads = "labelled"
+        potential = gq.LevelSet.potential
+
+    with pytest.raises(ValueError, match="serves two classes, and the labels have 3"):
+        gq.sample(gq.Prior.projected(small[0], 8), Two(), THREE)
+
+
+def test_more_classes_than_memory_holds_are_refused(small, monkeypatch):
+    from graphuq import validation
+
+    monkeypatch.setattr(validation, "_available_memory", lambda: 2.0**28)
+    labels = gq.Labels([0, 7], [0, 1], classes=range(5000))
+    with pytest.raises(MemoryError, match="traces of 4 x 1000 draws"):
+        gq.sample(gq.Prior.projected(small[0], 8), gq.LevelSet(1.0), labels)
