@@ -26,6 +26,7 @@ from graphuq.labels import Labels
 from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, evaluate, parameters_of
 from graphuq.prior import Prior
 from graphuq.samplers import Harmonic
+from graphuq.samplers.argmax_walls import wrong_labels
 from graphuq.samplers.automatic import automatic
 from graphuq.samplers.family import Chunk, NonFinitePotentialError, Sampler, Target
 from graphuq.threads import cores, one_blas_thread
@@ -76,10 +77,10 @@ def annealed_evidence(
 ) -> AnnealedEvidence:
     """Estimate the log evidence: the log probability of the labels, the field integrated out.
 
-    For sign models (`Probit`, `LevelSet`, `NoisyProbit`) walls are raised from 0 to V, with
-    f = 1 / (1 + exp(V)) the probability that a label is wrong wherever the field is:
+    For sign models (`Probit`, `LevelSet`, `NoisyProbit`) walls are raised from 0 to V. A label that
+    is not its node's has the odds exp(-V) of one that is, wherever the fields are; of K classes
 
-        log P(y) = log E[exp(-V #wrong signs)] - J log(1 + exp(-V)).
+        log P(y) = log E[exp(-V #wrong labels)] - J log(1 + (K - 1) exp(-V)).
 
     For `GinzburgLandau` the double wells belong to the prior, and labels have a density:
 
@@ -148,10 +149,10 @@ def annealed_evidence(
     rngs = [np.random.default_rng(s) for s in validation.seed_sequence(seed).spawn(chains)]
     sampler = automatic(bound)
     workers = min(chains, threads or cores())
-    size = prior.n_nodes if bound.nodes is None else bound.nodes.size
+    size = bound.columns * (prior.n_nodes if bound.nodes is None else bound.nodes.size)
     validation.memory(
         2 * 8.0 * workers * (draws + sampler.warmup(draws)) * size,
-        f"{draws} draws of {size} nodes in each of {workers} threads",
+        f"{draws} draws of {size} fields in each of {workers} threads",
         "ask for fewer draws, or threads",
     )
     n_labels = len(labels)
@@ -165,7 +166,8 @@ def annealed_evidence(
                 noise, cost = bound.sign_model
                 walls = _Walls(law.with_noise(noise), bound, cost)
                 found = _climb(walls, draws, rngs, pool)
-                left_out = n_labels * math.log1p(math.exp(-cost))
+                others = max(1, bound.columns - 1)
+                left_out = n_labels * math.log1p(others * math.exp(-cost))
             else:
                 found = _climb(_Powers(law, bound, sampler), draws, rngs, pool)
                 left_out = 0.0
@@ -201,7 +203,7 @@ class _Walk(NamedTuple):
 
 
 class _Walls(NamedTuple):
-    """Walls of growing height; the energy is the number of wrong signs."""
+    """Walls of growing height; the energy is the number of wrong labels."""
 
     law: Gaussian
     bound: Bound
@@ -220,8 +222,11 @@ class _Walls(NamedTuple):
         return _Walk(state, self._wrong(first), self._wrong(kept))
 
     def _wrong(self, chunk: Chunk) -> Array:
+        y = self.bound.observed.y
+        if self.bound.columns > 1:
+            return wrong_labels(chunk.fields, y.astype(np.int64)).astype(float)
         signs = chunk.fields >= 0  # S(0) = 1, as in the potentials
-        return (signs != (self.bound.observed.y > 0)).sum(axis=1).astype(float)
+        return (signs != (y > 0)).sum(axis=1).astype(float)
 
 
 class _Powers(NamedTuple):
@@ -235,7 +240,9 @@ class _Powers(NamedTuple):
     def walk(self, state: Any, power: float, draws: int, rng: np.random.Generator) -> _Walk:
         burn = self.sampler.warmup(draws)
         if power == 0:  # where Phi forbids a place, samplers do so at every power
-            phi = [self._potential(field[:, None]) for field in self.law.draw(burn + draws, rng)]
+            columns = self.bound.columns
+            fields = self.law.draw((burn + draws) * columns, rng).reshape(burn + draws, columns, -1)
+            phi = [self._potential(np.ascontiguousarray(field.T)) for field in fields]
             return _Walk(None, np.array(phi[:burn]), np.array(phi[burn:]))
         target, thin = Target(self.law, self.bound, power), self.sampler.thin
         tuned_anew = self.sampler.start(target, rng)

@@ -79,17 +79,18 @@ def evidence(
 
     The larger, the better prior and likelihood foresee the labels; differences between settings
     are log Bayes factors. By expectation propagation at the labelled nodes, with the leading term
-    of what it leaves out (Opper, Paquet and Winther 2013), in O(J p min(J, p)) with p modes; for
-    likelihoods that are no sign models by annealing, `graphuq.annealed_evidence`, which takes
-    seconds or minutes.
+    of what it leaves out (Opper, Paquet and Winther 2013), in O(J p min(J, p)) with p modes. Of
+    more than two classes, and for likelihoods that are no sign models, it comes by annealing,
+    `graphuq.annealed_evidence`, which takes seconds or minutes.
 
     Parameters
     ----------
     prior : Prior
     likelihood : likelihood
-        Under the sign models `Probit`, `LevelSet` and `NoisyProbit` labels have probability
-        f + (1 - 2 f) Psi(y u; gamma), where f = 1 / (1 + exp(2 / gamma^2)) for the level-set model,
-        so that the evidence of all possible labels adds up to 1.
+        Under the sign models `Probit`, `LevelSet` and `NoisyProbit` labels of two classes have
+        probability f + (1 - 2 f) Psi(y u; gamma), where f = 1 / (1 + exp(2 / gamma^2)) for the
+        level-set model, so that the evidence of all possible labels adds up to 1; so it does of
+        more classes.
     labels : Labels
     seed : int, SeedSequence or Generator, optional
         Of the annealing.
@@ -120,7 +121,7 @@ def evidence(
     True
     """
     bound = bind_under(prior, likelihood, labels)
-    if bound.sign_model is None:
+    if bound.sign_model is None or bound.columns > 1:
         estimate = annealed_evidence(prior, likelihood, labels, seed=seed)
         return LogEvidence(estimate.log_evidence, "annealing", mcse=estimate.mcse)
     return LogEvidence.of(settle(prior, likelihood, bound))

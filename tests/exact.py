@@ -137,6 +137,20 @@ def class_probabilities(prior, labels, nodes, noise, cost):
     return total / norm
 
 
+def class_evidence(prior, labels, noise, cost):
+    """Log P(labels) of K independent fields, where a wrong label has the odds e^-cost."""
+    K, J = labels.classes.size, len(labels)
+    total, others = 0.0, (K - 1) * np.exp(-cost)
+    for largest in itertools.product(range(K), repeat=J):
+        wrong = int((np.array(largest) != labels.indices).sum())
+        if wrong and cost * wrong > 30:
+            continue
+        weight = np.exp(-cost * wrong) if wrong else 1.0
+        pairs = [(j, c, k) for j, c in enumerate(largest) for k in range(K) if k != c]
+        total += weight * orthant(_of_differences(prior, labels.nodes, noise, pairs))
+    return np.log(total) - J * np.log1p(others)
+
+
 def _of_differences(prior, nodes, noise, pairs, clean=None):
     """Covariance of x_jc - x_jk for each (j, c, k); ``clean`` is a place without noise."""
     G = prior.covariance(np.unique(nodes), np.unique(nodes))
