@@ -28,7 +28,7 @@ from graphuq.node_posterior import NodePosterior
 from graphuq.prior import Prior
 from graphuq.row_blocks import mapped
 from graphuq.threads import one_blas_thread
-from graphuq.tuning import settled
+from graphuq.tuning import require_two_classes, settled
 
 Array = NDArray[np.float64]
 
@@ -176,6 +176,7 @@ def approximate(
     likelihood : likelihood
         A sign model: `Probit`, `LevelSet`, `NoisyProbit`.
     labels : Labels
+        Of two classes.
     start : ApproximatePosterior, optional
         To fewer labels, from which to go on: that takes less time.
 
@@ -187,7 +188,7 @@ def approximate(
     Raises
     ------
     ValueError
-        No sign model.
+        No sign model, more than two classes.
     RuntimeError
         Expectation propagation did not converge; see `graphuq.evidence`.
 
@@ -207,6 +208,7 @@ def approximate(
     begun = time.perf_counter()
     if start is not None and not isinstance(start, ApproximatePosterior):
         raise TypeError(f"start must be what gq.approximate returned, got {type(start).__name__}")
+    require_two_classes(labels, "gq.approximate")
     prior, likelihood = settled(prior, likelihood, labels)
     bound = bind_under(prior, likelihood, labels)
     sites = settle(prior, likelihood, bound, None if start is None else _carried(start, labels))

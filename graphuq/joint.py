@@ -30,7 +30,7 @@ from graphuq.samplers.hyperparameters import NAMES
 from graphuq.samplers.joint import OF_THE_PRIOR, Joint
 from graphuq.samplers.run import run
 from graphuq.threads import one_blas_thread
-from graphuq.tuning import open_ranges, with_values
+from graphuq.tuning import open_ranges, require_two_classes, with_values
 
 Ranges = dict[str, tuple[float, float]]
 
@@ -69,6 +69,7 @@ def sample_jointly(
         `Prior.projected` or `Prior.full`, whose fields are those of their modes, with a rank.
     likelihood : Probit, LevelSet or NoisyProbit
     labels : Labels
+        Of two classes.
     draws, chains, nodes, seed, threads, progress, checkpoint
         As in `graphuq.sample`.
     warmup : int, optional
@@ -110,6 +111,7 @@ def sample_jointly(
     (4, 200)
     """
     _require_modes(prior, likelihood)
+    require_two_classes(labels, "gq.sample_jointly")
     if "rank" in ranges:
         raise TypeError("a rank is not sampled: give the prior the one that is wanted")
     prior, likelihood, box = open_ranges(prior, likelihood, ranges)

@@ -21,7 +21,7 @@ from graphuq.likelihoods.contract import Bound, Likelihood, bind_under, differen
 from graphuq.prior import Prior
 from graphuq.row_blocks import product
 from graphuq.threads import one_blas_thread
-from graphuq.tuning import settled
+from graphuq.tuning import require_two_classes, settled
 
 Array = NDArray[np.float64]
 
@@ -160,6 +160,7 @@ def map_estimate(
     >>> estimate.converged
     True
     """
+    require_two_classes(labels, "gq.map_estimate")
     prior, likelihood = settled(prior, likelihood, labels)
     bound = bind_under(prior, likelihood, labels)
     prior.require_here("a MAP estimate")

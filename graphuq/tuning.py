@@ -196,6 +196,15 @@ def require_problem(prior: Any, labels: Any) -> None:
     labels.require_within(prior.n_nodes)
 
 
+def require_two_classes(labels: Labels, what: str) -> None:
+    """Refuse labels of more classes for what serves two."""
+    if isinstance(labels, Labels) and labels.classes.size > 2:
+        raise ValueError(
+            f"{what} serves two classes, and the labels have {labels.classes.size}: take "
+            "gq.sample, which serves any number, or keep those of two, labels.of_classes(a, b)"
+        )
+
+
 def settled(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
     """Return prior and likelihood with what is open chosen by the labels, the rest untouched.
 

@@ -260,7 +260,7 @@ def test_likelihoods_without_a_map_are_refused(small):
         ({"prior": "prior"}, TypeError, r"prior must be a Prior"),
         ({"labels": [0, 1]}, TypeError, r"labels must be gq\.Labels"),
         ({"labels": gq.Labels([0, 90], [0, 1])}, ValueError, r"names node 90"),
-        ({"labels": gq.Labels([0, 1, 2], [0, 1, 2])}, ValueError, r"two classes are needed"),
+        ({"labels": gq.Labels([0, 1, 2], [0, 1, 2])}, ValueError, r"serves two classes"),
         ({"likelihood": gq.Probit}, TypeError, r"pass an instance"),
         ({"method": "bfgs"}, ValueError, r"method must be one of 'auto', 'newton', 'flow'"),
         ({"method": "newton"}, ValueError, r"serves probit models alone, and GinzburgLandau"),
