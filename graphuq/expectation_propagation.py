@@ -85,7 +85,12 @@ def _log_margin(cost: float) -> float:
     return math.log(margin) if margin > 0 else -math.inf
 
 
-def propagate(root: Array, likelihood: Bound, start: tuple[Array, Array] | None = None) -> Sites:
+def propagate(
+    root: Array,
+    likelihood: Bound,
+    start: tuple[Array, Array] | None = None,
+    tolerance: float = TOLERANCE,
+) -> Sites:
     """Return the sites at rest.
 
     Parameters
@@ -96,6 +101,8 @@ def propagate(root: Array, likelihood: Bound, start: tuple[Array, Array] | None 
         Of a sign model.
     start : (ndarray, ndarray), optional
         tau and nu to start from.
+    tolerance : float
+        Of a sweep's moves, in the Gaussian's deviations.
 
     Raises
     ------
@@ -108,7 +115,7 @@ def propagate(root: Array, likelihood: Bound, start: tuple[Array, Array] | None 
     step = 1.0
     while True:
         try:
-            tau, nu = _settled(root, y, noise, flip, step, start)
+            tau, nu = _settled(root, y, noise, flip, step, start, tolerance)
             return _at_rest(root, tau, nu, y, noise, cost)
         except NotConvergedError:
             step, start = step / 2, None
@@ -117,7 +124,13 @@ def propagate(root: Array, likelihood: Bound, start: tuple[Array, Array] | None 
 
 
 def _settled(
-    root: Array, y: Array, noise: float, flip: float, step: float, start: tuple[Array, Array] | None
+    root: Array,
+    y: Array,
+    noise: float,
+    flip: float,
+    step: float,
+    start: tuple[Array, Array] | None,
+    tolerance: float,
 ) -> tuple[Array, Array]:
     """Return tau and nu after sweeps that go ``step`` of the way each time."""
     J, p = root.shape
@@ -139,7 +152,7 @@ def _settled(
             D = tau[block] - tau_before
             A -= FA.T @ (D[:, None] * np.linalg.solve(np.eye(D.size) + S * D, FA))
             h += A @ (F.T @ (nu[block] - nu_before - D * m))
-        if moved < TOLERANCE:
+        if moved < tolerance:
             return tau, nu
         idle = 0 if moved < 0.9 * best else idle + 1
         best = min(best, moved)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,9 @@ class LogEvidence(float):
 
     Attributes
     ----------
-    method : {"expectation propagation", "annealing"}
+    method : {"expectation propagation", "annealing", "pairwise composite"}
+        The last is no evidence, but what `graphuq.tune` takes in its place of more than two
+        classes; see `graphuq.pairwise`.
     correction : float
         What was added to expectation propagation's own value: where it is well above 1, do not
         rely on the next digit. 0 for annealing.
@@ -145,15 +148,22 @@ def settle(
             sites = propagate(root, bound, start)
             _require_likeliest(root, bound, sites)
         except NotConvergedError as error:
-            raise RuntimeError(
-                f"expectation propagation did not converge for {likelihood!r} under {prior!r} and "
-                f"{bound.nodes.size} labels ({error}): allow more flips (a larger flip_rate, or "
-                "gamma of the level-set model) or more noise, or sample instead"
-            ) from error
-    if prior.null_mode:
-        return sites
-    # u and -u are as probable: no labels can have more than half of all probability
-    return dataclasses.replace(sites, log_evidence=min(sites.log_evidence, -math.log(2)))
+            raise not_converged(prior, likelihood, bound.nodes.size, error) from error
+    return dataclasses.replace(sites, log_evidence=at_most_half(prior, sites.log_evidence))
+
+
+def at_most_half(prior: Prior, log_evidence: float) -> float:
+    """Return it, or log(1/2): u and -u are as probable, but where q_0 is a mode."""
+    return log_evidence if prior.null_mode else min(log_evidence, -math.log(2))
+
+
+def not_converged(prior: Prior, likelihood: Any, n_labels: int, error: Exception) -> RuntimeError:
+    """Return the error that says what expectation propagation did not converge with."""
+    return RuntimeError(
+        f"expectation propagation did not converge for {likelihood!r} under {prior!r} and "
+        f"{n_labels} labels ({error}): allow more flips (a larger flip_rate, or "
+        "gamma of the level-set model) or more noise, or sample instead"
+    )
 
 
 def _require_likeliest(root: Array, bound: Bound, sites: Sites) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,14 @@ from graphuq import validation
 from graphuq.graphs import Graph
 from graphuq.labels import Labels
 from graphuq.likelihoods import Probit
-from graphuq.likelihoods.contract import Likelihood, bind_under, open_parameters
+from graphuq.likelihoods.contract import (
+    Likelihood,
+    bind_under,
+    open_parameters,
+    require_serves,
+)
 from graphuq.model_evidence import LogEvidence, settle
+from graphuq.pairwise import PairwiseEvidence
 from graphuq.prior import Prior, default_rank
 from graphuq.solved_prior import SolvedPrior
 from graphuq.spectrum import Spectrum
@@ -48,7 +54,7 @@ class Tuning:
     chosen : dict
         The value of each parameter that was open.
     log_evidence : LogEvidence
-        Theirs.
+        Theirs; of more than two classes what stands for it, `graphuq.pairwise`.
     ranges : dict
         From each parameter that was open to (low, high), where it was looked for.
     at_edge : tuple of str
@@ -97,6 +103,9 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     evenly (Sobol's), and climbed from the best of them (by Nelder and Mead's simplex). Eigenpairs
     are computed once.
 
+    Of more than two classes a composite likelihood stands for the evidence, from the labels of two
+    classes at a time; of more than five, each class meets four others. See `graphuq.pairwise`.
+
     Parameters
     ----------
     prior : Spectrum, Graph or Prior
@@ -119,7 +128,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     ------
     TypeError, ValueError
         No sign model, ranges in the wrong order or for what is no parameter, ranks beyond the
-        spectrum.
+        spectrum, labels of one class of many.
     RuntimeError
         Expectation propagation converged nowhere.
 
@@ -138,6 +147,8 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     likelihood = _instance(likelihood)
     prior = prior if isinstance(prior, Prior | Spectrum) else Graph.of(prior)
     require_problem(prior, labels)
+    require_serves(likelihood, labels)
+    evidence_of = _evidence_of(labels)
     if isinstance(prior, Graph):  # ranges are looked at before eigenpairs are computed
         for name, pair in ranges.items():
             if not validation.is_auto(pair) and np.ndim(pair) > 0:
@@ -154,12 +165,11 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         values = {name: _value(name, x, *found[name]) for name, x in zip(found, point, strict=True)}
         candidate = with_values(prior, likelihood, values)
         try:
-            sites = settle(*candidate, bind_under(*candidate, labels))
+            log_evidence = evidence_of(*candidate)
         except RuntimeError as error:
             failures.append(str(error))
             rows.append({**values, "log_evidence": math.nan, "log_posterior": math.nan})
             return math.inf
-        log_evidence = LogEvidence.of(sites)
         log_posterior = float(log_evidence) - values.get("alpha", 0.0) / MEAN_ALPHA
         rows.append({**values, "log_evidence": float(log_evidence), "log_posterior": log_posterior})
         if best is None or log_posterior > best[0]:
@@ -218,14 +228,19 @@ def settled(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
                 "gq.SolvedPrior has none: give numbers, such as gq.Probit(gamma=0.1)"
             )
         return prior, likelihood
-    if not isinstance(prior, Prior) or prior.open or open_parameters(likelihood):
-        _instance(likelihood)
-    if not isinstance(prior, Prior):
-        prior = _default_prior(prior)
-    if prior.open or open_parameters(likelihood):
-        found = tune(prior, labels, likelihood)
-        return found.prior, found.likelihood
-    return prior, likelihood
+    if isinstance(prior, Prior) and not prior.open and not open_parameters(likelihood):
+        return prior, likelihood
+    found = tune(prior, labels, likelihood)
+    return found.prior, found.likelihood
+
+
+def _evidence_of(labels: Labels) -> Callable[[Prior, Any], LogEvidence]:
+    """Return the function of prior and likelihood that the labels choose by."""
+    if labels.classes.size > 2:
+        return PairwiseEvidence(labels)
+    return lambda prior, likelihood: LogEvidence.of(
+        settle(prior, likelihood, bind_under(prior, likelihood, labels))
+    )
 
 
 def _default_prior(source: Any) -> Prior:

@@ -160,12 +160,8 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
         raise TypeError(f"{name}.reads must be 'labelled' or 'all', got {reads!r}")
     if label not in LABEL:
         raise TypeError(f"{name}.label must be 'sign' or 'field', got {label!r}")
+    require_serves(likelihood, labels)
     n_classes = labels.classes.size
-    if n_classes > 2 and not getattr(likelihood, "multiclass", False):
-        raise ValueError(
-            f"{name} serves two classes, and the labels have {n_classes}: keep those of two, "
-            "labels.of_classes(a, b), or take gq.Probit, gq.LevelSet or gq.NoisyProbit"
-        )
     parameters = parameters_of(likelihood)
     for what in ("potential", "gradient"):
         function = getattr(likelihood, what, None)
@@ -202,6 +198,17 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
     size = len(labels) if nodes is not None else n_nodes
     _compile(bound, np.full((size, bound.columns), 0.1), name)
     return bound
+
+
+def require_serves(likelihood: Any, labels: Labels) -> None:
+    """Refuse labels of more than two classes for a likelihood that does not serve them."""
+    n_classes = labels.classes.size
+    if n_classes > 2 and not getattr(likelihood, "multiclass", False):
+        raise ValueError(
+            f"{type(likelihood).__name__} serves two classes, and the labels have {n_classes}: "
+            "keep those of two, labels.of_classes(a, b), or take gq.Probit, gq.LevelSet or "
+            "gq.NoisyProbit"
+        )
 
 
 def bind_under(prior: Prior, likelihood: Likelihood, labels: Labels) -> Bound:
