@@ -19,6 +19,10 @@ R_HAT = 1.05
 ESS = 100
 ACCEPTANCE = 0.01
 
+# Of more quantities than this, as the modes of many classes are, arviz is shown the worst: those of
+# the largest plain split R-hat, and those whose batch means vary most.
+MOST = 600
+
 
 class ConvergenceWarning(UserWarning):
     """A sampler or a solver has not been shown to have converged.
@@ -51,7 +55,8 @@ class Diagnostics:
         Largest rank-normalised split R-hat over the log posterior, the potential, the modes,
         the traced nodes and the logarithms of hyperparameters that were sampled; above 1.05 the
         chains tell different stories. Of a single chain the plain split R-hat. NaN with
-        fewer than four draws.
+        fewer than four draws. Of more than 600 quantities, as K classes may have, it is looked for
+        among those that plainer measures show to be the worst, and so is ``ess``.
     ess : float
         Smallest bulk effective sample size over the same: what the draws are worth.
     acceptance : float
@@ -91,6 +96,7 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     monitored = _monitored(posterior)
     r_hat, ess = float("nan"), float("nan")
     if monitored.shape[1] >= 4:
+        monitored = worst(monitored)
         r_hats, sizes = rhat_and_ess(monitored)
         if monitored.shape[0] == 1:  # arviz has none for a single chain: hold its halves together
             r_hats = split_rhat(monitored)
@@ -112,7 +118,9 @@ def effective_size(traces: Any) -> float:
     from graphuq.export import rhat_and_ess
 
     monitored = _monitored(traces)
-    return float(np.min(rhat_and_ess(monitored)[1])) if monitored.shape[1] >= 4 else float("nan")
+    if monitored.shape[1] < 4:
+        return float("nan")
+    return float(np.min(rhat_and_ess(worst(monitored))[1]))
 
 
 def quick_messages(posterior: Posterior) -> tuple[str, ...]:
@@ -142,6 +150,19 @@ def split_rhat(traces: Array) -> Array:
     stuck = within == 0
     ratio = between / np.where(stuck, 1.0, within)
     return np.where(stuck, np.where(between > 0, np.inf, 1.0), np.sqrt((half - 1) / half + ratio))
+
+
+def worst(traces: Array) -> Array:
+    """Return the quantities of traces (chains, draws, quantities) to look closer at."""
+    chains, draws, n = traces.shape
+    if n <= MOST:
+        return traces
+    length = int(np.sqrt(draws))
+    batches = traces[:, : draws // length * length].reshape(chains, -1, length, n).mean(axis=2)
+    total = traces.var(axis=(0, 1))
+    noise = np.where(total > 0, batches.var(axis=(0, 1)) / np.where(total > 0, total, 1.0), np.inf)
+    by_rhat, by_noise = np.argsort(-split_rhat(traces)), np.argsort(-noise)
+    return traces[:, :, np.union1d(by_rhat[: MOST // 2], by_noise[: MOST // 2])]
 
 
 def _monitored(posterior: Any) -> Array:

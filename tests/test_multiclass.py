@@ -323,3 +323,23 @@ def test_more_classes_than_memory_holds_are_refused(small, monkeypatch):
     labels = gq.Labels([0, 7], [0, 1], classes=range(5000))
     with pytest.raises(MemoryError, match="traces of 4 x 1000 draws"):
         gq.sample(gq.Prior.projected(small[0], 8), gq.LevelSet(1.0), labels)
+
+
+def test_diagnostics_of_many_quantities_find_the_worst():
+    """Among 3,000 of which one mixes slowly, and one chain of another is elsewhere."""
+    from graphuq.diagnostics import worst
+    from graphuq.export import rhat_and_ess
+
+    rng = np.random.default_rng(0)
+    traces = rng.standard_normal((4, 400, 3000))
+    for t in range(1, 400):
+        traces[:, t, 1234] = 0.95 * traces[:, t - 1, 1234] + 0.3 * traces[:, t, 1234]
+    traces[2, :, 777] += 3
+    shown = worst(traces)
+    assert shown.shape[2] <= 600
+    r_hat, ess = rhat_and_ess(shown)
+    few = np.r_[777, 1234, 0:300]
+    expected = rhat_and_ess(traces[:, :, few])
+    assert r_hat.max() == expected[0].max()
+    assert ess.min() == expected[1].min()
+    np.testing.assert_array_equal(worst(traces[:, :, :500]), traces[:, :, :500])
