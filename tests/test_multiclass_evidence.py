@@ -14,7 +14,7 @@ from exact import class_evidence
 
 import graphuq as gq
 from graphuq import annealed
-from graphuq.likelihoods.contract import bind
+from graphuq.likelihoods.contract import bind, evaluate
 
 THREE = gq.Labels([0, 13, 38], ["a", "c", "b"])
 SAME = gq.Labels([0, 7, 38], ["a", "a", "b"], classes=["a", "b", "c"])
@@ -66,6 +66,23 @@ def test_one_label_is_one_of_k(small):
     labels = gq.Labels([7], ["d"], classes=list("abcde"))
     found = gq.annealed_evidence(gq.Prior.projected(small[0], 8), gq.Probit(0.1), labels, seed=0)
     assert abs(found.log_evidence - math.log(1 / 5)) < 4 * found.mcse < 0.2
+
+
+def test_ginzburg_landau_is_exact():
+    """Wells and labels of three fields with one mode: quadrature over its three numbers."""
+    graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0.5], [1, 1, 0, 1], [0, 0.5, 1, 0]])
+    prior, labels = gq.Prior.projected(graph, 1), gq.Labels([0, 1, 3], ["a", "b", "c"])
+    bound = bind(gq.GinzburgLandau(1.0, 1.0), labels, 4)
+    mode, field_alone = prior.vectors * prior.sigma, bound.without_labels()
+    points, weights = np.polynomial.hermite_e.hermegauss(24)
+    with_labels = without = 0.0
+    for at in itertools.product(range(24), repeat=3):
+        u, mass = mode * points[list(at)], weights[list(at)].prod()
+        with_labels += mass * math.exp(-evaluate(bound, u))
+        without += mass * math.exp(-evaluate(field_alone, u))
+    exact = math.log(with_labels / without) - 3 * 3 * 0.5 * math.log(2 * math.pi)
+    found = gq.evidence(prior, gq.GinzburgLandau(1.0, 1.0), labels, seed=0)
+    assert abs(found - exact) < 4 * found.mcse < 0.4
 
 
 def test_evidence_of_many_classes_comes_by_annealing(small):
