@@ -66,7 +66,7 @@ def sample(
     ----------
     prior : Prior, SolvedPrior, Spectrum or Graph
         On the field at all nodes. A spectrum or graph stands for `Prior.projected` on all its
-        modes, or on up to 300, with alpha "auto".
+        modes, or on up to 300, with alpha "auto", and tau too of more than two classes.
     likelihood : likelihood
         `Probit`, `LevelSet`, `NoisyProbit`, `GinzburgLandau`, or one of your own
         (`graphuq.likelihoods.contract`). Parameters that are "auto", here and in the prior, are

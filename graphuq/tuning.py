@@ -109,8 +109,9 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     Parameters
     ----------
     prior : Spectrum, Graph or Prior
-        Of a spectrum, `Prior.projected` on all its modes with alpha open, and of a graph the same
-        on up to 300 modes; of a prior, its parameters that are "auto".
+        Of a spectrum, `Prior.projected` on all its modes with alpha open, and tau too of more than
+        two classes; of a graph the same on up to 300 modes; of a prior, its parameters that are
+        "auto".
     labels : Labels
     likelihood : likelihood
         A sign model, whose parameters that are "auto" are open; of a class, all.
@@ -154,7 +155,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
             if not validation.is_auto(pair) and np.ndim(pair) > 0:
                 _checked_range(name, pair, default_rank(prior.n_nodes))
     if not isinstance(prior, Prior):
-        prior = _default_prior(prior)
+        prior = _default_prior(prior, labels)
     prior, likelihood, found = open_ranges(prior, likelihood, ranges)
     rows: list[dict[str, float]] = []
     failures: list[str] = []
@@ -218,7 +219,8 @@ def require_two_classes(labels: Labels, what: str) -> None:
 def settled(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
     """Return prior and likelihood with what is open chosen by the labels, the rest untouched.
 
-    A Spectrum or Graph stands for `Prior.projected` with alpha open.
+    A Spectrum or Graph stands for `Prior.projected` with alpha open, and tau too of more than two
+    classes.
     """
     require_problem(prior, labels)
     if isinstance(prior, SolvedPrior):
@@ -243,15 +245,17 @@ def _evidence_of(labels: Labels) -> Callable[[Prior, Any], LogEvidence]:
     )
 
 
-def _default_prior(source: Any) -> Prior:
+def _default_prior(source: Any, labels: Labels) -> Prior:
     """Return the projected prior on all modes of a spectrum, or on many of a graph, alpha open.
 
     The rank is not open: with few labels the evidence may fall for too few modes, and where alpha
-    is free, more of them do no harm.
+    is free, more of them do no harm. Tau is open of more than two classes: these differ in more
+    than the first few modes, to which a large alpha without it gives nearly all variance.
     """
+    tau = validation.AUTO if labels.classes.size > 2 else 0.0
     if not isinstance(source, Spectrum):
         source = Spectrum.of(source, default_rank(source.n_nodes))
-    return Prior.projected(source, source.rank, alpha=validation.AUTO)
+    return Prior.projected(source, source.rank, alpha=validation.AUTO, tau=tau)
 
 
 def _instance(likelihood: Any) -> Any:

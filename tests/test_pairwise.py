@@ -98,7 +98,7 @@ def test_auto_serves_many_classes(simulated):
     spectrum, labels = simulated
     found = gq.tune(spectrum, labels, gq.Probit)
     assert found.log_evidence.method == "pairwise composite"
-    assert set(found.chosen) == {"alpha", "gamma"}
+    assert set(found.chosen) == {"alpha", "tau", "gamma"}
     fresh = PairwiseEvidence(labels)(found.prior, found.likelihood)
     assert found.log_evidence == pytest.approx(fresh, abs=0.01)
     assert found.table["log_posterior"].max() == found.log_evidence - found.prior.alpha / 4
