@@ -35,6 +35,12 @@ NODE_STATISTICS = (
     "latent_variance",
 )
 
+# What follows from these.
+OF_STATISTICS = ("prediction", "rank", "entropy", "margin")
+
+# Groups that every posterior has.
+BY_NODE = ("node_summary", "observed_data", "constant_data")
+
 # What an approximate posterior knows of labelled nodes besides.
 SITES = ("site_precision", "site_shift", "leave_one_out")
 
@@ -55,10 +61,12 @@ def to_arviz(posterior: NodePosterior, classifiers: Mapping[str, Any] | None = N
         hyperparameters that were sampled), ``sample_stats`` (``lp``, ``potential``,
         ``acceptance_rate``, ...; ``x``: the field read, where `Posterior.read` has it),
         ``observed_data`` (``y`` at the labelled nodes), ``constant_data`` (class names, eq. (16))
-        and ``node_summary`` (per node: mean, variance, probability, mcse, prediction, rank, and
-        ``decision_score`` and ``transduction`` of the classifiers). An approximate posterior has
-        no draws: it comes without the first two groups, with ``approximate`` = 1 among the
-        attributes of the others, and with its sites and ``leave_one_out`` in ``observed_data``.
+        and ``node_summary`` (per node: mean, variance, probability, mcse, prediction, rank,
+        entropy, margin, and ``decision_score`` and ``transduction`` of the classifiers). Of more
+        than two classes what is said of each has ``class`` for its last dimension, and ``y`` is
+        the class's number. An approximate posterior has no draws: it comes without the first two
+        groups, with ``approximate`` = 1 among the attributes of the others, and with its sites and
+        ``leave_one_out`` in ``observed_data``.
 
     Raises
     ------
@@ -99,7 +107,7 @@ def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
     """
     try:
         if tree["node_summary"].attrs.get("approximate"):
-            return _approximate_from(tree["node_summary"], tree["observed_data"])
+            return _approximate_from(*(tree[name] for name in BY_NODE))
         posterior, nodes = tree["posterior"], tree["node_summary"]
         stats, observed, constant = (
             tree[name] for name in ("sample_stats", "observed_data", "constant_data")
@@ -107,14 +115,15 @@ def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
         settings = json.loads(posterior.attrs["settings"])
     except (KeyError, AttributeError, TypeError) as error:
         raise ValueError(f"this is not a result of graphuq: {error} is missing") from error
-    none = np.empty((*posterior["z"].shape[:2], 0))
+    chains, draws, _, *by_class = posterior["z"].shape
+    none = np.empty((chains, draws, 0, *by_class))
     traced, field, read = np.empty(0, dtype=np.int64), none, none
     if "u" in posterior:
         traced, field = posterior["node"].values.astype(np.int64), posterior["u"].values
     if "x" in stats:
         read = stats["x"].values
     return Posterior(
-        labels=Labels(observed["label_node"].values, observed["label"].values),
+        labels=_labels_from(observed, constant),
         **{name: nodes[name].values for name in NODE_STATISTICS},
         modes=posterior["z"].values,
         traced=traced,
@@ -132,9 +141,9 @@ def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
     )
 
 
-def _approximate_from(nodes: Any, observed: Any) -> ApproximatePosterior:
+def _approximate_from(nodes: Any, observed: Any, constant: Any) -> ApproximatePosterior:
     return ApproximatePosterior(
-        labels=Labels(observed["label_node"].values, observed["label"].values),
+        labels=_labels_from(observed, constant),
         **{name: nodes[name].values for name in NODE_STATISTICS},
         **{name: observed[name].values for name in SITES},
         log_evidence=LogEvidence(
@@ -142,6 +151,11 @@ def _approximate_from(nodes: Any, observed: Any) -> ApproximatePosterior:
         ),
         settings=json.loads(nodes.attrs["settings"]),
     )
+
+
+def _labels_from(observed: Any, constant: Any) -> Labels:
+    classes = constant["class_name"].values
+    return Labels(observed["label_node"].values, observed["label"].values, classes)
 
 
 def save(posterior: NodePosterior, path: str | os.PathLike[str]) -> None:
@@ -297,15 +311,15 @@ def _origin() -> dict[str, Any]:
 
 
 def _of_draws(posterior: Posterior, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
-    chains, draws, modes = posterior.modes.shape
+    chains, draws, modes = posterior.modes.shape[:3]
     traced, read = posterior.traced.size > 0, posterior.read.size > 0
     sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
     return {
         "posterior": xr.Dataset(
             {
-                "z": (("chain", "draw", "mode"), posterior.modes),
+                "z": _each(posterior.modes, "chain", "draw", "mode"),
                 # arviz cannot plot a variable without entries
-                **({"u": (("chain", "draw", "node"), posterior.field)} if traced else {}),
+                **({"u": _each(posterior.field, "chain", "draw", "node")} if traced else {}),
                 **{
                     name: (("chain", "draw"), values)
                     for name, values in posterior.hyperparameters.items()
@@ -313,6 +327,7 @@ def _of_draws(posterior: Posterior, attrs: dict[str, Any]) -> dict[str, xr.Datas
             },
             {
                 **sampled,
+                **_class_names(posterior),
                 # from 1, or from 0 where q_0 is a mode
                 "mode": np.arange(modes) + posterior.settings["prior"]["rank"] + 1 - modes,
                 **({"node": posterior.traced} if traced else {}),
@@ -326,9 +341,16 @@ def _of_draws(posterior: Posterior, attrs: dict[str, Any]) -> dict[str, xr.Datas
         "sample_stats": xr.Dataset(
             {
                 **{name: (("chain", "draw"), values) for name, values in posterior.stats.items()},
-                **({"x": (("chain", "draw", "label_node"), posterior.read)} if read else {}),
+                **({"x": _each(posterior.read, "chain", "draw", "label_node")} if read else {}),
             },
-            {**sampled, **({"label_node": posterior.labels.nodes} if read else {})},
+            {
+                **sampled,
+                **(
+                    {"label_node": posterior.labels.nodes, **_class_names(posterior)}
+                    if read
+                    else {}
+                ),
+            },
             attrs,
         ),
     }
@@ -336,20 +358,30 @@ def _of_draws(posterior: Posterior, attrs: dict[str, Any]) -> dict[str, xr.Datas
 
 def _of_nodes(posterior: NodePosterior, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
     labels = posterior.labels
+    y = labels.codes if labels.classes.size == 2 else labels.indices
     return {
         "observed_data": xr.Dataset(
-            {"y": ("label_node", labels.codes), "label": ("label_node", labels.values)},
+            {"y": ("label_node", y), "label": ("label_node", labels.values)},
             {"label_node": labels.nodes},
             attrs,
         ),
         "constant_data": xr.Dataset({"class_name": ("class", labels.classes)}, attrs=attrs),
         "node_summary": xr.Dataset(
             {
-                **{name: ("node", getattr(posterior, name)) for name in NODE_STATISTICS},
-                "prediction": ("node", posterior.prediction),
-                "rank": ("node", posterior.rank),
+                name: _each(getattr(posterior, name), "node")
+                for name in NODE_STATISTICS + OF_STATISTICS
             },
-            {"node": np.arange(posterior.n_nodes)},
+            {"node": np.arange(posterior.n_nodes), **_class_names(posterior)},
             attrs,
         ),
     }
+
+
+def _each(values: NDArray[Any], *dims: str) -> tuple[tuple[str, ...], NDArray[Any]]:
+    """Return ``values`` with the names of its dimensions, the last one that of classes or none."""
+    return (*dims, "class")[: values.ndim], values
+
+
+def _class_names(posterior: NodePosterior) -> dict[str, NDArray[Any]]:
+    """Return the coordinate of what is said of each class: of two classes it is said of one."""
+    return {"class": posterior.labels.classes} if posterior.probability.ndim == 2 else {}
