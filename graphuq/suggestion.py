@@ -27,17 +27,27 @@ sums being over the unlabelled nodes i. The first three come from draws of u. Af
 m of all nodes are regressed on its answer, the best linear guess standing for the posterior that
 the answer would bring; BALD's score falls as what is left of Var m_j does. The last two condition
 the Gaussian, exactly.
+
+With K > 2 classes l_i and y_j are indicators of a class, and p_jc = P(y_j = c | u) is what it takes
+for argmax_k (u_jk + noise eta_k) to be c (`graphuq.largest`), or another class and then a flip. The
+entropies are those of K classes, and with Cov(l_i, y_j) and Var y_j matrices
+
+    sum_i tr(Var l_i - E Var(l_i | y_j)) = sum_i tr(Cov(l_i, y_j) (Var y_j)^+ Cov(y_j, l_i)),
+
+as exact as for two: it is the sum of Cov(l_ia, y_jc)^2 / P(y_j = c) over classes a and c. It is
+taken K / (K - 1) times, as `NodePosterior.variance` is.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, erf
 
 from graphuq import validation
+from graphuq.class_answers import ClassAnswers
 from graphuq.gaussian import Gaussian
 from graphuq.prior import Prior
 from graphuq.threads import one_blas_thread
@@ -83,13 +93,25 @@ def suggest(
             for node in labelled:
                 gaussian.observe(node)
             return gaussian.greedy(k, method)
-        ranking = posterior.ranking()
+        ranking = posterior.ranking(by="variance" if method == "variance" else "entropy")
         uncertain = ranking[~np.isin(ranking, labelled)][: max(candidates, k)]
         if method == "variance" and k == 1:
             return uncertain[:1]
         uncertain.sort()  # ties go to the first node
-        answers = Answers(posterior, prior, uncertain, method, (noise, flip_rate), seed)
-        return uncertain[answers.greedy(k)]
+        kind: Any = Answers if posterior.probability.ndim == 1 else ClassAnswers
+        answers = kind(posterior, prior, uncertain, method, (noise, flip_rate), seed)
+        return uncertain[greedy(answers, k)]
+
+
+def greedy(answers: Answers | ClassAnswers, k: int) -> NDArray[np.int64]:
+    """Observe and return k of the candidates, by position."""
+    picked = np.empty(k, dtype=np.int64)
+    for turn in range(k):
+        score = answers.scores()
+        score[picked[:turn]] = -np.inf
+        picked[turn] = np.argmax(score)
+        answers.observe(picked[turn])
+    return picked
 
 
 def with_level(prior: Prior) -> Gaussian:
@@ -228,16 +250,6 @@ class Answers:
         self._spread = np.clip(self._spread - column.astype(np.float64) ** 2 / variance, 0, None)
         self.cross -= np.outer(column, gain.astype(np.float32))
         self.inner -= np.outer(self.inner[:, at].copy(), gain)
-
-    def greedy(self, k: int) -> NDArray[np.int64]:
-        """Observe and return k of the candidates, by position."""
-        picked = np.empty(k, dtype=np.int64)
-        for turn in range(k):
-            score = self.scores()
-            score[picked[:turn]] = -np.inf
-            picked[turn] = np.argmax(score)
-            self.observe(picked[turn])
-        return picked
 
 
 def expected_answer(u: Array, noise: float, flip_rate: float) -> Array:
