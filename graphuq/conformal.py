@@ -106,11 +106,12 @@ def prediction_sets(
     held_out = Labels.of(held_out, n_nodes)
     if not 0 < validation.real("coverage", coverage) < 1:
         raise ValueError(f"coverage must lie in (0, 1), got {coverage}")
-    if not np.array_equal(held_out.classes, labels.classes):
+    if not set(held_out.classes.tolist()) <= set(labels.classes.tolist()):
         raise ValueError(
             f"held_out must be labels of the classes {labels.classes.tolist()}, got "
             f"{held_out.classes.tolist()}"
         )
+    held_out = Labels(held_out.nodes, held_out.values, labels.classes)
     seen = np.intersect1d(labels.nodes, held_out.nodes)
     if seen.size:
         raise ValueError(
@@ -120,6 +121,7 @@ def prediction_sets(
     known = Labels(
         np.concatenate([labels.nodes, held_out.nodes]),
         np.concatenate([labels.values, held_out.values]),
+        labels.classes,
     )
     scores = 1 - probabilities
     ties = np.random.default_rng(validation.seed_sequence(seed)).random(size=(n_nodes,))
