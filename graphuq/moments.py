@@ -177,6 +177,21 @@ class NodeMoments:
         )
 
 
+def class_probability(mean: Array, noise: Array) -> Array:
+    """Return how probable each class is, shape (n, K), if the fields' deviation is 1.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (n, draws K)
+        The K means of a draw side by side.
+    noise : ndarray, shape (draws, K)
+        The n_k.
+    """
+    sums = np.zeros((3, len(mean), noise.shape[1]))
+    _accumulate_classes(np.ascontiguousarray(mean), np.ones(len(mean)), noise, sums)
+    return np.asarray(sums[0] / len(noise))
+
+
 @kernel(types.void(types.float64[:, ::1], types.float64[:], types.float64[:, :]))
 def _accumulate(mean, deviation, sums):  # type: ignore[no-untyped-def]
     """Add E[S(u)], E[u] and E[u^2] of each row's draws to ``sums``.

@@ -19,6 +19,10 @@ node is taken to depart from its neighbours as they do from theirs: in the place
 Smooth priors make it small, and an item amid the data as certain as the nodes about it. Its label
 is the sign of f_x: P(l_x = 1 | labels) = E Psi(sum_j p_j f_j (d / v)^(1/2); 1) over the posterior,
 1/2 for an item that is tied to nothing.
+
+Of K > 2 fields, each with this law, the label is the largest. Their departures are integrated out
+as in `graphuq.moments`, one exactly and the others by draws: K for each draw of the posterior, the
+same for all new items.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from scipy import linalg, sparse
 from scipy.special import ndtr
 
 from graphuq.approximation import ApproximatePosterior
+from graphuq.moments import class_probability
 from graphuq.posterior import Posterior
 from graphuq.prior import Prior
 from graphuq.threads import one_blas_thread
@@ -44,7 +49,7 @@ BLOCK = 2**22
 def new_probability(
     posterior: Posterior | ApproximatePosterior, prior: Prior, degrees: Array, weights: Any
 ) -> Array:
-    """Return the posterior probability that new items are of ``labels.classes[1]``.
+    """Return the posterior probability that new items are of ``labels.classes[1]``, or of each.
 
     Parameters
     ----------
@@ -58,7 +63,7 @@ def new_probability(
 
     Returns
     -------
-    ndarray, shape (m,)
+    ndarray, shape (m,), or (m, K) of K > 2 classes
 
     Examples
     --------
@@ -85,12 +90,31 @@ def new_probability(
         if isinstance(posterior, ApproximatePosterior):
             mean, spread = _modes(posterior, prior)
             return ndtr(loads @ mean / np.sqrt(1 + ((loads @ spread) ** 2).sum(axis=1)))
+        if posterior.modes.ndim == 4:
+            return _by_class(posterior, loads, tied)
         draws = posterior.modes.reshape(-1, prior.rank).T
         probability = np.empty(d.size)
         rows = max(1, BLOCK // draws.shape[1])
         for start in range(0, d.size, rows):
             part = slice(start, start + rows)
             probability[part] = ndtr(loads[part] @ draws).mean(axis=1)
+    return probability
+
+
+def _by_class(posterior: Posterior, loads: Array, tied: NDArray[np.bool_]) -> Array:
+    """Return the probabilities of K classes, shape (m, K); the departures' deviation is 1."""
+    rank, K = posterior.modes.shape[2:]
+    draws = posterior.modes.reshape(-1, rank, K)
+    side_by_side = np.swapaxes(draws, 0, 1).reshape(rank, -1)
+    own = posterior.settings
+    seed = np.random.SeedSequence(own["seed_entropy"], spawn_key=own["seed_spawn_key"])
+    noise = np.random.default_rng(seed).standard_normal((len(draws), K))
+    probability = np.full((tied.size, K), 1 / K)
+    rows = max(1, BLOCK // side_by_side.shape[1])
+    for start in range(0, tied.size, rows):
+        part = slice(start, start + rows)
+        found = class_probability(loads[part] @ side_by_side, noise)
+        probability[part] = np.where(tied[part, None], found, 1 / K)
     return probability
 
 

@@ -54,8 +54,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     alpha : float or "auto"
         Smoothness of the prior; "auto" lets the labels choose (`graphuq.tune`).
     method : {"sample", "approximate"}
-        Draws, or expectation propagation's Gaussian, which takes milliseconds and serves the
-        likelihoods that observe signs.
+        Draws, or expectation propagation's Gaussian, which takes milliseconds and serves two
+        classes and the likelihoods that observe signs.
     draws, chains : int
         Draws kept from each chain, and independent chains. Not read for "approximate".
     seed : int, SeedSequence or Generator, optional
@@ -63,14 +63,14 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (2,)
+    classes_ : ndarray, shape (K,)
     posterior_ : Posterior or ApproximatePosterior
         Of the fitted items, with all that it offers: calibration, suspect labels, diagnostics;
         what to label next is ``posterior_.suggest(k)``.
     transduction_ : ndarray, shape (n,)
-        The likelier class of every fitted item.
+        The likeliest class of every fitted item.
     label_variance_ : ndarray, shape (n,)
-        ``posterior_.variance``: 0 is certain, 1 is a coin's toss.
+        ``posterior_.variance``: 0 is certain, 1 a toss between all classes.
     ranking_ : ndarray of int, shape (n,)
         Fitted items, most uncertain first.
     graph_ : Graph
@@ -85,7 +85,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     ------
     ValueError, TypeError
         In ``fit``: parameters out of range, unknown options, features that are missing or
-        infinite, a disconnected precomputed graph, labels of other than two classes.
+        infinite, a disconnected precomputed graph, labels of one class, or for "approximate" of
+        more than two.
 
     Warns
     -----
@@ -204,16 +205,16 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             y = column_or_1d(y, warn=True)
         labels = Labels.of(y, n)
         check_classification_targets(labels.values)
-        if labels.classes.size > 2:
+        if labels.classes.size > 2 and self.method == "approximate":
             raise ValueError(
-                "Only binary classification is supported, and y shows "
-                f"{labels.classes.size} classes: {labels.classes.tolist()[:5]}; keep the labels of "
-                "two of them, or take a deterministic classifier such as gq.RobustGC"
+                "Only binary classification is supported by method='approximate', and y shows "
+                f"{labels.classes.size} classes: {labels.classes.tolist()[:5]}; take "
+                "method='sample', or keep the labels of two of them"
             )
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the posterior probability of both classes, shape (m, 2).
+        """Return the posterior probability of each class, shape (m, K).
 
         Parameters
         ----------
@@ -240,17 +241,20 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             validation.squarable(X)
             weights, same = self._neighbours.of_new(X)
         p = new_probability(self.posterior_, self.prior_, self.graph_.degrees, weights)
-        if same is not None:
-            p = np.where(same.sum(axis=1) > 0, same @ self.posterior_.probability, p)
-        return np.column_stack([1 - p, p])
+        by_class = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+        if same is None:
+            return by_class
+        fitted = np.asarray(same.sum(axis=1) > 0)[:, None]
+        return np.where(fitted, same @ self.posterior_.by_class, by_class)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likelier class, shape (m,); see `predict_proba`."""
-        p = self.predict_proba(X)[:, 1]
-        return self.classes_[(p >= 0.5).astype(int)]
+        """Return the likeliest class, shape (m,); see `predict_proba`."""
+        p = self.predict_proba(X)
+        likeliest = p.argmax(axis=1) if p.shape[1] > 2 else (p[:, 1] >= 0.5).astype(int)
+        return self.classes_[likeliest]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self.method == "sample"
         tags.input_tags.pairwise = tags.input_tags.sparse = self.affinity == PRECOMPUTED
         return tags
