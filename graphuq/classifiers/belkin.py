@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphuq import validation
-from graphuq.classifiers.one_vs_rest import one_vs_rest
+from graphuq.classifiers.one_vs_rest import one_vs_rest, require_labels_of_each
 from graphuq.classifiers.transductive import Array, TransductiveClassifier
 from graphuq.graphs import LAPLACIANS, Graph
 from graphuq.labels import Labels
@@ -41,7 +41,8 @@ class BelkinNiyogi(TransductiveClassifier):
     Raises
     ------
     ValueError
-        On ``fit``: ``n_eigenvectors`` out of range, an unknown Laplacian, a disconnected graph.
+        On ``fit``: ``n_eigenvectors`` out of range, an unknown Laplacian, a disconnected graph, a
+        class without labels.
 
     Examples
     --------
@@ -60,6 +61,7 @@ class BelkinNiyogi(TransductiveClassifier):
             "n_eigenvectors", self.n_eigenvectors, 1, n, f"the graph has {n} nodes"
         )
         validation.one_of("laplacian", self.laplacian, LAPLACIANS)
+        require_labels_of_each(labels, type(self).__name__)
         spectrum = Spectrum.of(graph, max(p - 1, 1), self.laplacian)
         V = np.column_stack([spectrum.null, spectrum.vectors])[:, :p]
 

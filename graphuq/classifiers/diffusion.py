@@ -139,7 +139,9 @@ def settle(Z: Array, M: Any, alpha: float, source: Array) -> Array:
 
 
 def _relative(residual: Array, source: Array) -> float:
-    return float((np.linalg.norm(residual, axis=0) / np.linalg.norm(source, axis=0)).max())
+    size = np.linalg.norm(source, axis=0)
+    # a class without labels has no source, and no residual
+    return float((np.linalg.norm(residual, axis=0) / np.where(size > 0, size, 1.0)).max())
 
 
 def _report(method: str, residual: float, tol: float, slack: float = 1) -> None:

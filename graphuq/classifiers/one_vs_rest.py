@@ -13,6 +13,16 @@ from graphuq.labels import Labels
 Array = NDArray[np.float64]
 
 
+def require_labels_of_each(labels: Labels, method: str) -> None:
+    """Refuse a class without labels, which has nothing to stand against the rest."""
+    bare = np.setdiff1d(labels.classes, labels.values)
+    if bare.size:
+        raise ValueError(
+            f"{method} sets each class against the rest, and no label is of {bare.tolist()[0]!r}: "
+            "label a node of it, or do not list it, classes=[...]"
+        )
+
+
 def one_vs_rest(labels: Labels, regress: Callable[[Array], Array]) -> Array:
     """Return the scores of each class against all others.
 

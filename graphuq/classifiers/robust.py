@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphuq import validation
-from graphuq.classifiers.one_vs_rest import one_vs_rest
+from graphuq.classifiers.one_vs_rest import one_vs_rest, require_labels_of_each
 from graphuq.classifiers.resolvent import resolvent
 from graphuq.classifiers.transductive import Array, TransductiveClassifier
 from graphuq.graphs import Graph
@@ -49,7 +49,7 @@ class RobustGC(TransductiveClassifier):
     ------
     ValueError
         On ``fit``: ``eta`` outside (0, 1), where the problem is not convex, or within rounding of
-        1; a disconnected graph.
+        1; a disconnected graph; a class without labels.
 
     Warns
     -----
@@ -73,6 +73,7 @@ class RobustGC(TransductiveClassifier):
                 f"eta must lie in (0, 1), got {eta:g}: gamma = eta lambda_1, and the problem is "
                 "convex for gamma below lambda_1 only; the paper's choice is 0.9"
             )
+        require_labels_of_each(labels, type(self).__name__)
         lambda_1 = float(Spectrum.of(graph, 1).values[0])
         if (1 - eta) * lambda_1 < MARGIN:
             raise ValueError(
