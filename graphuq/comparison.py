@@ -53,10 +53,10 @@ def compare(
         True classes.
     methods : sequence, or mapping from name to method, optional
         Classifiers, fitted or not, of which copies are fitted; and pairs (prior, likelihood), as
-        `graphuq.sample` takes them, for the posterior, its approximation under sign models and,
-        where the likelihood has a gradient, the MAP estimate. By default `LaplaceLearning`,
-        `PageRankSSL` and `RobustGC`, and with two classes `FiedlerClustering` and probit, with
-        parameters chosen by the labels.
+        `graphuq.sample` takes them, for the posterior and, with two classes, its approximation
+        under sign models and the MAP estimate where the likelihood has a gradient. By default
+        `LaplaceLearning`, `PageRankSSL`, `RobustGC` if each class has labels, with two classes
+        `FiedlerClustering`, and probit with parameters chosen by the labels.
     X : array_like, shape (n, d), optional
         Features of the nodes, for `GDPCA` and for classifiers of features, such as
         `KAssociatedOptimalGraph`, which are fitted to the labelled nodes' rows.
@@ -126,10 +126,12 @@ Run = tuple[str, Callable[[], Outcome]]
 
 
 def _default_methods(graph: Graph, labels: Labels) -> list[Any]:
-    methods: list[Any] = [LaplaceLearning(), PageRankSSL(), RobustGC()]
+    methods: list[Any] = [LaplaceLearning(), PageRankSSL()]
+    if np.isin(labels.classes, labels.values).all():
+        methods.append(RobustGC())
     if labels.classes.size == 2:
-        methods += [FiedlerClustering(), (graph, Probit())]
-    return methods
+        methods.append(FiedlerClustering())
+    return [*methods, (graph, Probit())]
 
 
 def _runs(
@@ -161,18 +163,21 @@ def _runs(
 
     def posterior() -> Outcome:
         post = sample(prior, likelihood, labels, seed=seed, progress=False)
-        return post.prediction, _both_classes(post.probability)
+        return post.prediction, post.by_class
 
     def approximation() -> Outcome:
         quick = approximate(prior, likelihood, labels)
-        return quick.prediction, _both_classes(quick.probability)
+        return quick.prediction, quick.by_class
 
     def mode() -> Outcome:
         estimate = map_estimate(prior, likelihood, labels)
-        return estimate.prediction, _both_classes(estimate.probability)
+        p = estimate.probability
+        return estimate.prediction, None if p is None else np.column_stack([1 - p, p])
 
     bound = bind(likelihood, labels, prior.n_nodes)
     runs: list[Run] = [(f"posterior of {model}", posterior)]
+    if bound.columns > 1:
+        return runs
     if bound.sign_model is not None:
         runs.append((f"approximation of {model}", approximation))
     if bound.gradient is not None:
@@ -190,7 +195,3 @@ def _classify(classifier: Any, graph: Graph, labels: Labels, *features: Any) -> 
     classifier.fit(graph, labels, *features)
     has = hasattr(classifier, "predict_proba")
     return classifier.predict(), classifier.predict_proba() if has else None
-
-
-def _both_classes(probability: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-    return None if probability is None else np.column_stack([1 - probability, probability])
