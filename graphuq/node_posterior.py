@@ -16,8 +16,9 @@ from graphuq import validation
 from graphuq.calibration import Calibration, calibrate
 from graphuq.conformal import PredictionSets, prediction_sets
 from graphuq.labels import Labels
+from graphuq.own_prior import own_prior
 from graphuq.prior import Prior
-from graphuq.solved_prior import SolvedPrior
+from graphuq.suspects import suspects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,29 +109,7 @@ class NodePosterior(ABC):
         TypeError, ValueError
             No prior, or another.
         """
-        if isinstance(self.prior, SolvedPrior) or isinstance(prior, SolvedPrior):
-            raise TypeError(
-                "this needs eigenvectors, and a gq.SolvedPrior has none: take Prior.projected or "
-                "Prior.approximated"
-            )
-        if prior is None and self.prior is None:
-            raise ValueError(
-                "a posterior read from a file does not hold its prior: pass prior=, made from the "
-                "same spectrum"
-            )
-        if prior is None:
-            return self.prior  # type: ignore[return-value]
-        if not isinstance(prior, Prior):
-            raise TypeError(
-                f"prior must be the Prior that the posterior is of, got {type(prior).__name__}"
-            )
-        if not prior.is_as(self.settings["prior"]):
-            raise ValueError(
-                f"prior must be the one that was sampled with, {self.settings['prior']}, got "
-                f"{prior.summary()}; modes of a spectrum computed anew may differ in sign or "
-                "order: keep the spectrum"
-            )
-        return prior
+        return own_prior(self.prior, prior, self.settings["prior"])
 
     @property
     def n_nodes(self) -> int:
@@ -276,14 +255,15 @@ class NodePosterior(ABC):
         sqrt(coverage (1 - coverage) / n). Nothing is promised of single nodes, nor of true
         classes where held-out labels are wrong.
 
-        Sets are of one class where the model is sure enough and of both where it is not; and
+        Sets are of one class where the model is sure enough and of more where it is not; and
         empty at the least sure nodes where it is right more often than ``coverage`` asks: ask for
         more than its accuracy to see none.
 
         Parameters
         ----------
         held_out : Labels or array_like, shape (N,)
-            Labels that the posterior was not given. An array holds -1 where there is none.
+            Labels that the posterior was not given, not of all classes necessarily. An array
+            holds -1 where there is none.
         coverage : float in (0, 1)
         per_class : bool
             Whether to cover each class by itself so often, from its own held-out labels (Vovk et
@@ -351,22 +331,12 @@ class NodePosterior(ABC):
         """
         import pandas as pd
 
-        nodes, own = self.labels.nodes, self.labels.indices
-        if self.probability.ndim == 1:
-            wrong = np.where(own == 1, 1 - self.probability[nodes], self.probability[nodes])
-            ahead = np.where(own == 1, 1.0, -1.0) * self.latent_mean[nodes]
-        else:
-            wrong = 1 - self.probability[nodes, own]
-            fields, labelled = self.latent_mean[nodes], np.arange(nodes.size)
-            ahead = fields[labelled, own].copy()
-            fields[labelled, own] = -np.inf
-            ahead -= fields.max(axis=1)
-        order = np.lexsort((ahead, -wrong))
+        order, wrong = suspects(self.labels, self.by_class, self.latent_mean)
         return pd.DataFrame(
             {
-                "node": nodes[order],
+                "node": self.labels.nodes[order],
                 "label": self.labels.values[order],
-                "likelier": self.prediction[nodes][order],
+                "likelier": self.prediction[self.labels.nodes][order],
                 "probability_wrong": wrong[order],
             }
         )
@@ -419,7 +389,7 @@ class NodePosterior(ABC):
         method : str
             ``"bald"``: what the answer tells of the field (Houlsby et al. 2011).
             ``"variance_reduction"``: the expected fall of the labels' summed variance; about as
-            good, and dearer on many nodes.
+            good, and dearer on many nodes, by K^2 of K > 2 classes.
             ``"variance"``: the label's own variance.
             ``"v_opt"`` (Ji and Han 2012) and ``"sigma_opt"`` (Ma, Garnett and Schneider 2013):
             the expected fall of the field's summed variance, or of its sum's variance, were the
