@@ -199,6 +199,12 @@ def sample(
         f"of all nodes, {read + kept} numbers a draw,",
         "ask for fewer draws, and thin more",
     )
+    if folder is None:
+        validation.memory(
+            6 * 8.0 * prior.n_nodes * fields,
+            f"6 x {fields} statistics of {prior.n_nodes} nodes",
+            "name node_files, or keep the labels of fewer classes, labels.of_classes(...)",
+        )
 
     if folder is not None:
         room, needed = shutil.disk_usage(folder).free, 6 * 8.0 * prior.n_nodes * fields
