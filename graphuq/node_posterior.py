@@ -68,6 +68,8 @@ class NodePosterior(ABC):
     (100, (100,), True)
     >>> 0 < post.mean_variance < 1
     True
+    >>> post.by_class.shape, bool(post.entropy.max() <= np.log(2)), bool(post.margin.max() <= 1)
+    ((100, 2), True, True)
     >>> hardest = post.ranking()[0]
     >>> bool(post.variance[hardest] == post.variance.max()), int(post.rank[hardest])
     (True, 0)
