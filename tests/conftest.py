@@ -33,6 +33,16 @@ def small():
 
 
 @pytest.fixture(scope="session")
+def clumps():
+    """Three clumps of 20 points, far apart, and their classes."""
+    rng = np.random.default_rng(3)
+    y = np.repeat(["ant", "bee", "cow"], 20)
+    X = rng.standard_normal((60, 2)) / 2 + 4 * np.repeat([[0, 0], [1, 0], [0, 1]], 20, axis=0)
+    order = rng.permutation(60)
+    return X[order], y[order]
+
+
+@pytest.fixture(scope="session")
 def vote():
     """The voting records as in the paper's 5.1.2: spectrum of the full graph, and parties."""
     try:
