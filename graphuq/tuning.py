@@ -155,7 +155,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
             if not validation.is_auto(pair) and np.ndim(pair) > 0:
                 _checked_range(name, pair, default_rank(prior.n_nodes))
     if not isinstance(prior, Prior):
-        prior = _default_prior(prior, labels)
+        prior = default_prior(prior, labels)
     prior, likelihood, found = open_ranges(prior, likelihood, ranges)
     rows: list[dict[str, float]] = []
     failures: list[str] = []
@@ -245,7 +245,7 @@ def _evidence_of(labels: Labels) -> Callable[[Prior, Any], LogEvidence]:
     )
 
 
-def _default_prior(source: Any, labels: Labels) -> Prior:
+def default_prior(source: Any, labels: Labels) -> Prior:
     """Return the projected prior on all modes of a spectrum, or on many of a graph, alpha open.
 
     The rank is not open: with few labels the evidence may fall for too few modes, and where alpha

@@ -21,7 +21,8 @@ from graphuq.likelihoods import Probit
 from graphuq.out_of_sample import new_probability
 from graphuq.prior import MOST_MODES, Prior
 from graphuq.sampling import sample
-from graphuq.tuning import settled
+from graphuq.spectrum import Spectrum
+from graphuq.tuning import default_prior, settled
 
 PRECOMPUTED = "precomputed"
 AFFINITIES = ("self-tuning", "cosine", PRECOMPUTED)
@@ -52,7 +53,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     rank : int
         Modes that are kept; of a smaller graph all of them.
     alpha : float or "auto"
-        Smoothness of the prior; "auto" lets the labels choose (`graphuq.tune`).
+        Smoothness of the prior; "auto" lets the labels choose (`graphuq.tune`), and tau too of
+        more than two classes.
     method : {"sample", "approximate"}
         Draws, or expectation propagation's Gaussian, which takes milliseconds and serves two
         classes and the likelihoods that observe signs.
@@ -175,7 +177,10 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             labels = self._labels(y, n)
             self._neighbours = Neighbours(X, min(k, n - 1), self.affinity)
             self.graph_ = joined(self._neighbours, connect=True)
-        prior = Prior.projected(self.graph_, min(rank, n - 1), alpha=self.alpha)
+        spectrum = Spectrum.of(self.graph_, min(rank, n - 1))
+        prior = default_prior(spectrum, labels)
+        if not validation.is_auto(self.alpha):
+            prior = Prior.projected(spectrum, spectrum.rank, alpha=self.alpha)
         self.prior_, self.likelihood_ = settled(prior, likelihood, labels)
         if self.method == "sample":
             self.posterior_: Any = sample(
