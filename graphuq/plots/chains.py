@@ -16,8 +16,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from graphuq import validation
+from graphuq.diagnostics import split_rhat
 from graphuq.export import arviz_module
 from graphuq.plots.canvas import new_figure
+from graphuq.plots.classes import short
 from graphuq.posterior import Posterior
 
 CHAIN_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
@@ -32,7 +34,8 @@ def traces(
     Chains that agree have the same density and wander over the same range; trends, and stretches
     where nothing moves, are signs that draws are too few. Quantities are the log posterior
     density, the coefficients of the first modes, hyperparameters that were sampled and the field
-    at traced nodes.
+    at traced nodes. With more than two classes, which have a field each, a mode or node is shown
+    for the class whose chains agree least.
 
     Parameters
     ----------
@@ -164,11 +167,21 @@ def _quantities(posterior: Posterior, modes: int, nodes: int) -> xr.Dataset:
         )
     first = posterior.settings["prior"]["rank"] + 1 - posterior.modes.shape[2]
     shown = {"log posterior": posterior.stats["lp"]}
+
+    def add(name: str, traces: NDArray[np.float64]) -> None:
+        if traces.ndim == 3:  # a field of each class
+            worst = int(np.argmax(split_rhat(traces)))
+            name, traces = (
+                f"{name}, {short(posterior.labels.classes[worst], 12)}",
+                traces[..., worst],
+            )
+        shown[name] = traces
+
     for k in range(min(modes, posterior.modes.shape[2])):
-        shown[f"mode {first + k}"] = posterior.modes[:, :, k]
+        add(f"mode {first + k}", posterior.modes[:, :, k])
     shown |= posterior.hyperparameters
     for k, node in enumerate(posterior.traced[:nodes]):
-        shown[f"node {node}"] = posterior.field[:, :, k]
+        add(f"node {node}", posterior.field[:, :, k])
     return xr.Dataset(
         {name: (("chain", "draw"), values) for name, values in shown.items()},
         {"chain": np.arange(posterior.modes.shape[0]), "draw": np.arange(posterior.modes.shape[1])},

@@ -18,6 +18,12 @@ def embedding(posterior: NodePosterior, coordinates: Any, *, ax: Any = None) -> 
     Rings go round nodes whose class is unsure: probability between 15% and 85%, which is a label's
     variance above 1/2. Triangles are given labels, in the colour of the label.
 
+    With more than two classes a node has the colour of its likeliest class, and the opacity
+    1 - entropy / log K: certain nodes are full, those of which nothing is known hollow. Given
+    labels are larger and framed, and each class's name stands at the median of the nodes that are
+    predicted to be of it. There are ten colours, which come again in another shape from the
+    eleventh class on.
+
     Parameters
     ----------
     posterior : Posterior or ApproximatePosterior

@@ -28,7 +28,8 @@ def graph_layout(posterior: NodePosterior, graph: Any, *, ax: Any = None) -> Any
     """Show a small graph, its nodes coloured by posterior mean, the uncertain ones ringed.
 
     Nodes that heavy edges join are drawn near each other (Fruchterman and Reingold 1991), by
-    networkx. Up to 80 nodes carry their names. For larger graphs there is `embedding`.
+    networkx. Up to 80 nodes carry their names. For larger graphs there is `embedding`, which says
+    how more than two classes look.
 
     Parameters
     ----------

@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 
 from graphuq.node_posterior import NodePosterior
 from graphuq.plots.canvas import COLOURS, colour_bar, plain
+from graphuq.plots.classes import draw_classes
 
-# A node is unsure if its label's variance 4 p (1 - p) is above this: p from 15% to 85%.
-UNSURE = 0.5
+# A node is unsure if no class is this probable: of two, its label's variance 4 p (1 - p) is then
+# above 1/2, and p from 15% to 85%.
+SURE = (1 + np.sqrt(0.5)) / 2
 
 
 def unsure(posterior: NodePosterior) -> NDArray[np.bool_]:
     """Return which nodes' classes are unsure, shape (N,)."""
-    p = posterior.probability
-    return 4 * p * (1 - p) > UNSURE
+    return np.asarray(posterior.by_class.max(axis=1) < SURE)
 
 
 def draw_nodes(
@@ -27,6 +28,9 @@ def draw_nodes(
     n, labels = posterior.n_nodes, posterior.labels
     if size is None:
         size = float(np.clip(6000 / n, 4, 40))
+    if labels.classes.size > 2:
+        draw_classes(ax, posterior, places, size)
+        return
     colours: dict[str, Any] = {"cmap": COLOURS, "vmin": -1, "vmax": 1}
     dots = ax.scatter(
         *places.T, c=posterior.mean, s=size, linewidths=0.3, edgecolors="0.4", zorder=2, **colours

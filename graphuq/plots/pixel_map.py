@@ -9,6 +9,7 @@ import numpy as np
 from graphuq import validation
 from graphuq.node_posterior import NodePosterior
 from graphuq.plots.canvas import COLOURS, colour_bar, new_axes
+from graphuq.plots.classes import legend, painted
 
 
 def pixel_map(
@@ -28,7 +29,10 @@ def pixel_map(
         Height and width of the picture.
     statistic : {"mean", "variance"}
         What colours show: s, with surely ``classes[0]`` dark and surely ``classes[1]`` bright; or
-        the label's variance, with certain pixels white and coin's tosses black.
+        the label's variance, with certain pixels white and coin's tosses black. With more than two
+        classes the mean is the colour of the likeliest, with the opacity 1 - entropy / log K; of
+        more than ten the nine that most pixels are predicted to be of have colours, the others
+        share a grey.
     pixels : array_like of int, shape (N,), optional
         The pixel of each node, counted along the rows, where not all are nodes (`Graph.nodes` of a
         largest component); the others stay blank.
@@ -66,9 +70,20 @@ def pixel_map(
     where = validation.node_ids("pixels", pixels, height * width)
     if where.size != n:
         raise ValueError(f"pixels must name one for each of {n} nodes, got {where.size}")
+    ax = new_axes(ax)
+    many = posterior.labels.classes.size > 2
+    if many and statistic == "mean":
+        colours, names = painted(posterior)
+        painting = np.zeros((height * width, 4))  # transparent where there is no node
+        painting[where] = colours
+        ax.imshow(painting.reshape(height, width, 4), interpolation="nearest")
+        for name, colour in names:
+            ax.scatter([], [], color=[colour], marker="s", label=name)
+        legend(ax, "likeliest class,\npale if unsure")
+        ax.set(xticks=[], yticks=[])
+        return ax
     picture = np.full(height * width, np.nan)
     picture[where] = getattr(posterior, statistic)
-    ax = new_axes(ax)
     if statistic == "mean":
         drawn = ax.imshow(
             picture.reshape(height, width), cmap=COLOURS, vmin=-1, vmax=1, interpolation="nearest"
@@ -78,6 +93,7 @@ def pixel_map(
         drawn = ax.imshow(
             picture.reshape(height, width), cmap="gray_r", vmin=0, vmax=1, interpolation="nearest"
         )
-        ax.figure.colorbar(drawn, ax=ax, label="variance of the label: 0 certain, 1 a coin's toss")
+        most = "all classes alike" if many else "a coin's toss"
+        ax.figure.colorbar(drawn, ax=ax, label=f"variance of the label: 0 certain, 1 {most}")
     ax.set(xticks=[], yticks=[])
     return ax
