@@ -10,6 +10,7 @@ from graphuq.cli import digits
 from graphuq.cli.options import add_command, add_file, add_json, read_items
 from graphuq.cli.output import as_json, table
 from graphuq.diagnostics import R_HAT
+from graphuq.plots.nodes import unsure
 
 # The paper's noise, and its number of modes on two moons (Figure 9).
 PAPER_GAMMA, PAPER_RANK = 0.1, 150
@@ -78,10 +79,10 @@ def _methods(options: argparse.Namespace) -> int:
         "robust GC": gq.RobustGC(),
     }
     if labels.classes.size == 2:
-        prior = gq.Prior.approximated(graph, min(PAPER_RANK, graph.n_nodes - 1))
         methods["Fiedler"] = gq.FiedlerClustering()
-        methods["probit, auto"] = graph, gq.Probit()
-        methods["probit, the paper's settings"] = prior, gq.Probit(PAPER_GAMMA)
+    prior = gq.Prior.approximated(graph, min(PAPER_RANK, graph.n_nodes - 1))
+    methods["probit, auto"] = graph, gq.Probit()
+    methods["probit, the paper's settings"] = prior, gq.Probit(PAPER_GAMMA)
     result = gq.compare(graph, labels, truth, methods, X=items.features, seed=options.seed)
     if options.json:
         print(as_json(result.reset_index().to_dict("records")))
@@ -124,7 +125,7 @@ def _pairs(options: argparse.Namespace) -> int:
                     "alpha": alpha,
                     "gamma": gamma,
                     "variance": post.mean_variance,
-                    "unsure": float((post.variance > 0.5).mean()),
+                    "unsure": float(unsure(post).mean()),
                     "accuracy": post.accuracy(y),
                     "r_hat": health.r_hat,
                 }

@@ -1,4 +1,4 @@
-"""Pairs of handwritten digits, on which ``demo`` and ``compare`` can be tried."""
+"""Handwritten digits, two or all ten, on which ``demo`` and ``compare`` can be tried."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 import graphuq as gq
+from graphuq import validation
 from graphuq.cli.options import number_or_auto
 from graphuq.files.items import NEIGHBORS
 from graphuq.validation import AUTO
@@ -57,12 +60,15 @@ def pair_of_digits(text: str) -> tuple[int, int]:
 
 
 def problem(
-    options: argparse.Namespace, pair: tuple[int, int]
+    options: argparse.Namespace, pair: tuple[int, int] | None
 ) -> tuple[Any, Any, gq.Prior, gq.Labels]:
-    """Return images, digits, prior and labels."""
-    X, y = gq.datasets.digit_pair(
-        *pair, dataset=options.dataset, per_class=options.per_class, seed=options.seed
-    )
+    """Return images, digits, prior and labels; of all ten digits where there is no pair."""
+    if pair is None:
+        X, y = _all_ten(options)
+    else:
+        X, y = gq.datasets.digit_pair(
+            *pair, dataset=options.dataset, per_class=options.per_class, seed=options.seed
+        )
     features = gq.pca(X, 50) if options.dataset == "mnist" else X
     graph = gq.knn_graph(
         features,
@@ -72,6 +78,16 @@ def problem(
     labels = gq.reveal(y, options.fraction, seed=options.seed)
     make = getattr(gq.Prior, options.prior)
     return X, y, make(graph, options.rank, alpha=options.alpha), labels
+
+
+def _all_ten(options: argparse.Namespace) -> tuple[Any, Any]:
+    X, y = gq.datasets.digits() if options.dataset == "digits" else gq.datasets.mnist()
+    if options.per_class is not None:
+        sizes = np.bincount(y)
+        validation.integer("per_class", options.per_class, 1, int(sizes.min()))
+        kept = gq.reveal(y, counts=options.per_class, seed=options.seed).nodes
+        X, y = X[kept], y[kept]
+    return X.astype(np.float64) / X.max(), y
 
 
 def models(options: argparse.Namespace) -> dict[str, Any]:

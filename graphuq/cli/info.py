@@ -10,6 +10,7 @@ from graphuq.cli.options import add_command, add_json
 from graphuq.cli.output import as_json, paragraph
 from graphuq.cli.result import add_result, read_result
 from graphuq.diagnostics import ESS, R_HAT
+from graphuq.plots.nodes import unsure
 
 
 def add(commands: Any) -> None:
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
             str(name): int((post.labels.values == name).sum()) for name in post.labels.classes
         },
         "mean_variance": post.mean_variance,
-        "unsure": int((post.variance > 0.5).sum()),
+        "unsure": int(unsure(post).sum()),
         "most_uncertain": found.ids[post.ranking()[:10]],
         "settings": post.settings,
         "complete": post.complete if isinstance(post, gq.Posterior) else None,
@@ -62,9 +63,10 @@ def _print(result: dict[str, Any]) -> None:
     print(f"prior: {prior['kind']}, {prior['rank']} modes, alpha {prior['alpha']:.3g}")
     given = ", ".join(f"{k} {v:.3g}" for k, v in likelihood.items() if isinstance(v, float))
     print(f"likelihood: {likelihood['name']}" + (f", {given}" if given else ""))
+    most = "a coin's toss" if len(result["classes"]) == 2 else "all classes alike"
     print(
-        f"mean variance {result['mean_variance']:.3f} (0 is certain, 1 a coin's toss); "
-        f"{result['unsure']} items above 1/2"
+        f"mean variance {result['mean_variance']:.3f} (0 is certain, 1 {most}); "
+        f"{result['unsure']} items are unsure (confidence below 85%)"
     )
     print(f"most uncertain: {', '.join(result['most_uncertain'])}")
     if health is None:

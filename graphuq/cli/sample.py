@@ -23,6 +23,7 @@ from graphuq.cli.result import DRAWS
 from graphuq.cli.summary import print_summary
 from graphuq.files import Items
 from graphuq.likelihoods.contract import open_parameters
+from graphuq.plots.nodes import unsure
 from graphuq.prior import MOST_MODES, default_rank
 from graphuq.validation import AUTO
 
@@ -30,6 +31,9 @@ LIKELIHOODS = ("probit", "noisy-probit", "level-set")
 
 # How many items are listed as most uncertain, and how many to label next.
 MOST_UNCERTAIN, LABEL_NEXT = 10, 5
+
+# What as a third class is more likely to be none.
+NOT_KNOWN = ("-1", "-1.0", "?", "unknown", "unlabelled", "unlabeled", "none", "n/a")
 
 DESCRIPTION = """\
 Build a graph of the items in FILE, sample the posterior over the classes of all of them from the
@@ -98,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
     likelihood = _likelihood(options)
     items = read_items(options)
     images = _images(items) if options.images else None
-    labels = _two_classes(items, options.file)
+    labels = _labels(items)
     unlabelled = np.setdiff1d(np.arange(items.ids.size), labels.nodes)
     truth = items.truth.astype(str) if items.truth is not None and unlabelled.size else None
     if truth is not None:
@@ -151,7 +155,7 @@ def run(options: argparse.Namespace) -> int:
         "leave_one_out_right": _leave_one_out(prior, likelihood, labels),
         "predicted": {str(name): int((post.prediction == name).sum()) for name in labels.classes},
         "mean_variance": post.mean_variance,
-        "unsure": int((post.variance > 0.5).sum()),
+        "unsure": int(unsure(post).sum()),
         **({} if truth is None else _scores(post, truth)),
         "most_uncertain": nodes.iloc[ranking[:MOST_UNCERTAIN]].to_dict("records"),
         "suspects": suspects.head(LABEL_NEXT).to_dict("records"),
@@ -194,14 +198,15 @@ def _likelihood(options: argparse.Namespace) -> Any:
     return (gq.Probit if options.likelihood == "probit" else gq.LevelSet)(options.gamma)
 
 
-def _two_classes(items: Items, path: Path) -> gq.Labels:
+def _labels(items: Items) -> gq.Labels:
+    """Return the labels, unless one seems to say that there is none."""
     labels = items.labels()
-    if labels.classes.size > 2:
+    doubtful = [name for name in labels.classes.tolist() if name.lower() in NOT_KNOWN]
+    if doubtful and labels.classes.size > 2:
         raise ValueError(
-            f"{path}: the labels are of {labels.classes.size} classes, "
-            f"{', '.join(map(repr, labels.classes.tolist()[:5]))}, and the posterior is of two: "
-            "graphuq classify takes any number; if one of these means that a label is not known, "
-            "say --unlabelled"
+            f"{items.path}: {doubtful[0]!r} is one of {labels.classes.size} classes: if it means "
+            f"that a label is not known, say --unlabelled {doubtful[0]}, and if it is a class, "
+            "give it another name"
         )
     return labels
 
@@ -224,23 +229,30 @@ def _images(items: Items) -> Any:
 def _nodes(items: Items, post: gq.Posterior) -> Any:
     import pandas as pd
 
-    nodes = pd.DataFrame(
-        {
-            "id": items.ids,
-            "label": items.known,
-            "prediction": post.prediction,
-            "confidence": np.maximum(post.probability, 1 - post.probability),
-            "probability": post.probability,
-            "variance": post.variance,
-            "mcse": post.mcse,
-            "rank": post.rank,
-        }
-    )
+    p, classes = post.by_class, post.labels.classes
+    columns = {
+        "id": items.ids,
+        "label": items.known,
+        "prediction": post.prediction,
+        "confidence": p.max(axis=1),
+    }
+    if classes.size == 2:
+        columns |= {"probability": post.probability}
+        error = post.mcse
+    else:
+        second, best = np.argsort(p, axis=1, kind="stable")[:, -2:].T
+        columns |= {"runner_up": classes[second], "entropy": post.entropy, "margin": post.margin}
+        columns |= {f"probability_{name}": p[:, k] for k, name in enumerate(classes)}
+        error = post.mcse[np.arange(post.n_nodes), best]
+    columns |= {"variance": post.variance, "mcse": error, "rank": post.rank}
+    nodes = pd.DataFrame(columns)
     return nodes if items.truth is None else nodes.assign(truth=items.truth)
 
 
 def _leave_one_out(prior: gq.Prior, likelihood: Any, labels: gq.Labels) -> int | None:
     """Return how many labels all others guess right, if expectation propagation can tell."""
+    if labels.classes.size > 2:
+        return None
     try:
         guess = gq.approximate(prior, likelihood, labels).leave_one_out >= 0.5
     except RuntimeError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from scipy.special import expit
 
 from graphuq.cli.output import paragraph, table
@@ -15,6 +16,17 @@ MEANING = {
     "alpha": "how smoothly classes vary over the graph: 1 is rough (the paper's), 4 smooth",
     "flip_rate": "share of labels that are wrong, wherever they are",
 }
+
+# What stands in nodes.csv.
+TWO = (
+    "nodes.csv     a row for each item: its label if given, prediction, confidence, variance,",
+    "              mcse; rank: 0 is the most uncertain item; probability: that it is",
+)
+MANY = (
+    "nodes.csv     a row for each item: its label if given, prediction, confidence, runner_up,",
+    "              entropy (0: certain), margin of the prediction over the runner-up, each",
+    "              class's probability, variance, mcse; rank: 0 is the most uncertain item",
+)
 
 # Labels are called suspect from this probability of being wrong.
 SUSPECT = 0.1
@@ -34,11 +46,12 @@ def print_summary(result: Mapping[str, Any]) -> None:
             + ", ".join(result["label_next"])
         )
     print(f"\nWRITTEN to {result['folder']}/ in {result['seconds']:.0f} s")
-    first, second = result["classes"]
+    classes = result["classes"]
+    columns = (
+        MANY if len(classes) > 2 else (*TWO, f"              {classes[1]!r} and not {classes[0]!r}")
+    )
     for text in (
-        "nodes.csv     a row for each item: its label if given, prediction, confidence, variance,",
-        "              mcse; rank: 0 is the most uncertain item; probability: that it is",
-        f"              {second!r} and not {first!r}",
+        *columns,
         "suspects.csv  the given labels, most suspect first",
         "report.html   all of this with plots, for others: open it in a browser",
         "posterior.nc  all draws, for gq.load and arviz; graphuq info reads it",
@@ -68,7 +81,8 @@ def _what_was_chosen(result: Mapping[str, Any]) -> None:
     )
     meaning = {**MEANING, "gamma": BORDER}
     if settings["likelihood"]["name"] == "LevelSet":
-        wrong = expit(-2 / result["parameters"]["gamma"] ** 2)
+        others = len(result["classes"]) - 1
+        wrong = expit(np.log(others) - 2 / result["parameters"]["gamma"] ** 2)
         meaning["gamma"] = f"label noise; any label may be wrong, with probability {wrong:.1%}"
     for name, value in result["parameters"].items():
         how = "the labels chose it" if name in result["chosen"] else "as you said"
@@ -106,26 +120,47 @@ def _trust(result: Mapping[str, Any]) -> None:
 def _predictions(result: Mapping[str, Any]) -> None:
     print("\nPREDICTIONS")
     counts = ", ".join(f"{count} x {name}" for name, count in result["predicted"].items())
+    classes = result["classes"]
+    also = "variance above 1/2, " if len(classes) == 2 else ""
     paragraph(
-        f"{counts}. {result['unsure']} of {result['items']} items are unsure (variance above 1/2, "
-        "confidence below 85%)."
+        f"{counts}. {result['unsure']} of {result['items']} items are unsure ({also}confidence "
+        "below 85%)."
     )
-    if not result["most_uncertain"]:
+    rows = result["most_uncertain"]
+    if not rows:
         return
     print("The most uncertain items without a label:")
+    if len(classes) > 2:
+        table(
+            ["id", "prediction", "confidence", "or else", "probability", "entropy", "mcse"],
+            [
+                [str(row["id"]), str(row["prediction"]), f"{row['confidence']:.1%}",
+                 str(row["runner_up"]), f"{row['confidence'] - row['margin']:.1%}",
+                 f"{row['entropy']:.3f}", f"{row['mcse']:.3f}"]
+                for row in rows
+            ],
+            indent="  ",
+        )  # fmt: skip
+        paragraph(
+            "confidence: posterior probability of the prediction; or else: the runner-up, and its "
+            f"probability; entropy: 0 is certain, {np.log(len(classes)):.2f} all classes alike; "
+            "mcse: how much the confidence would differ in another run",
+            "  ",
+        )
+        return
     table(
         ["id", "prediction", "confidence", "variance", "mcse"],
         [
             [str(row["id"]), str(row["prediction"]), f"{row['confidence']:.1%}",
              f"{row['variance']:.3f}", f"{row['mcse']:.3f}"]
-            for row in result["most_uncertain"]
+            for row in rows
         ],
         indent="  ",
     )  # fmt: skip
     paragraph(
         "confidence: posterior probability of the prediction; variance: 0 is certain, 1 a coin's "
         "toss; mcse: how much another run would differ, on a scale from -1 (surely "
-        f"{result['classes'][0]}) to 1 (surely {result['classes'][1]})",
+        f"{classes[0]}) to 1 (surely {classes[1]})",
         "  ",
     )
 
