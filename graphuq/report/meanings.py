@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 PRIOR = {
@@ -19,20 +20,20 @@ _PRIORS = {
 }
 
 _LIKELIHOODS = {
-    "Probit": "Labels are right, except near the border between the classes: one amid items of the "
-    "other class is believed, not doubted.",
+    "Probit": "Labels are right, except near the border between classes: one amid items of "
+    "another class is believed, not doubted.",
     "LevelSet": "Any label may be wrong, wherever it is, with the same probability.",
-    "NoisyProbit": "Labels may be wrong near the border between the classes, and at a certain rate "
+    "NoisyProbit": "Labels may be wrong near the border between classes, and at a certain rate "
     "anywhere else too.",
     "GinzburgLandau": "The label is taken for a measurement of a field that wells draw to one "
-    "class or the other.",
+    "class or another.",
 }
 
 _PARAMETERS = {
-    ("Probit", "gamma"): "How blurred the border between the classes is; 0 is sharp.",
-    ("LevelSet", "gamma"): "How readily labels are doubted: the odds of a wrong one are "
+    ("Probit", "gamma"): "How blurred the border between classes is; 0 is sharp.",
+    ("LevelSet", "gamma"): "How readily labels are doubted: the odds of each wrong one are "
     "exp(-2 / gamma^2).",
-    ("NoisyProbit", "gamma"): "How blurred the border between the classes is; 0 is sharp.",
+    ("NoisyProbit", "gamma"): "How blurred the border between classes is; 0 is sharp.",
     ("NoisyProbit", "flip_rate"): "The share of labels that is wrong, wherever they are.",
     ("GinzburgLandau", "epsilon"): "How wide the wells are; narrow ones force a decision.",
     ("GinzburgLandau", "gamma"): "How noisy a label is as a measurement.",
@@ -47,32 +48,37 @@ _SAMPLERS = {
     "Joint": "Samples parameters of prior and likelihood along with the classes.",
 }
 
-SCORES = (
-    (
-        "accuracy",
-        "accuracy",
-        "The share of these items whose likelier class is the true one.",
-    ),
-    (
-        "expected_calibration_error",
-        "calibration error",
-        "By how much confidence and the share that is right differ, on average: 0.05 means that "
-        "items called 80% sure may be right in 75% or 85% of cases. 0 is best, though with few "
-        "items chance alone gives some.",
-    ),
-    (
-        "brier",
-        "Brier score",
-        "The squared distance of probabilities from the truth: 0 is best, and always saying half "
-        "and half gives 0.5.",
-    ),
-    (
-        "log_score",
-        "log score",
-        "How surprised the probabilities were by the truth: 0 is best, and always saying half and "
-        "half gives 0.69. Being sure and wrong costs most.",
-    ),
-)
+
+def of_scores(n_classes: int) -> tuple[tuple[str, str, str], ...]:
+    """Return each score of so many classes: its attribute, its name, and what it means."""
+    alike = "half and half" if n_classes == 2 else "that all classes are alike"
+    return (
+        (
+            "accuracy",
+            "accuracy",
+            f"The share of these items whose {'likelier' if n_classes == 2 else 'likeliest'} class "
+            "is the true one.",
+        ),
+        (
+            "expected_calibration_error",
+            "calibration error",
+            "By how much confidence and the share that is right differ, on average: 0.05 means "
+            "that items called 80% sure may be right in 75% or 85% of cases. 0 is best, though "
+            "with few items chance alone gives some.",
+        ),
+        (
+            "brier",
+            "Brier score",
+            "The squared distance of probabilities from the truth: 0 is best, and always saying "
+            f"{alike} gives {1 - 1 / n_classes:.2g}.",
+        ),
+        (
+            "log_score",
+            "log score",
+            "How surprised the probabilities were by the truth: 0 is best, and always saying "
+            f"{alike} gives {math.log(n_classes):.2f}. Being sure and wrong costs most.",
+        ),
+    )
 
 
 def of_prior(prior: dict[str, Any]) -> str:

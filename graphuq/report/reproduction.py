@@ -6,6 +6,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+
 import graphuq
 from graphuq.node_posterior import NodePosterior
 from graphuq.posterior import Posterior
@@ -25,8 +27,12 @@ def code_of(posterior: NodePosterior, lambda_bar: float | None = None) -> str:
         "",
         f"graph = ...  # yours, of {posterior.n_nodes} nodes",
     ]
+    silent = np.setdiff1d(labels.classes, labels.values).size > 0
+    all_ = f", classes={labels.classes.tolist()!r}" if silent else ""
     if len(labels) <= MOST_LABELS:
-        lines.append(f"labels = gq.Labels({labels.nodes.tolist()}, {labels.values.tolist()!r})")
+        lines.append(
+            f"labels = gq.Labels({labels.nodes.tolist()}, {labels.values.tolist()!r}{all_})"
+        )
     else:
         lines.append(f"labels = ...  # yours, of {len(labels)} nodes; a result's .labels has them")
     rank = {} if prior["kind"] == "full" else {"rank": prior["rank"]}

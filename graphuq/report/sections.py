@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -13,11 +10,10 @@ import numpy as np
 from graphuq import plots
 from graphuq.approximation import ApproximatePosterior
 from graphuq.calibration import Calibration
-from graphuq.graphs import Graph
-from graphuq.plots.graph_layout import can_be_drawn
+from graphuq.node_posterior import NodePosterior
 from graphuq.plots.png import png, thumbnail
 from graphuq.posterior import Posterior
-from graphuq.report import meanings, page, reproduction
+from graphuq.report import meanings, page, pictures, reproduction
 from graphuq.report.page import Markup, Section
 from graphuq.report.subject import Subject
 from graphuq.report.trust import Trust
@@ -25,8 +21,10 @@ from graphuq.report.trust import Trust
 # Items in a list.
 MOST = 20
 
-# Traced nodes whose chains are shown.
-MOST_TRACED = 5
+LABEL_NEXT = (
+    "To have these labelled would teach something, if some of it twice: graphuq sample and, in "
+    "Python, post.suggest name those to label next, which teach most together."
+)
 
 # Labels from which calibration is looked at without the truth: fewer leave bins all but empty.
 ENOUGH = 20
@@ -40,7 +38,7 @@ def sections(subject: Subject, found: Trust) -> list[Section]:
         Section("accuracy", "How often is it right?", _accuracy(subject)),
         Section("uncertain", "Which items are uncertain?", _uncertain(subject)),
         Section("suspect", "Which given labels are suspect?", _suspect(subject)),
-        Section("plots", "Plots", "".join(_plots(subject))),
+        Section("plots", "Plots", "".join(pictures.pictures(subject))),
         Section("reproduce", "How to do it again", _reproduce(subject)),
     ]
 
@@ -120,13 +118,14 @@ def _accuracy(subject: Subject) -> str:
             f"the {hidden.size:,} items without a label. Who always said {common}, the commonest "
             f"class, would be right in {counts.max() / hidden.size:.1%} of them."
         )
-        return _scores(posterior.calibration(truth), lead)
+        shown = _scores(posterior, posterior.calibration(truth), lead)
+        return shown + pictures.of_confusion(posterior, truth)
     if isinstance(posterior, ApproximatePosterior) and len(posterior.labels) >= ENOUGH:
         lead = (
             "The true classes are not known. Instead each label was held against what all other "
             "labels say of its item. That takes the labels for right and for drawn at random."
         )
-        return _scores(posterior.calibration(), lead)
+        return _scores(posterior, posterior.calibration(), lead)
     return page.paragraph(
         "Not known: it takes the true classes, which were not given. Without them, trust in "
         "probabilities rests on the model. Once the true classes are known, they can be told to "
@@ -134,9 +133,9 @@ def _accuracy(subject: Subject) -> str:
     )
 
 
-def _scores(score: Calibration, lead: str) -> str:
+def _scores(posterior: NodePosterior, score: Calibration, lead: str) -> str:
     rows = []
-    for name, shown, meaning in meanings.SCORES:
+    for name, shown, meaning in meanings.of_scores(posterior.labels.classes.size):
         low, high = score.intervals[name]
         how = ".1%" if name == "accuracy" else ".3f"
         value = getattr(score, name)
@@ -159,6 +158,8 @@ def _uncertain(subject: Subject) -> str:
     posterior, hidden = subject.posterior, subject.hidden[:MOST]
     if not hidden.size:
         return page.paragraph("Every item came with a label.")
+    if posterior.labels.classes.size > 2:
+        return _uncertain_of_many(subject, hidden)
     low, high = posterior.labels.classes
     settings = posterior.settings["likelihood"]
     field = ", or the expected field" if settings["name"] == "GinzburgLandau" else ""
@@ -179,9 +180,32 @@ def _uncertain(subject: Subject) -> str:
         f"Probability is that of {high}, the rest that of {low}. Variance says the same on a scale "
         "from 0, certain, to 1, a coin's toss. Mean is the expected label, from -1, surely "
         f"{low}, to +1, surely {high}{field}, give or take what finitely many draws leave open. "
-        "To have these labelled would teach something, if some of it twice: graphuq sample and, in "
-        "Python, post.suggest name those to label next, which teach most together."
+        + LABEL_NEXT
     ) + _items_table(subject, hidden, [*header, *(["truth"] * (subject.truth is not None))], rows)
+
+
+def _uncertain_of_many(subject: Subject, nodes: Any) -> str:
+    """Return the uncertain items of more than two classes, with the two likeliest."""
+    posterior = subject.posterior
+    classes, p, entropy = posterior.labels.classes, posterior.by_class, posterior.entropy
+    header, rows = ["item", "probably", "probability", "or else", "probability", "entropy"], []
+    for node in nodes:
+        first, second = np.argsort(-p[node], kind="stable")[:2]
+        row = [
+            subject.names[node],
+            classes[first],
+            page.bar(p[node, first], f"{p[node, first]:.1%}"),
+            classes[second],
+            page.bar(p[node, second], f"{p[node, second]:.1%}"),
+            f"{entropy[node]:.2f}",
+        ]
+        rows.append(row if subject.truth is None else [*row, subject.truth[node]])
+    return page.paragraph(
+        f"The {nodes.size} items without a label whose class is least sure, the least sure first, "
+        "each with its two likeliest classes. Entropy says how unsure an item is, of all its "
+        f"classes: 0 is certain, and {np.log(classes.size):.2f} all {classes.size} alike. "
+        + LABEL_NEXT
+    ) + _items_table(subject, nodes, [*header, *(["truth"] * (subject.truth is not None))], rows)
 
 
 def _suspect(subject: Subject) -> str:
@@ -216,84 +240,6 @@ def _items_table(subject: Subject, nodes: Any, header: list[str], rows: list[lis
         said = f"image of {subject.names[node]}"
         row.insert(1, page.picture(thumbnail(images[node], low, high), said, "item"))
     return page.table([header[0], "image", *header[1:]], rows)
-
-
-def _plots(subject: Subject) -> Iterator[str]:
-    posterior, prior, graph = subject.posterior, subject.prior, subject.graph
-    low, high = posterior.labels.classes
-    colours = (
-        f"Dark is surely {low}, bright surely {high}. Rings mark items whose class is unsure, "
-        "triangles given labels in their colour."
-    )
-    if subject.images is not None:
-        _, height, width = subject.images.shape
-        flat = subject.images.reshape(posterior.n_nodes, -1)
-        yield page.figure(
-            png(
-                lambda figure: plots.hard_and_easy(
-                    posterior, flat, subject.truth, count=8, shape=(height, width), figure=figure
-                ),
-                8.4,
-                5.9,
-            ),
-            "Images that are hard and easy to tell.",
-            "The least and the most certain images without a label, by "
-            + ("predicted" if subject.truth is None else "true")
-            + " class.",
-        )
-    if graph is not None and can_be_drawn(graph) and find_spec("networkx"):
-        named = Graph(graph.adjacency, subject.names)
-        yield page.figure(
-            png(lambda figure: plots.graph_layout(posterior, named, ax=figure.subplots()), 8, 6),
-            "The graph, its nodes coloured by their probable class.",
-            f"The items, with lines between those that are alike. {colours}",
-        )
-    if prior is not None and prior.rank > 1:
-        yield page.figure(
-            png(lambda figure: plots.embedding(posterior, prior, ax=figure.subplots()), 8, 5.5),
-            "The items in a plane, coloured by their probable class.",
-            "The items in the plane where the graph's two smoothest patterns put them, like near "
-            f"like. {colours}",
-        )
-    if prior is not None:
-        yield page.figure(
-            png(lambda figure: plots.spectrum(prior, ax=figure.subplots()), 7, 4),
-            "Eigenvalues of the graph Laplacian.",
-            "How rough the graph's patterns are, the smoothest first. Left of the dashed line are "
-            "those that the prior makes classes from; a gap after the first few tells how many "
-            "clusters the graph has.",
-        )
-    if isinstance(posterior, Posterior) and posterior.modes.shape[1] >= 4:
-        yield from _of_chains(posterior)
-    else:
-        yield page.paragraph("There are no chains to show, or they are too short.")
-    if prior is None:
-        yield page.paragraph(
-            "With the prior at hand (write_report(..., prior=prior)) the items would be shown in a "
-            "plane here, and with the graph or with images these."
-        )
-
-
-def _of_chains(posterior: Posterior) -> Iterator[str]:
-    panels = 4 + len(posterior.hyperparameters) + min(posterior.traced.size, MOST_TRACED)
-    traces = partial(plots.traces, posterior, nodes=MOST_TRACED)
-    ranks = partial(plots.ranks, posterior, nodes=MOST_TRACED)
-    yield page.figure(
-        png(lambda figure: traces(figure=figure), 9, 1.4 * panels + 0.5),
-        "Densities and traces of the chains.",
-        "Each chain in a colour of its own: on the left how often it had which value, on the right "
-        "its draws in their order. The log posterior says how well a draw fits prior and labels, a "
-        "mode how much of that one of the graph's smoothest patterns it has. Where chains agree, "
-        "the curves lie on each other and the draws look like noise about one level.",
-    )
-    if posterior.modes.shape[0] > 1:
-        yield page.figure(
-            png(lambda figure: ranks(figure=figure), 2.8 * panels, 3),
-            "Ranks of the chains' draws.",
-            "All draws together were put in order, and ranked; bars have a row for each chain. "
-            "Where chains agree, low and high ranks are equally frequent in each: bars are about "
-            "level, or lines stay near 0.",
-        )
 
 
 def _reproduce(subject: Subject) -> str:

@@ -90,8 +90,13 @@ def trust(posterior: NodePosterior) -> Trust:
                 "Monte Carlo error",
                 _number(float(posterior.mcse.max()), ".3f"),
                 "small beside 1",
-                "By about so much another run would change an item's expected label (from -1 to "
-                "+1), at the item where it would change most.",
+                "By about so much another run would change "
+                + (
+                    "an item's expected label (from -1 to +1)"
+                    if posterior.labels.classes.size == 2
+                    else "the probability of a class (or, under Ginzburg-Landau, its field)"
+                )
+                + ", at the item where it would change most.",
             ),
             (
                 "acceptance",

@@ -15,6 +15,9 @@ from graphuq.report.subject import Subject
 from graphuq.report.trust import Trust, trust
 from graphuq.whole import written_whole
 
+# Up to so many classes are named in the title.
+MOST_NAMED = 5
+
 SIGNS = {"green": "✓", "amber": "!", "red": "✗"}
 
 
@@ -108,10 +111,9 @@ def write_report(
 
 def _page(subject: Subject) -> str:
     labels, n = subject.posterior.labels, subject.posterior.n_nodes
-    low, high = labels.classes
     found = trust(subject.posterior)
     return page.page(
-        f"{low} or {high}? {n:,} items, {len(labels):,} labels",
+        f"{_question(labels.classes.tolist())} {n:,} items, {len(labels):,} labels",
         _opening(subject, found),
         sections.sections(subject, found),
         page.text(
@@ -122,12 +124,26 @@ def _page(subject: Subject) -> str:
     )
 
 
+def _question(classes: list[Any]) -> str:
+    """Return what is asked of each item."""
+    if len(classes) > MOST_NAMED:
+        return f"Which of {len(classes)} classes?"
+    *some, last = classes
+    return f"{', '.join(map(str, some))} or {last}?"
+
+
 def _opening(subject: Subject, found: Trust) -> str:
     posterior, hidden = subject.posterior, subject.hidden
-    low, high = posterior.labels.classes
+    classes = posterior.labels.classes
     predicted = posterior.prediction[hidden]
     doubtful = int(unsure(posterior)[hidden].sum())
-    counts = " and ".join(f"{(predicted == c).sum():,} are {c}" for c in (low, high))
+    counts = [f"{(predicted == c).sum():,} are {c}" for c in classes]
+    said = f"{', '.join(counts[:-1])} and {counts[-1]}"
+    doubt = (
+        "probability lies between 15% and 85%."
+        if classes.size == 2
+        else "likeliest class has a probability below 85%."
+    )
     light = (
         f'<div class="light {found.light}" role="status"><b aria-hidden="true">'
         f"{SIGNS[found.light]}</b><span><strong>{found.light.capitalize()}:</strong> "
@@ -137,6 +153,5 @@ def _opening(subject: Subject, found: Trust) -> str:
         f"Of {posterior.n_nodes:,} items, joined to those that are like them, "
         f"{len(posterior.labels):,} came with a label, which may be wrong. From these graphuq "
         f"works out how probable each class is for every item. Of the other {hidden.size:,} "
-        f"probably {counts}. The class of {doubtful:,} of them is unsure: its "
-        "probability lies between 15% and 85%."
+        f"probably {said}. The class of {doubtful:,} of them is unsure: its {doubt}"
     )
