@@ -274,10 +274,6 @@ def test_classify_any_number_of_classes(tmp_path, monkeypatch, capsys):
         assert accuracy == f"{expected.accuracy(names.to_numpy()):.3f}"
     assert main(["classify", "iris.csv", "--truth", "species", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["items"] == 150
-    assert main(["sample", "iris.csv", "--ignore", "species"]) == 2
-    error = capsys.readouterr().err
-    assert "3 classes" in error
-    assert "graphuq classify" in error
     assert main(["classify", "iris.csv", "--out", "iris.csv"]) == 2
     assert "is the file that is read" in capsys.readouterr().err
 

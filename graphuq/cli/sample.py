@@ -33,7 +33,7 @@ LIKELIHOODS = ("probit", "noisy-probit", "level-set")
 MOST_UNCERTAIN, LABEL_NEXT = 10, 5
 
 # What as a third class is more likely to be none.
-NOT_KNOWN = ("-1", "-1.0", "?", "unknown", "unlabelled", "unlabeled", "none", "n/a")
+NOT_KNOWN = ("-1", "-1.0", "unknown", "unlabelled", "unlabeled", "none", "n/a")
 
 DESCRIPTION = """\
 Build a graph of the items in FILE, sample the posterior over the classes of all of them from the
