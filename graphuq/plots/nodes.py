@@ -26,9 +26,10 @@ def draw_nodes(
 ) -> None:
     """Draw every node at its place, with ``size`` points squared."""
     n, labels = posterior.n_nodes, posterior.labels
-    if size is None:
-        size = float(np.clip(6000 / n, 4, 40))
-    if labels.classes.size > 2:
+    many = labels.classes.size > 2
+    if size is None:  # hues take more room than shades
+        size = float(np.clip((15000 if many else 6000) / n, 4, 40))
+    if many:
         draw_classes(ax, posterior, places, size)
         return
     colours: dict[str, Any] = {"cmap": COLOURS, "vmin": -1, "vmax": 1}
