@@ -69,10 +69,10 @@ def confusion(posterior: NodePosterior, truth: Any = None, *, figure: Any = None
         hidden, of = labels.unlabelled_truth(truth, posterior.n_nodes)
         rows = np.concatenate([classes, np.setdiff1d(of, classes)])
     expected = shares(posterior.by_class[hidden], of, rows)
-    panels = [("expected: mean posterior probability", expected)]
+    panels = [("expected: mean posterior probability, %", expected)]
     if truth is not None:
         hits = (posterior.prediction[hidden][:, None] == classes).astype(np.float64)
-        panels.append(("counted: share of predictions", shares(hits, of, rows)))
+        panels.append(("counted: share of predictions, %", shares(hits, of, rows)))
 
     K = classes.size
     side = 1.8 + 0.42 * np.clip(K, 4, MOST_NUMBERS) if K <= 40 else 1.8 + 0.13 * K
@@ -92,7 +92,9 @@ def confusion(posterior: NodePosterior, truth: Any = None, *, figure: Any = None
         if max(len(str(name)) for name in classes) > 2:
             ax.tick_params(axis="x", rotation=90)
     axes[0].set_ylabel("predicted class" if truth is None else "true class")
-    figure.colorbar(drawn, ax=axes, label="share of the row, off the diagonal", shrink=0.8)
+    figure.colorbar(
+        drawn, ax=axes, label="of the row, off the diagonal", shrink=0.8, format="{x:.0%}"
+    )
     return axes
 
 
