@@ -76,6 +76,8 @@ def confusion(posterior: NodePosterior, truth: Any = None, *, figure: Any = None
 
     K = classes.size
     side = 1.8 + 0.42 * np.clip(K, 4, MOST_NUMBERS) if K <= 40 else 1.8 + 0.13 * K
+    from matplotlib.ticker import PercentFormatter
+
     figure = new_figure(figure, 1 + side * len(panels), side + 0.4)
     axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     top = max(float(np.nan_to_num(m)[~_diagonal(m)].max()) for _, m in panels)
@@ -92,9 +94,8 @@ def confusion(posterior: NodePosterior, truth: Any = None, *, figure: Any = None
         if max(len(str(name)) for name in classes) > 2:
             ax.tick_params(axis="x", rotation=90)
     axes[0].set_ylabel("predicted class" if truth is None else "true class")
-    figure.colorbar(
-        drawn, ax=axes, label="of the row, off the diagonal", shrink=0.8, format="{x:.0%}"
-    )
+    percent = PercentFormatter(1.0)
+    figure.colorbar(drawn, ax=axes, label="off the diagonal", shrink=0.8, format=percent)
     return axes
 
 
