@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from contenders.job import Draws, Job, room, start_points
+from contenders.multiclass import log_likelihood
 
 
 def _lean_log_cdf(jax: Any) -> Callable:
@@ -34,11 +35,14 @@ def on_jax(job: Job, lean: bool = False) -> tuple[Any, Any, Any, Callable]:
     import jax
     import jax.numpy as jnp
 
-    A = jnp.asarray(job.posterior["A"])
-    log_cdf = _lean_log_cdf(jax) if lean else jax.scipy.special.log_ndtr
+    if "own" in job.posterior:  # of more than two classes
+        loglik = log_likelihood(jax, _lean_log_cdf(jax), job.posterior)
+    else:
+        A = jnp.asarray(job.posterior["A"])
+        log_cdf = _lean_log_cdf(jax) if lean else jax.scipy.special.log_ndtr
 
-    def loglik(xi: Any) -> Any:
-        return log_cdf(A @ xi).sum()
+        def loglik(xi: Any) -> Any:
+            return log_cdf(A @ xi).sum()
 
     def logdensity(xi: Any) -> Any:
         return loglik(xi) - 0.5 * xi @ xi

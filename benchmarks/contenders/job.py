@@ -26,8 +26,8 @@ class Job(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """Number of modes r."""
-        return self.posterior["s"].size
+        """Number of coordinates to sample: the modes r, where the posterior does not say."""
+        return int(self.posterior.get("dimension", self.posterior["s"].size))
 
     @property
     def kept(self) -> int:
