@@ -23,12 +23,14 @@ lint: $(VENV)/installed-dev
 docs: $(VENV)/installed-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q docs docs/_build
 
-# every benchmark and study but samplers.py and the UQ paper's, an hour or two; each says whether its
-# claims hold
+# every benchmark and study but those that need other packages (samplers.py, multiclass_samplers.py,
+# multiclass_accuracy.py: pip install graphuq[peers]) and the UQ paper's, an hour or two; each says
+# whether its claims hold
 study: $(VENV)/installed-dev
 	cd benchmarks && failed= && for b in pcn startup node_statistics threads pixels ginzburg_landau tempering \
 	    robust_gc ando_zhang kaog gdpca active_labelling approximation \
-	    calibration suspect_labels conformal evidence hyperparameters estimator eigenpairs scale; do \
+	    calibration suspect_labels conformal evidence hyperparameters estimator eigenpairs scale \
+	    multiclass_scale multiclass_pairs; do \
 	    ../$(VENV)/bin/python $$b.py || failed="$$failed $$b"; done && \
 	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
 
