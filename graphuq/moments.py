@@ -104,6 +104,8 @@ class NodeMoments:
         n: tuple[int, ...] = (
             (rows.deviation.size,) if columns == 1 else (rows.deviation.size, columns)
         )
+        if columns > 1:  # K times the products, and 1e-7 of a field is far below its error
+            rows = rows._replace(loadings=rows.loadings.astype(np.float32))
         self._rows, self._label, self._columns = rows, label, columns
         self._sums = np.zeros((3, *n))
         self._batch = np.zeros((3, *n))
@@ -132,7 +134,9 @@ class NodeMoments:
             if columns == 1:
                 _accumulate(self._rows.mean(piece), self._rows.deviation, self._batch)
             else:
-                each = piece[:, :-columns].reshape(piece.shape[0] * columns, -1)
+                each: Any = (
+                    piece[:, :-columns].reshape(piece.shape[0] * columns, -1).astype(np.float32)
+                )
                 noise = np.ascontiguousarray(piece[:, -columns:])
                 _accumulate_classes(self._rows.mean(each), self._rows.deviation, noise, self._batch)
             self._in_batch += piece.shape[0]
@@ -188,7 +192,9 @@ def class_probability(mean: Array, noise: Array) -> Array:
         The n_k.
     """
     sums = np.zeros((3, len(mean), noise.shape[1]))
-    _accumulate_classes(np.ascontiguousarray(mean), np.ones(len(mean)), noise, sums)
+    _accumulate_classes(
+        np.ascontiguousarray(mean, dtype=np.float32), np.ones(len(mean)), noise, sums
+    )
     return np.asarray(sums[0] / len(noise))
 
 
@@ -225,7 +231,7 @@ def _accumulate(mean, deviation, sums):  # type: ignore[no-untyped-def]
 
 @kernel(
     types.void(
-        types.float64[:, ::1], types.float64[:], types.float64[:, ::1], types.float64[:, :, ::1]
+        types.float32[:, ::1], types.float64[:], types.float64[:, ::1], types.float64[:, :, ::1]
     )
 )
 def _accumulate_classes(mean, deviation, noise, sums):  # type: ignore[no-untyped-def]
@@ -241,7 +247,7 @@ def _accumulate_classes(mean, deviation, noise, sums):  # type: ignore[no-untype
         for t in range(draws):
             a, best = 0, -math.inf
             for k in range(K):
-                m = mean[i, t * K + k]
+                m = float(mean[i, t * K + k])
                 sums[1, i, k] += m
                 sums[2, i, k] += m * m + spread * spread
                 if m > best:
