@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphuq import validation
 from graphuq.graphs import Graph
+from graphuq.hyperprior import log_prior
 from graphuq.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import (
@@ -26,7 +27,7 @@ from graphuq.pairwise import PairwiseEvidence
 from graphuq.prior import Prior, default_rank
 from graphuq.solved_prior import SolvedPrior
 from graphuq.spectrum import Spectrum
-from graphuq.whittle_matern import MEAN_ALPHA, RANGES
+from graphuq.whittle_matern import RANGES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +63,8 @@ class Tuning:
     table : pandas.DataFrame
         All that was looked at, in order: the parameters, their ``log_evidence``, NaN where
         expectation propagation did not converge, and ``log_posterior``, whose maximum was looked
-        for: the same less alpha / 4. `graphuq.plots.tuning` shows it.
+        for: with `graphuq.hyperprior.log_prior` added, of two classes - alpha / 4.
+        `graphuq.plots.tuning` shows it.
 
     Examples
     --------
@@ -104,7 +106,9 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     are computed once.
 
     Of more than two classes a composite likelihood stands for the evidence, from the labels of two
-    classes at a time; of more than five, each class meets four others. See `graphuq.pairwise`.
+    classes at a time; of more than five, each class meets four others. See `graphuq.pairwise`. Tau
+    and gamma then have priors too, and where labels say nothing, as one of each class hardly does,
+    alpha stays near 4 and these near the middle of their ranges: `graphuq.hyperprior`.
 
     Parameters
     ----------
@@ -171,7 +175,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
             failures.append(str(error))
             rows.append({**values, "log_evidence": math.nan, "log_posterior": math.nan})
             return math.inf
-        log_posterior = float(log_evidence) - values.get("alpha", 0.0) / MEAN_ALPHA
+        log_posterior = float(log_evidence) + log_prior(values, found, labels.classes.size)
         rows.append({**values, "log_evidence": float(log_evidence), "log_posterior": log_posterior})
         if best is None or log_posterior > best[0]:
             best = (log_posterior, values, log_evidence)

@@ -13,6 +13,7 @@ from conftest import quietly
 
 import graphuq as gq
 from graphuq import pairwise
+from graphuq.hyperprior import log_prior
 from graphuq.pairwise import PairwiseEvidence
 
 
@@ -101,7 +102,8 @@ def test_auto_serves_many_classes(simulated):
     assert set(found.chosen) == {"alpha", "tau", "gamma"}
     fresh = PairwiseEvidence(labels)(found.prior, found.likelihood)
     assert found.log_evidence == pytest.approx(fresh, abs=0.01)
-    assert found.table["log_posterior"].max() == found.log_evidence - found.prior.alpha / 4
+    best = found.log_evidence + log_prior(found.chosen, found.ranges, 3)
+    assert found.table["log_posterior"].max() == pytest.approx(best, abs=1e-12)
     renamed = gq.Labels(labels.nodes, np.array(["z", "x", "y"])[labels.indices])
     again = gq.tune(spectrum, renamed, gq.Probit)
     assert again.log_evidence == pytest.approx(found.log_evidence, abs=0.02)
