@@ -103,7 +103,7 @@ def prediction_sets(
         See `NodePosterior.prediction_sets`.
     """
     n_nodes = probabilities.shape[0]
-    held_out = Labels.of(held_out, n_nodes)
+    held_out = Labels.of(held_out, n_nodes, labels.classes)
     if not 0 < validation.real("coverage", coverage) < 1:
         raise ValueError(f"coverage must lie in (0, 1), got {coverage}")
     if not set(held_out.classes.tolist()) <= set(labels.classes.tolist()):

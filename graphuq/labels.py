@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from graphuq import validation
 
+# What numpy, pandas and files make of None, NaN and -1 among strings.
+TEXT_OF_NONE = ("-1", "-1.0", "", "nan", "NaN", "None", "<NA>", "NaT")
+
 
 class Labels:
     """Observed labels y(j) at the nodes j of Z'.
@@ -100,7 +103,7 @@ class Labels:
         self.classes: NDArray[Any] = _all_classes(self.values, classes)
 
     @classmethod
-    def of(cls, labels: Any, n_nodes: int) -> Labels:
+    def of(cls, labels: Any, n_nodes: int, classes: Any = None) -> Labels:
         """Return labels given as such, or in scikit-learn's way.
 
         Parameters
@@ -109,12 +112,15 @@ class Labels:
             An array gives every node's class, and -1, None or NaN where it is not known.
         n_nodes : int
             How many nodes there are.
+        classes : array_like, optional
+            All classes that there are, where an array may not show them all.
 
         Raises
         ------
         ValueError
-            An array of another length, or one that shows fewer than two classes; labels on nodes
-            that are not there.
+            An array of another length, or one that shows fewer than two classes if ``classes``
+            does not list more; labels on nodes that are not there; strings among which are "-1",
+            "nan" and the like, which numpy makes of what marks unlabelled nodes.
 
         Examples
         --------
@@ -131,13 +137,20 @@ class Labels:
                 f"shape {y.shape}; or pass gq.Labels(nodes, values)"
             )
         known = np.flatnonzero(~_is_missing(y) & ~_is_minus_one(y))
-        if np.unique(y[known].astype(str)).size < 2:
+        shown = np.unique(y[known].astype(str))
+        if y.dtype.kind in "UO" and (marks := np.intersect1d(shown, TEXT_OF_NONE)).size:
+            raise ValueError(
+                f"y has the text {marks.tolist()[0]!r} among its classes: of an unlabelled node "
+                "give None, or -1 in a list or an array of objects; if it is a class of yours, "
+                "pass gq.Labels(nodes, values)"
+            )
+        if classes is None and shown.size < 2:
             raise ValueError(
                 f"y must show at least two classes besides -1, which marks unlabelled nodes, got "
                 f"{np.unique(y[known].astype(str)).tolist()}; if -1 is a class of yours, pass "
                 "gq.Labels(nodes, values)"
             )
-        return cls(known, _one_type(y[known]))
+        return cls(known, _one_type(y[known]), classes)
 
     @property
     def indices(self) -> NDArray[np.int64]:
@@ -214,10 +227,15 @@ class Labels:
         >>> Labels(range(4), ["cat", "cow", "dog", "cat"]).of_classes("cat", "dog")
         Labels(3 nodes: 2 x 'cat', 1 x 'dog')
         """
+        shown = np.unique(self.values).tolist()
+        for name in classes:
+            if np.ndim(name) or name not in shown:
+                raise ValueError(
+                    f"there are no labels of {name!r}: name two or more of {shown[:10]}, one after "
+                    "another"
+                )
         kept = np.isin(self.values, classes)
-        if not kept.any():
-            raise ValueError(f"there are no labels of {classes}; there are {self.classes.tolist()}")
-        return Labels(self.nodes[kept], self.values[kept], np.array(classes))
+        return Labels(self.nodes[kept], self.values[kept], list(classes))
 
     def oriented(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``field``, shape (n_nodes,), with the sign that most labels of two classes have.
@@ -301,7 +319,14 @@ def _all_classes(values: NDArray[Any], listed: Any) -> NDArray[Any]:
                 "node of another class too, or list all that there are, classes=[...]"
             )
         return shown
-    listed = _one_type(_as_given(listed))
+    if not isinstance(listed, np.ndarray | str) and np.iterable(listed):
+        listed = list(listed)  # of a set, or of the keys of a dict
+    listed = _as_given(listed)
+    if _is_missing(listed).any():
+        raise ValueError(f"one of the classes is missing: {listed.tolist()!r}; leave it out")
+    if len({type(name).__name__ for name in np.ravel(listed).tolist()}) > 1:
+        raise TypeError(f"classes must be of one type, got {listed.tolist()!r}")
+    listed = _one_type(listed)
     if listed.ndim != 1 or np.unique(listed).size != listed.size or listed.size < 2:
         raise ValueError(
             f"classes must be a list of at least two distinct values, got {listed.tolist()!r}"

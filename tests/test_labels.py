@@ -317,3 +317,32 @@ def test_labels_of_some_classes():
         labels.of_classes("x", "y")
     with pytest.raises(ValueError, match="at least two distinct"):
         labels.of_classes("a")
+    for wrong in (("a", "x"), (["a", "b"],)):
+        with pytest.raises(ValueError, match="there are no labels of"):
+            labels.of_classes(*wrong)
+
+
+@pytest.mark.parametrize("mark", ["-1", "nan", "", "None"])
+def test_text_that_numpy_made_of_no_label_is_no_class(mark):
+    y = np.array(["a", "b", "c", mark, "a"])
+    with pytest.raises(ValueError, match="among its classes: of an unlabelled node"):
+        Labels.of(y, 5)
+    assert len(Labels.of(["a", "b", "c", -1, None], 5)) == 3
+    assert mark in Labels([0, 1], ["a", mark]).classes
+
+
+def test_an_array_may_show_one_of_the_classes_that_there_are():
+    labels = Labels.of([-1, 2, 2, -1], 4, classes=[1, 2, 3])
+    assert labels.classes.tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="at least two classes besides"):
+        Labels.of([-1, 2, 2, -1], 4)
+
+
+def test_classes_may_be_a_set_and_not_missing():
+    labels = Labels([0, 1], ["a", "b"], classes={"a", "b", "c"})
+    assert labels.classes.tolist() == ["a", "b", "c"]
+    assert Labels([0], ["a"], classes={"a": 1, "b": 2}.keys()).classes.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="one of the classes is missing"):
+        Labels([0, 1], [1.0, 2.0], classes=[1.0, 2.0, np.nan])
+    with pytest.raises(TypeError, match="classes must be of one type"):
+        Labels([0, 1], ["a", "b"], classes=["a", "b", 1])
