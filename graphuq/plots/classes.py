@@ -23,6 +23,9 @@ SHAPES = "os^DvP*hX<>p"
 # Of classes that share a colour, where shapes cannot tell.
 OTHERS = "0.8"
 
+# Names in a picture are this share of its width and height apart, or one of them is left out.
+NAME = (0.12, 0.045)
+
 # Names in a legend are cut to so many letters, and stand one below another up to so many.
 LETTERS, LINES = 18, 20
 
@@ -60,13 +63,16 @@ def draw_classes(
 ) -> None:
     """Draw every node in the colour of its prediction, the paler the less certain.
 
-    With ``names`` each class's stands at the median of the nodes that are predicted to be of it.
+    With ``names`` each class's stands at the median of the nodes that are predicted to be of it,
+    unless another's is in its way.
     """
     from matplotlib.patheffects import withStroke
 
     labels, predicted = posterior.labels, indices(posterior)
     K, sure = labels.classes.size, certainty(posterior)
     palette, ground, ink = colours(K), ax.get_facecolor(), ax.xaxis.label.get_color()
+    spread = np.ptp(places, axis=0)
+    named: list[Array] = []
     ax.scatter(
         *places.T, s=size, color=[ground], linewidths=0, zorder=1.5
     )  # no edges shine through
@@ -75,8 +81,10 @@ def draw_classes(
         own = np.flatnonzero(predicted == k)
         rgba = np.column_stack([np.tile(palette[k], (own.size, 1)), sure[own]])
         ax.scatter(*places[own].T, c=rgba, s=size, edgecolors="0.4", linewidths=0.3, **look)
-        if names and own.size:
-            middle = np.median(places[own], axis=0)
+        middle = np.median(places[own], axis=0) if own.size else spread
+        near = (abs(middle - np.array(named).reshape(-1, 2)) < NAME * spread).all(axis=1)
+        if names and own.size and not near.any():
+            named.append(middle)
             outline = [withStroke(linewidth=2.5, foreground=ground)]
             ax.annotate(
                 short(labels.classes[k]), middle, ha="center", va="center", weight="bold",

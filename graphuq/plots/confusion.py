@@ -78,12 +78,14 @@ def confusion(posterior: NodePosterior, truth: Any = None, *, figure: Any = None
     side = 1.8 + 0.42 * np.clip(K, 4, MOST_NUMBERS) if K <= 40 else 1.8 + 0.13 * K
     from matplotlib.ticker import PercentFormatter
 
-    figure = new_figure(figure, 1 + side * len(panels), side + 0.4)
+    figure = new_figure(figure, 1 + side * len(panels), side + 0.7)
     axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     top = max(float(np.nan_to_num(m)[~_diagonal(m)].max()) for _, m in panels)
     for ax, (title, matrix) in zip(axes, panels, strict=True):
         drawn = _draw(ax, matrix, max(top, 1e-3))
-        ax.set(title=title, xlabel="class", xticks=range(classes.size))
+        counted = title.startswith("counted")
+        ax.set(title=title, xlabel="predicted class" if counted else "class")
+        ax.set_xticks(range(classes.size))
         ax.title.set_fontsize(10)
         told = [
             short(name, 12) + " (none)" * bool(np.isnan(row).all())
