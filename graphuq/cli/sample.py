@@ -240,7 +240,7 @@ def _nodes(items: Items, post: gq.Posterior) -> Any:
         columns |= {"probability": post.probability}
         error = post.mcse
     else:
-        second, best = np.argsort(p, axis=1, kind="stable")[:, -2:].T
+        best, second = np.argsort(-p, axis=1, kind="stable")[:, :2].T
         columns |= {"runner_up": classes[second], "entropy": post.entropy, "margin": post.margin}
         columns |= {f"probability_{name}": p[:, k] for k, name in enumerate(classes)}
         error = post.mcse[np.arange(post.n_nodes), best]

@@ -114,7 +114,8 @@ def _trust(result: Mapping[str, Any]) -> None:
             "(expected calibration error)"
         )
     else:
-        print("  More cannot be said without true classes (--truth).")
+        word = "That" if right is None else "More"
+        print(f"  {word} cannot be said without true classes (--truth).")
 
 
 def _predictions(result: Mapping[str, Any]) -> None:
