@@ -89,9 +89,10 @@ class Tuning:
     def __repr__(self) -> str:
         chosen = ", ".join(f"{name} {value:.3g}" for name, value in self.chosen.items())
         edge = f"; at the end of its range: {', '.join(self.at_edge)}" if self.at_edge else ""
+        composite = self.log_evidence.method == "pairwise composite"
+        value = self.log_evidence.method if composite else "log evidence"
         return (
-            f"Tuning({chosen}; log evidence {self.log_evidence:.2f}, {len(self.table)} settings"
-            f"{edge})"
+            f"Tuning({chosen}; {value} {self.log_evidence:.2f}, {len(self.table)} settings{edge})"
         )
 
 
