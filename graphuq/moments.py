@@ -14,6 +14,7 @@ import copy
 import math
 from typing import Any, ClassVar, NamedTuple
 
+import numba
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
@@ -198,6 +199,19 @@ def class_probability(mean: Array, noise: Array) -> Array:
     return np.asarray(sums[0] / len(noise))
 
 
+@numba.njit
+def _erf(place):  # type: ignore[no-untyped-def]
+    """Return erf(place STEP) for a place of at least 0."""
+    if not place < ERF.size - 1:
+        return 1.0
+    k = int(place)
+    s = place - k
+    rise = ERF[k + 1] - ERF[k]
+    bend = SLOPE[k] - rise
+    skew = SLOPE[k + 1] - rise
+    return ERF[k] + s * (rise + (1 - s) * (bend * (1 - s) - skew * s))
+
+
 @kernel(types.void(types.float64[:, ::1], types.float64[:], types.float64[:, :]))
 def _accumulate(mean, deviation, sums):  # type: ignore[no-untyped-def]
     """Add E[S(u)], E[u] and E[u^2] of each row's draws to ``sums``.
@@ -205,7 +219,6 @@ def _accumulate(mean, deviation, sums):  # type: ignore[no-untyped-def]
     E[S(u)] = 2 Psi(mean / deviation; 1) - 1 for Gaussian u: the sign without its noise
     (Rao-Blackwell).
     """
-    last = ERF.size - 1
     for i in range(mean.shape[0]):
         sign, latent, square = 0.0, 0.0, 0.0
         spread = deviation[i]
@@ -214,15 +227,7 @@ def _accumulate(mean, deviation, sums):  # type: ignore[no-untyped-def]
             m = mean[i, t]
             latent += m
             square += m * m
-            place = abs(m) * scale
-            expected = 1.0
-            if place < last:
-                k = int(place)
-                s = place - k
-                rise = ERF[k + 1] - ERF[k]
-                bend = SLOPE[k] - rise
-                skew = SLOPE[k + 1] - rise
-                expected = ERF[k] + s * (rise + (1 - s) * (bend * (1 - s) - skew * s))
+            expected = _erf(abs(m) * scale)
             sign += expected if m >= 0.0 else -expected
         sums[0, i] += sign
         sums[1, i] += latent
@@ -239,7 +244,6 @@ def _accumulate_classes(mean, deviation, noise, sums):  # type: ignore[no-untype
 
     ``mean`` (n, draws K) holds the K means of a draw side by side.
     """
-    last = ERF.size - 1
     draws, K = noise.shape
     for i in range(mean.shape[0]):
         spread = deviation[i]
@@ -260,15 +264,7 @@ def _accumulate_classes(mean, deviation, noise, sums):  # type: ignore[no-untype
                 u = mean[i, t * K + k] + spread * noise[t, k]
                 if k != a and u > rival:
                     b, rival = k, u
-            place = abs(best - rival) * scale
-            expected = 1.0
-            if place < last:
-                knot = int(place)
-                s = place - knot
-                rise = ERF[knot + 1] - ERF[knot]
-                bend = SLOPE[knot] - rise
-                skew = SLOPE[knot + 1] - rise
-                expected = ERF[knot] + s * (rise + (1 - s) * (bend * (1 - s) - skew * s))
+            expected = _erf(abs(best - rival) * scale)
             wins = 0.5 + (0.5 * expected if best >= rival else -0.5 * expected)
             sums[0, i, a] += wins
             sums[0, i, b] += 1.0 - wins
