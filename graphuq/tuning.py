@@ -160,7 +160,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
             if not validation.is_auto(pair) and np.ndim(pair) > 0:
                 _checked_range(name, pair, default_rank(prior.n_nodes))
     if not isinstance(prior, Prior):
-        prior = default_prior(prior, labels)
+        prior = _default_prior(prior, labels)
     prior, likelihood, found = open_ranges(prior, likelihood, ranges)
     rows: list[dict[str, float]] = []
     failures: list[str] = []
@@ -250,14 +250,22 @@ def _evidence_of(labels: Labels) -> Callable[[Prior, Any], LogEvidence]:
     )
 
 
-def default_prior(source: Any, labels: Labels) -> Prior:
+def left_tau(alpha: float | str, labels: Labels) -> float | str:
+    """Return the tau of a prior of which nobody says more than ``alpha``.
+
+    It is open of more than two classes if alpha is: these differ in more than the first few modes,
+    to which a large alpha without it gives nearly all variance.
+    """
+    return validation.AUTO if validation.is_auto(alpha) and labels.classes.size > 2 else 0.0
+
+
+def _default_prior(source: Any, labels: Labels) -> Prior:
     """Return the projected prior on all modes of a spectrum, or on many of a graph, alpha open.
 
     The rank is not open: with few labels the evidence may fall for too few modes, and where alpha
-    is free, more of them do no harm. Tau is open of more than two classes: these differ in more
-    than the first few modes, to which a large alpha without it gives nearly all variance.
+    is free, more of them do no harm.
     """
-    tau = validation.AUTO if labels.classes.size > 2 else 0.0
+    tau = left_tau(validation.AUTO, labels)
     if not isinstance(source, Spectrum):
         source = Spectrum.of(source, default_rank(source.n_nodes))
     return Prior.projected(source, source.rank, alpha=validation.AUTO, tau=tau)

@@ -21,8 +21,7 @@ from graphuq.likelihoods import Probit
 from graphuq.out_of_sample import new_probability
 from graphuq.prior import MOST_MODES, Prior
 from graphuq.sampling import sample
-from graphuq.spectrum import Spectrum
-from graphuq.tuning import default_prior, settled
+from graphuq.tuning import left_tau, settled
 
 PRECOMPUTED = "precomputed"
 AFFINITIES = ("self-tuning", "cosine", PRECOMPUTED)
@@ -177,10 +176,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             labels = self._labels(y, n)
             self._neighbours = Neighbours(X, min(k, n - 1), self.affinity)
             self.graph_ = joined(self._neighbours, connect=True)
-        spectrum = Spectrum.of(self.graph_, min(rank, n - 1))
-        prior = default_prior(spectrum, labels)
-        if not validation.is_auto(self.alpha):
-            prior = Prior.projected(spectrum, spectrum.rank, alpha=self.alpha)
+        tau = left_tau(self.alpha, labels)
+        prior = Prior.projected(self.graph_, min(rank, n - 1), alpha=self.alpha, tau=tau)
         self.prior_, self.likelihood_ = settled(prior, likelihood, labels)
         if self.method == "sample":
             self.posterior_: Any = sample(

@@ -77,7 +77,10 @@ def problem(
     )
     labels = gq.reveal(y, options.fraction, seed=options.seed)
     make = getattr(gq.Prior, options.prior)
-    return X, y, make(graph, options.rank, alpha=options.alpha), labels
+    from graphuq.tuning import left_tau  # with numba, which help does without
+
+    tau = left_tau(options.alpha, labels)
+    return X, y, make(graph, options.rank, alpha=options.alpha, tau=tau), labels
 
 
 def _all_ten(options: argparse.Namespace) -> tuple[Any, Any]:

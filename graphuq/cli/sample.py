@@ -25,6 +25,7 @@ from graphuq.files import Items
 from graphuq.likelihoods.contract import open_parameters
 from graphuq.plots.nodes import unsure
 from graphuq.prior import MOST_MODES, default_rank
+from graphuq.tuning import left_tau
 from graphuq.validation import AUTO
 
 LIKELIHOODS = ("probit", "noisy-probit", "level-set")
@@ -109,7 +110,8 @@ def run(options: argparse.Namespace) -> int:
         labels.unlabelled_truth(truth, items.ids.size)  # refused before any work
     graph = items.joined(options.neighbors)
     rank = default_rank(graph.n_nodes) if options.rank is None else options.rank
-    prior = gq.Prior.projected(graph, rank, alpha=options.alpha)
+    tau = left_tau(options.alpha, labels)
+    prior = gq.Prior.projected(graph, rank, alpha=options.alpha, tau=tau)
     tuning = None
     if prior.open or open_parameters(likelihood):
         tuning = gq.tune(prior, labels, likelihood)
@@ -147,6 +149,7 @@ def run(options: argparse.Namespace) -> int:
         "at_edge": [] if tuning is None else tuning.at_edge,
         "parameters": {
             "alpha": prior.alpha,
+            **({"tau": prior.tau} if prior.tau else {}),
             **{k: v for k, v in post.settings["likelihood"].items() if k != "name"},
         },
         "settings": post.settings,

@@ -14,6 +14,7 @@ from graphuq.diagnostics import ESS, R_HAT
 BORDER = "how blurred the border between the classes is: at 0.1 little, at 1 much"
 MEANING = {
     "alpha": "how smoothly classes vary over the graph: 1 is rough (the paper's), 4 smooth",
+    "tau": "how soon items far apart on the graph cease to tell of each other: 0 is never",
     "flip_rate": "share of labels that are wrong, wherever they are",
 }
 
