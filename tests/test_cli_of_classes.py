@@ -75,7 +75,7 @@ def test_a_run_tells_of_all_classes(run, post, folder):
     species = pd.read_csv(folder / "iris.csv")["species"].to_numpy()
     assert run["classes"] == NAMES.tolist()
     assert run["labels"] == dict.fromkeys(NAMES, 3)
-    assert set(run["chosen"]) == {"alpha", "gamma"}
+    assert set(run["chosen"]) == {"alpha", "tau", "gamma"}
     assert sum(run["predicted"].values()) == 150
     assert run["unsure"] == int((post.probability.max(axis=1) < (1 + 0.5**0.5) / 2).sum())
     assert run["accuracy"] == pytest.approx(post.accuracy(species))
