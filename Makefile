@@ -5,14 +5,31 @@ VENV ?= .venv
 # Tests that need real data are skipped where this folder is absent.
 export GRAPHUQ_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
-.PHONY: demo test lint docs study reproduce clean
+.PHONY: demo test test-slow test-lowest lint docs study reproduce clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/graphuq demo
 
+NBMAKE = $(VENV)/bin/python -m pytest --nbmake --override-ini addopts= -n 2
+QUICK_NOTEBOOKS = $(addprefix notebooks/,quick_start.ipynb your_own_likelihood.ipynb)
+
+# everything but what is long and seldom useful: `make test-slow` runs that
 test: $(VENV)/installed-dev
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
-	$(VENV)/bin/python -m pytest --nbmake --override-ini addopts= notebooks
+	$(VENV)/bin/python -m pytest -n 2 --dist worksteal -m "not slow"
+	$(NBMAKE) $(QUICK_NOTEBOOKS)
+
+test-slow: $(VENV)/installed-dev
+	$(VENV)/bin/python -m pytest -n 2 --dist worksteal -m slow
+	$(NBMAKE) $(filter-out $(QUICK_NOTEBOOKS),$(wildcard notebooks/*.ipynb))
+
+# a core of the tests on the lowest versions that pyproject.toml declares; old packages announce what
+# has changed since
+LOWEST_TESTS = tests/posterior/test_arviz.py tests/posterior/test_damaged_files.py tests/utils \
+    tests/inference/test_problem.py tests/inference/test_plan.py tests/plots
+
+test-lowest: $(VENV)-lowest/installed
+	$(VENV)-lowest/bin/python -m pytest -m "not slow" -W ignore::DeprecationWarning \
+	    -W ignore::FutureWarning $(LOWEST_TESTS)
 
 lint: $(VENV)/installed-dev
 	$(VENV)/bin/ruff check .
@@ -23,31 +40,42 @@ lint: $(VENV)/installed-dev
 docs: $(VENV)/installed-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q docs docs/_build
 
-# every benchmark and study but those that need other packages (samplers.py, multiclass_samplers.py,
-# multiclass_accuracy.py: pip install graphuq[peers]) and the UQ paper's, an hour or two; each says
-# whether its claims hold
+# Every benchmark except those that need other packages (samplers.beside_peers,
+# samplers.multiclass_beside_peers, trust.multiclass_accuracy: pip install graphuq[peers]) and the UQ
+# paper's. Takes an hour or two; each says whether its claims hold.
+STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pixels \
+    samplers.ginzburg_landau samplers.tempering papers.robust_gc papers.ando_zhang papers.kaog \
+    papers.gdpca trust.active_labeling trust.approximation trust.calibration trust.suspect_labels \
+    trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
+    speed.scale speed.multiclass_scale trust.multiclass_pairs
+
 study: $(VENV)/installed-dev
-	cd benchmarks && failed= && for b in pcn startup node_statistics threads pixels ginzburg_landau tempering \
-	    robust_gc ando_zhang kaog gdpca active_labelling approximation \
-	    calibration suspect_labels conformal evidence hyperparameters estimator eigenpairs scale \
-	    multiclass_scale multiclass_pairs; do \
-	    ../$(VENV)/bin/python $$b.py || failed="$$failed $$b"; done && \
+	failed= && for study in $(STUDY); do \
+	    $(VENV)/bin/python -m benchmarks.$$study $(QUICK) || failed="$$failed $$study"; done && \
 	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
 
-# the UQ paper's figures and tables, in its order, and then the page docs/reproduction.md, which says
-# how long each took. With QUICK=--quick the page and its pictures go to benchmarks/results instead,
-# and docs stay as they are. A claim that fails stops nothing: the page says so.
+# The UQ paper's figures and tables in the paper's order, and then docs/reproduction/index.md, which
+# says how long each took. With QUICK=--quick the page and its pictures go to benchmarks/results, and
+# docs stay as they are. A claim that fails stops nothing: the page says so.
 REPRODUCE = spectra embeddings hard_and_easy two_moons mnist digit_pairs marginals truncation plume \
     timing map
 
 reproduce: $(VENV)/installed-dev
 	for study in $(REPRODUCE); do rm -f benchmarks/results/$$study.json; \
-	    $(VENV)/bin/python -m benchmarks.uq_paper.$$study $(QUICK) || echo "see above: $$study"; done
-	$(VENV)/bin/python -m benchmarks.uq_paper.page $(REPRODUCE)
+	    $(VENV)/bin/python -m benchmarks.papers.uq_paper.$$study $(QUICK) || echo "see above: $$study"; done
+	$(VENV)/bin/python -m benchmarks.papers.uq_paper.page $(REPRODUCE)
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)-lowest/installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet uv
+	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python \
+	    --resolution lowest-direct --editable '.[test]'
+	touch $@
 
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --editable .
@@ -62,4 +90,4 @@ $(VENV)/installed-docs: $(VENV)/bin/python pyproject.toml
 	touch $(VENV)/installed $@
 
 clean:
-	rm -rf $(VENV) graphuq-demo docs/_build docs/reference
+	rm -rf $(VENV) $(VENV)-lowest graphuq-demo docs/_build docs/reference

@@ -1,0 +1,1 @@
+"""What the benchmarks share: the report, the problems and the processes."""

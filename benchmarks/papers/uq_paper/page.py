@@ -1,0 +1,138 @@
+"""Write docs/reproduction/index.md and its pictures from the results of the studies.
+
+If any study ran at quick settings, the page goes to benchmarks/results/reproduction instead.
+
+python -m benchmarks.papers.uq_paper.page STUDY [STUDY ...]
+
+The numbers come from the JSON files. The prose comes from the docstrings of the studies: a summary,
+notes, and the command as the last paragraph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+from pathlib import Path
+
+from PIL import Image
+
+from benchmarks.common import report
+
+HERE = Path(__file__).parent
+DOCS = HERE.parents[2] / "docs"
+
+# limit of a picture on the page
+MAX_BYTES = 150_000
+
+# the beginning of a summary, as in "Figures 5, 6a and 6c, two moons: ..."
+PART = re.compile(r"(Figure|Table|Section)s? [\d.]+[a-d]?((, | and )[\d.]+[a-d]?)*")
+
+INTRODUCTION = """\
+# Reproduction
+
+Every figure and table of Bertozzi, Luo, Stuart and Zygalakis (2017) with results has a command,
+which compares ours with theirs. `make reproduce` runs all of them and writes this page;
+`make reproduce QUICK=--quick` does so at small settings. Each claim states its bound. No bound was
+loosened after a result was seen; those of section 5.3, of Table 1's accuracy and of the MAP study
+came from a prototype. If chains disagree, with an R-hat of 1.05 or more, a claim about their draws
+fails and says so. A failed claim stays, and the notes on its study give the reason, if it is known.
+If the paper prints no number, the column "the paper" has what its text says.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("studies", nargs="+", help="in the order of the page")
+    studies = parser.parse_args().studies
+    records = {}
+    for name in studies:
+        path = report.RESULTS / f"{name}.json"
+        records[name] = json.loads(path.read_text()) if path.exists() else None
+    found = [record for record in records.values() if record is not None]
+    quick = not found or any(record["quick"] for record in found)
+    place = (report.RESULTS if quick else DOCS) / "reproduction"
+    place.mkdir(parents=True, exist_ok=True)
+    sections = [section(name, record, place) for name, record in records.items()]
+    page = "\n".join(
+        [INTRODUCTION, made(records), "", *report.table(claims(records)), "", *sections]
+    )
+    (place / "index.md").write_text(page.rstrip() + "\n")
+    unfinished = [name for name, record in records.items() if record is None]
+    if unfinished:
+        raise SystemExit(f"no results for: {' '.join(unfinished)}")
+
+
+def made(records: dict[str, dict | None]) -> str:
+    """Return how many claims hold, at which settings, with which version and in what time."""
+    found = [record for record in records.values() if record is not None]
+    told = [claim for record in found for claim in record["claims"].values()]
+    printed = [claim for claim in told if len(claim) > 2]  # with what the paper says
+    quick = sum(record["quick"] for record in found)
+    settings = {0: "full settings", len(found): "**quick settings: not to be quoted**"}.get(
+        quick, f"**quick settings in {quick} of {len(found)} studies: not to be quoted**"
+    )
+    machines = {
+        "graphuq {graphuq}, Python {python}, {cores} cores".format(**record["machine"])
+        for record in found
+    }
+    minutes = sum(record["seconds"] for record in found) / 60
+    return (
+        f"**{sum(claim[1] for claim in printed)} of {len(printed)} claims that the paper makes "
+        f"hold; {sum(claim[1] for claim in told)} of {len(told)} in all.** Made at {settings} by "
+        f"{'; '.join(sorted(machines))}, in {minutes:.0f} minutes in all."
+    )
+
+
+def claims(records: dict[str, dict | None]) -> list[dict[str, object]]:
+    """Return one row per claim."""
+    rows: list[dict[str, object]] = []
+    for name, record in records.items():
+        found = {"did not finish": ("", None)} if record is None else record["claims"]
+        part = PART.match(docstring(name))
+        for claim, (figure, holds, *paper) in found.items():
+            rows.append({
+                "of": part[0] if part else "",
+                "claim": claim,
+                "the paper": paper[0] if paper else "",
+                "ours": {True: "yes", False: "no"}[figure] if isinstance(figure, bool) else figure,
+                "verdict": {True: "holds", False: "**fails**", None: "**not measured**"}[holds],
+                "command": f"[`{name}`](#{name.replace('_', '-')})",
+            })  # fmt: skip
+    return rows
+
+
+def section(name: str, record: dict | None, place: Path) -> str:
+    """Return the section of a study: its docstring, its picture and its rows."""
+    summary, *notes, command = docstring(name).split("\n\n")
+    lines = [f"({name.replace('_', '-')})=", f"## {summary.rstrip('.')}", "", f"`{command}`", ""]
+    if record is not None:
+        settings = "quick" if record["quick"] else "full"
+        lines += [f"It took {record['seconds'] / 60:.1f} minutes at {settings} settings.", ""]
+        if (report.RESULTS / f"{name}.png").exists():
+            lines += [f"![{summary}]({name}.png)", ""]
+            shrink(name, place)
+    lines += [f"{note}\n" for note in notes]
+    if record is not None:
+        rows = report.table(record["rows"])
+        lines += ["<details><summary>All measurements</summary>", "", *rows, "", "</details>"]
+    return "\n".join([*lines, ""])
+
+
+def docstring(name: str) -> str:
+    return ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text())) or ""
+
+
+def shrink(name: str, folder: Path) -> None:
+    """Copy a study's picture to the page's folder, in 256 colors."""
+    copy = folder / f"{name}.png"
+    Image.open(report.RESULTS / f"{name}.png").convert("RGB").quantize(256).save(
+        copy, optimize=True
+    )
+    if copy.stat().st_size > MAX_BYTES:
+        raise ValueError(f"{copy} has {copy.stat().st_size} bytes, above {MAX_BYTES}: draw less")
+
+
+if __name__ == "__main__":
+    main()

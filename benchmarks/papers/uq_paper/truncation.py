@@ -1,0 +1,92 @@
+"""Section 5.3, voting records: the distance of projection and approximation from the full prior.
+
+The distance is the mean over nodes of |s - s*|, with s* under the full prior, at 150 modes and
+gamma = 0.1. The paper states neither whether its graph keeps self-loops nor which model it used.
+
+GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.truncation [--quick]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import graphuq as gq
+from benchmarks.common import report
+from benchmarks.papers.uq_paper import data_sets
+
+PAPER = {"projected": 0.1577, "approximated": 0.0261}
+
+
+def main() -> None:
+    options = report.options(__doc__.splitlines()[0])
+    rows, claims, shown = [], {}, {}
+    for loops in (True, False):
+        graph, y = data_sets.votes(self_loops=loops)
+        spectrum = gq.Spectrum.of(graph)
+        priors = {
+            "full": gq.Prior.full(spectrum),
+            "projected": gq.Prior.projected(spectrum, 150),
+            "approximated": gq.Prior.approximated(spectrum, 150),
+        }
+        for model in (gq.Probit(0.1), gq.LevelSet(0.1)):
+            gaps: dict[str, list[float]] = {"projected": [], "approximated": []}
+            healths = []
+            for seed in range(3 if options.quick else 30):
+                labels = gq.reveal(y, counts={0: 3, 1: 2}, seed=seed)
+                posts = {
+                    kind: gq.sample(prior, model, labels, seed=seed, progress=False)
+                    for kind, prior in priors.items()
+                }
+                healths.append(report.health(posts.values()))
+                shown.setdefault(loops, {kind: post.mean for kind, post in posts.items()})
+                for kind, values in gaps.items():
+                    values.append(float(abs(posts[kind].mean - posts["full"].mean).mean()))
+            for kind, values in gaps.items():
+                rows.append({
+                    "model": type(model).__name__, "self-loops": loops, "prior": kind,
+                    "mean |difference|": float(np.mean(values)),
+                    "standard error": float(np.std(values, ddof=1) / np.sqrt(len(values))),
+                    "paper": PAPER[kind], "draws of labels": len(values),
+                    "R-hat": max(health["R-hat"] for health in healths),
+                    "ESS": min(health["ESS"] for health in healths),
+                })  # fmt: skip
+            ratio = float(np.mean(gaps["projected"]) / np.mean(gaps["approximated"]))
+            name = f"{type(model).__name__}, self-loops {loops}"
+            claims[f"projection over approximation, {name}, at least 5"] = (
+                *report.of_chains(ratio, ratio >= 5, rows[-2:]),
+                PAPER["projected"] / PAPER["approximated"],
+            )  # fmt: skip
+    draw(shown, rows, options.out)
+    report.write("truncation", options.out, rows, claims)
+
+
+def draw(shown, rows, out) -> None:
+    figure = Figure(figsize=(10, 4.8), layout="constrained")
+    for panel, (loops, means) in zip(
+        figure.subplots(1, 2, sharey=True), shown.items(), strict=True
+    ):
+        for kind, color, marker in (
+            ("projected", "#e69f00", "^"), ("approximated", "#0072b2", "o")
+        ):  # fmt: skip
+            ours = next(
+                row["mean |difference|"] for row in rows
+                if (row["model"], row["self-loops"], row["prior"]) == ("Probit", loops, kind)
+            )  # fmt: skip
+            panel.scatter(
+                means["full"], means[kind], s=12, c=color, marker=marker, linewidths=0, alpha=0.7,
+                label=f"{kind}: mean |difference| {ours:.3f}, paper {PAPER[kind]:.3f}",
+            )  # fmt: skip
+        panel.plot([-1, 1], [-1, 1], color="black", lw=0.8)
+        panel.set_title(("with" if loops else "without") + " self-loops", fontsize=10)
+        panel.set(xlabel="s under the full prior", xlim=(-1, 1), ylim=(-1, 1))
+        panel.grid(alpha=0.3)
+        panel.legend(fontsize=8, loc="lower right")
+    figure.axes[0].set_ylabel("s under 150 modes")
+    figure.suptitle("Section 5.3: every member of the House, posterior mean s under probit",
+                    fontsize=11)  # fmt: skip
+    report.picture("truncation", out, figure)
+
+
+if __name__ == "__main__":
+    main()

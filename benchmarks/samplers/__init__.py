@@ -1,0 +1,1 @@
+"""Samplers against each other, against NumPy and against other packages."""

@@ -1,0 +1,1 @@
+"""Whether probabilities, evidence, suspect labels and predictions can be trusted."""
