@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
+import sys
 import warnings
 from unittest import mock
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 import graphuq as gq
 from graphuq.datasets.sources import SOURCES
-from graphuq.jit import Kernel
-from graphuq.node_posterior import NodePosterior
+from graphuq.posterior.node_posterior import NodePosterior
+
+# how long an example takes depends on what else the machine does
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -19,6 +23,20 @@ def nothing_is_fetched():
     """Tests of fetching bring their own server."""
     with mock.patch.dict(SOURCES, clear=True):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_heartbeat():
+    """Print no line every ten seconds, however busy the machine is."""
+    with mock.patch("graphuq.cli.heartbeat.INTERVAL", 3600.0):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +61,35 @@ def clumps():
 
 
 @pytest.fixture(scope="session")
+def clump_graph(clumps):
+    return gq.knn_graph(clumps[0], n_neighbors=6, connect=True)
+
+
+@pytest.fixture(scope="session")
+def clump_labels(clumps):
+    """Three labels of each clump."""
+    return gq.reveal(clumps[1], counts=3, seed=0)
+
+
+@pytest.fixture(scope="session")
+def unseen(clump_labels):
+    """The same labels, and a class without labels."""
+    return gq.Labels(clump_labels.nodes, clump_labels.values, classes=["cow", "ape", "bee", "ant"])
+
+
+@pytest.fixture(scope="session")
+def drawn():
+    """A sampled posterior of three classes, with its prior."""
+    rng = np.random.default_rng(5)
+    y = np.repeat([0, 1, 2], 15)
+    X = rng.standard_normal((45, 2)) + 2.5 * np.eye(3)[y, :2]
+    prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=6, connect=True), 8, alpha=2.0)
+    labels = gq.Labels([0, 7, 16, 20, 33, 40], ["low", "low", "mid", "mid", "top", "top"])
+    options = {"draws": 50, "nodes": [9, 12], "seed": 0, "progress": False}
+    return quietly(prior, gq.Probit(0.2), labels, **options), prior
+
+
+@pytest.fixture(scope="session")
 def vote():
     """The voting records as in the paper's 5.1.2: spectrum of the full graph, and parties."""
     try:
@@ -61,33 +108,37 @@ def priors(spectrum, rank):
     }
 
 
+# pages whose examples are slow and are tested elsewhere
+SLOW_PAGES = {"samplers.md", "large-graphs.md"}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.name in SLOW_PAGES:
+            item.add_marker(pytest.mark.slow)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class NodesAlone(NodePosterior):
-    """Node statistics, come by in no way at all."""
+    """Node statistics without a run; for two classes ``by_class`` may be that of the second."""
 
     settings: dict = dataclasses.field(default_factory=dict)
+
+    run = trust = call = n_latent_draws = _arviz_groups = _new_by_class = None
+    _probability_flipped = None
+
+    def __post_init__(self):
+        if self.by_class.ndim == 1:
+            both = np.column_stack([1 - self.by_class, self.by_class])
+            object.__setattr__(self, "by_class", both)
+        super().__post_init__()
 
     def latent_draws(self, prior=None, nodes=None, *, seed=None):
         raise NotImplementedError
 
 
 def quietly(*arguments, **options):
-    """gq.sample where convergence is not the point."""
+    """Run gq.sample without convergence warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gq.ConvergenceWarning)
         return gq.sample(*arguments, **options)
-
-
-def with_mutation(kernel, right, wrong):
-    """Return a compiled kernel like ``kernel``, but with a mistake in its source."""
-    return Kernel(kernel._signature, mutated(kernel._function, right, wrong))
-
-
-def mutated(function, right, wrong):
-    """Return a function like ``function``, but with a mistake in its source."""
-    source = inspect.getsource(function)
-    source = source[source.index("def ") :]
-    assert right in source
-    namespace = {**function.__globals__}
-    exec(source.replace(right, wrong) if right else source, namespace)
-    return namespace[function.__name__]

@@ -1,13 +1,6 @@
-"""Classifiers: deterministic ones of a graph's nodes, and the posterior as an estimator."""
+"""Deterministic classifiers of nodes, and the posterior as a scikit-learn estimator."""
 
-from graphuq.classifiers.bayesian import BayesianGraphClassifier
-from graphuq.classifiers.belkin import BelkinNiyogi
-from graphuq.classifiers.fiedler_clustering import FiedlerClustering
-from graphuq.classifiers.gdpca import GDPCA
-from graphuq.classifiers.kaog import KAssociatedOptimalGraph
-from graphuq.classifiers.labelled_folds import LabelledKFold
-from graphuq.classifiers.laplace_learning import LaplaceLearning
-from graphuq.classifiers.laplacian_bounds import (
+from graphuq.classifiers.ando_zhang_bounds import (
     Projection,
     component_bound,
     cut,
@@ -15,6 +8,13 @@ from graphuq.classifiers.laplacian_bounds import (
     projection_bound,
     tr_p,
 )
+from graphuq.classifiers.bayesian import BayesianGraphClassifier
+from graphuq.classifiers.belkin import BelkinNiyogi
+from graphuq.classifiers.fiedler_clustering import FiedlerClustering
+from graphuq.classifiers.gdpca import GDPCA
+from graphuq.classifiers.kaog import KAssociatedOptimalGraph
+from graphuq.classifiers.labeled_folds import LabelledKFold
+from graphuq.classifiers.laplace_learning import LaplaceLearning
 from graphuq.classifiers.laplacian_kernel import (
     LaplacianKernel,
     kernel_diagonal,

@@ -1,4 +1,4 @@
-"""The posterior as a scikit-learn estimator: features or a graph in, probabilities out."""
+"""The posterior as a scikit-learn estimator of features or graphs."""
 
 from __future__ import annotations
 
@@ -6,22 +6,33 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphuq import validation
-from graphuq.approximation import approximate
+from graphuq.classifiers.new_rows import classify_new_rows
 from graphuq.graphs import Graph
-from graphuq.graphs.construction import joined
-from graphuq.graphs.neighbours import Neighbours
-from graphuq.labels import Labels
+from graphuq.graphs.class_values import as_given, is_minus_one, is_missing, to_one_type
+from graphuq.graphs.construction import build_graph
+from graphuq.graphs.labels import Labels
+from graphuq.graphs.neighbors import Neighbors
+from graphuq.inference.approximate import approximate
+from graphuq.inference.sample import sample
+from graphuq.inference.tune import choose_parameters, default_tau
 from graphuq.likelihoods import Probit
-from graphuq.out_of_sample import new_probability
-from graphuq.prior import MOST_MODES, Prior
-from graphuq.sampling import sample
-from graphuq.tuning import left_tau, settled
+from graphuq.likelihoods.contract import adopt, has_sign_model
+from graphuq.posterior.new_items import new_probability
+from graphuq.posterior.predictions import most_probable
+from graphuq.priors.default_sum import default_sum
+from graphuq.priors.kept_modes import DEFAULT_MAX_MODES
+from graphuq.priors.level import LEVELS
+from graphuq.priors.prior import Prior
+from graphuq.priors.sum_prior import SumPrior
+from graphuq.utils import validation
+from graphuq.utils.memory import require_memory
+from graphuq.utils.typing import Array
 
 PRECOMPUTED = "precomputed"
 AFFINITIES = ("self-tuning", "cosine", PRECOMPUTED)
@@ -31,53 +42,60 @@ METHODS = ("sample", "approximate")
 class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     """Posterior probabilities of the labels of a graph's nodes, and of new items.
 
-    What `graphuq.sample`, or `graphuq.approximate`, makes of `Prior.projected` on the graph of the
-    nearest neighbours, in scikit-learn's shape: it goes into pipelines and grid searches. Rows
-    without a label are part of the graph, and the more of them the better.
+    A scikit-learn estimator around `graphuq.sample` or `graphuq.approximate`, with
+    `Prior.projected` on the graph of nearest neighbors, plus a `FeaturePrior` and a `Level`; it
+    works in pipelines and grid searches.
+    Rows without a label are part of the graph; more of them improve it.
 
-    A new item is joined to the graph by its own rule, is given the field of its neighbours,
-    averaged with the weights, and more doubt the weaker these are (`graphuq.out_of_sample`). An
-    item that equals one of those fitted is that node.
+    A new item is connected to the graph by the rule of the graph. Its field is the weighted mean
+    of its neighbors' fields, and less certain the smaller the weights are
+    (`graphuq.posterior.new_items`). An item that equals a fitted one gets the result of that one.
 
     Parameters
     ----------
     likelihood : likelihood or "auto"
-        How labels come from the field: `Probit`, `LevelSet`, `NoisyProbit`, `GinzburgLandau` or
-        one of your own. "auto" is ``Probit()``, whose noise the labels choose.
+        How labels arise from the field: `Probit`, `LevelSet`, `NoisyProbit`, `GinzburgLandau` or
+        one of your own. "auto" is ``Probit()``, whose noise is chosen from the labels.
     affinity : {"self-tuning", "cosine", "precomputed"}
-        Weights of the graph, as in `graphuq.knn_graph`, its components bridged; or X is itself an
-        adjacency.
+        Weights of the graph, as in `graphuq.knn_graph` with ``connect=True``. With "precomputed",
+        X is the adjacency matrix.
     n_neighbors : int
-        Of every item; of fewer items all others. Not read for a precomputed graph.
+        Number of neighbors of each item, or all others if there are fewer. Ignored for
+        "precomputed".
     rank : int
-        Modes that are kept; of a smaller graph all of them.
+        Number of modes; a smaller graph uses all of its modes.
     alpha : float or "auto"
-        Smoothness of the prior; "auto" lets the labels choose (`graphuq.tune`), and tau too of
-        more than two classes.
+        Smoothness of the prior. With "auto" `graphuq.tune` chooses it from the labels, and for
+        K > 2 classes also tau.
+    graph_weight : float from 0 to 1, or "auto"
+        Share of the graph in the prior; the rest is the share of the features. With "auto" the
+        labels choose it. Ignored for "precomputed" and "cosine", which use the graph alone.
+    level : float from 0 or "auto"
+        Deviation of the level, which lets classes differ in size; see `Level`.
     method : {"sample", "approximate"}
-        Draws, or expectation propagation's Gaussian, which takes milliseconds and serves two
-        classes and the likelihoods that observe signs.
+        Sample the posterior, or approximate it by expectation propagation, which takes
+        milliseconds, or seconds for many classes and labels, and supports sign models.
     draws, chains : int
-        Draws kept from each chain, and independent chains. Not read for "approximate".
+        Draws kept from each chain, and independent chains. Not used for "approximate".
     seed : int, SeedSequence or Generator, optional
-        Of the draws.
+        Seed of the draws.
 
     Attributes
     ----------
     classes_ : ndarray, shape (K,)
     posterior_ : Posterior or ApproximatePosterior
-        Of the fitted items, with all that it offers: calibration, suspect labels, diagnostics;
-        what to label next is ``posterior_.suggest(k)``.
+        The posterior of the fitted items, with calibration, suspect labels and diagnostics;
+        ``posterior_.suggest(k)`` returns items to label next.
     transduction_ : ndarray, shape (n,)
-        The likeliest class of every fitted item.
+        The most probable class of every fitted item.
     label_variance_ : ndarray, shape (n,)
-        ``posterior_.variance``: 0 is certain, 1 a toss between all classes.
+        ``posterior_.variance``: 0 is certain, 1 means all classes are equally likely.
     ranking_ : ndarray of int, shape (n,)
         Fitted items, most uncertain first.
     graph_ : Graph
-    prior_ : Prior
+    prior_ : SumPrior
     likelihood_ : likelihood
-        With the parameters that the labels chose.
+        The likelihood with the parameters used.
     n_features_in_ : int
     feature_names_in_ : ndarray, shape (d,)
         Where X was a data frame with names.
@@ -86,8 +104,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     ------
     ValueError, TypeError
         In ``fit``: parameters out of range, unknown options, features that are missing or
-        infinite, a disconnected precomputed graph, labels of one class, or for "approximate" of
-        more than two.
+        infinite, a disconnected precomputed graph, or labels of one class.
 
     Warns
     -----
@@ -96,12 +113,12 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    LabelledKFold : holds out labelled items alone, for grid searches.
+    LabelledKFold : holds out labeled items alone, for grid searches.
 
     Notes
     -----
-    Of scikit-learn's estimator checks it fails one, check_classifiers_classes, which has -1 for a
-    class; here it marks what is not labelled. ``score`` counts such rows as wrong: leave them out.
+    It fails one of scikit-learn's estimator checks, check_classifiers_classes, which uses -1 as a
+    class; here -1 marks unlabeled items. ``score`` leaves them out.
 
     Examples
     --------
@@ -125,8 +142,10 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         *,
         affinity: str = "self-tuning",
         n_neighbors: int = 20,
-        rank: int = MOST_MODES,
+        rank: int = DEFAULT_MAX_MODES,
         alpha: float | str = validation.AUTO,
+        graph_weight: float | str = validation.AUTO,
+        level: float | str = validation.AUTO,
         method: str = "sample",
         draws: int = 1000,
         chains: int = 4,
@@ -137,31 +156,38 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.rank = rank
         self.alpha = alpha
+        self.graph_weight = graph_weight
+        self.level = level
         self.method = method
         self.draws = draws
         self.chains = chains
         self.seed = seed
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **refused: Any) -> Self:
         """Build the graph, choose what is "auto", and infer the labels of all items.
 
         Parameters
         ----------
         X : array_like, shape (n, d)
-            Features; for a precomputed graph its adjacency, shape (n, n), which may be sparse, or
-            a `Graph` or networkx.Graph.
+            Features; for a precomputed graph its adjacency, shape (n, n), or a `Graph` or
+            networkx.Graph. Either may be sparse; sparse features are made dense.
         y : array_like, shape (n,), or Labels
             Classes by any names, and -1, None or NaN where there is no label.
+        **refused
+            There is no ``sample_weight``: the likelihood is the same for all labels. It is not a
+            named parameter, so that meta-estimators do not pass it.
 
         Returns
         -------
         self
         """
+        _refuse_weights(refused)
         validation.one_of("affinity", self.affinity, AFFINITIES)
         validation.one_of("method", self.method, METHODS)
         rank = validation.integer("rank", self.rank, 1)
         k = validation.integer("n_neighbors", self.n_neighbors, 1)
         likelihood = Probit() if validation.is_auto(self.likelihood) else self.likelihood
+        adopt(likelihood)
         if self.affinity == PRECOMPUTED:
             matrix = Graph.of(X).adjacency if hasattr(X, "adjacency") else X
             matrix = validate_data(
@@ -171,14 +197,17 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             labels = self._labels(y, n)
             self.graph_ = Graph(matrix)
         else:
-            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            X = self._dense_features(X, ensure_min_samples=2)
             n = X.shape[0]
             labels = self._labels(y, n)
-            self._neighbours = Neighbours(X, min(k, n - 1), self.affinity)
-            self.graph_ = joined(self._neighbours, connect=True)
-        tau = left_tau(self.alpha, labels)
-        prior = Prior.projected(self.graph_, min(rank, n - 1), alpha=self.alpha, tau=tau)
-        self.prior_, self.likelihood_ = settled(prior, likelihood, labels)
+            self._neighbors = Neighbors(X, min(k, n - 1), self.affinity)
+            self.graph_ = build_graph(self._neighbors, connect=True)
+        if not validation.is_auto(self.level):
+            validation.between("level", self.level, *LEVELS)
+        tau = default_tau(self.alpha, labels)
+        graph = Prior.projected(self.graph_, min(rank, n - 1), alpha=self.alpha, tau=tau)
+        prior = self._add_terms(graph, likelihood, X)
+        self.prior_, self.likelihood_ = choose_parameters(prior, likelihood, labels)
         if self.method == "sample":
             self.posterior_: Any = sample(
                 self.prior_,
@@ -197,6 +226,34 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         self.ranking_: NDArray[np.int64] = self.posterior_.ranking()
         return self
 
+    def _dense_features(self, X: Any, **checks: Any) -> Array:
+        """Return checked features; sparse ones are made dense if they fit in memory."""
+        X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", **checks)
+        if not sparse.issparse(X):
+            return X
+        require_memory(
+            8.0 * X.shape[0] * X.shape[1],
+            f"dense features of shape {X.shape}",
+            "reduce them first, for example with sklearn.decomposition.TruncatedSVD",
+        )
+        return X.toarray()
+
+    def _add_terms(self, graph: Prior, likelihood: Any, X: Any) -> SumPrior:
+        """Return the sum of the graph's prior, a prior on features and a level.
+
+        Without a sign model the labels choose nothing, and the terms that are "auto" are left out.
+        """
+        level, weight = self.level, self.graph_weight
+        if not has_sign_model(likelihood):
+            level = 0.0 if validation.is_auto(level) else level
+            weight = 1.0 if validation.is_auto(weight) else weight
+        if not validation.is_auto(weight):
+            weight = validation.between("graph_weight", weight, 0, 1)
+        # cosines depend on directions alone, and features on lengths too
+        alone = weight == 1 or self.affinity != "self-tuning"
+        weights = weight if isinstance(weight, str) else [weight, 1 - weight]
+        return default_sum(graph, None if alone else X, weights, level)
+
     def _labels(self, y: Any, n: int) -> Labels:
         if y is None:
             raise ValueError(
@@ -207,12 +264,6 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             y = column_or_1d(y, warn=True)
         labels = Labels.of(y, n)
         check_classification_targets(labels.values)
-        if labels.classes.size > 2 and self.method == "approximate":
-            raise ValueError(
-                "Only binary classification is supported by method='approximate', and y shows "
-                f"{labels.classes.size} classes: {labels.classes.tolist()[:5]}; take "
-                "method='sample', or keep the labels of two of them"
-            )
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -220,9 +271,9 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array_like, shape (m, d)
+        X : array_like or sparse matrix, shape (m, d)
             For a precomputed graph the weights between m new items and the n fitted ones, shape
-            (m, n), which may be sparse. What the fitted ones are is in ``posterior_``.
+            (m, n). What the fitted ones are is in ``posterior_``.
 
         Raises
         ------
@@ -234,29 +285,62 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             weights = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
             if weights.size and weights.min() < 0:
                 raise ValueError(
-                    f"weights of new items must be non-negative, got {weights.min():g}: mend or "
+                    f"weights of new items must be non-negative, got {weights.min():g}: fix or "
                     "drop those edges"
                 )
-            same = None
-        else:
-            X = validate_data(self, X, dtype=np.float64, reset=False)
-            validation.squarable(X)
-            weights, same = self._neighbours.of_new(X)
-        p = new_probability(self.posterior_, self.prior_, self.graph_.degrees, weights)
-        by_class = np.column_stack([1 - p, p]) if p.ndim == 1 else p
-        if same is None:
-            return by_class
-        fitted = np.asarray(same.sum(axis=1) > 0)[:, None]
-        return np.where(fitted, same @ self.posterior_.by_class, by_class)
+            return new_probability(
+                self.posterior_, self.posterior_.prior, self.graph_.degrees, weights
+            )
+        X = self._dense_features(X, reset=False)
+        return classify_new_rows(
+            self.posterior_, self.posterior_.prior, self.graph_, self._neighbors, X
+        )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likeliest class, shape (m,); see `predict_proba`."""
-        p = self.predict_proba(X)
-        likeliest = p.argmax(axis=1) if p.shape[1] > 2 else (p[:, 1] >= 0.5).astype(int)
-        return self.classes_[likeliest]
+        """Return the most probable class, shape (m,); see `predict_proba`."""
+        by_class = self.predict_proba(X)
+        return self.classes_[most_probable(by_class)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on the items whose class is known.
+
+        Parameters
+        ----------
+        X
+            See `predict_proba`.
+        y : array_like, shape (m,)
+            Classes, and -1, None or NaN where the class is not known.
+        sample_weight : array_like, shape (m,), optional
+
+        Raises
+        ------
+        ValueError
+            No class is known.
+        """
+        y = as_given(y)
+        known = np.flatnonzero(~is_missing(y) & ~is_minus_one(y))
+        if not known.size:
+            raise ValueError(
+                "y shows no class: score items whose class is known, for example by "
+                "gq.LabelledKFold, which deals out labeled items only"
+            )
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        right = self.predict(X)[known] == to_one_type(y[known])
+        return float(np.average(right, weights=weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.method == "sample"
-        tags.input_tags.pairwise = tags.input_tags.sparse = self.affinity == PRECOMPUTED
+        tags.input_tags.pairwise = self.affinity == PRECOMPUTED
+        tags.input_tags.sparse = True
         return tags
+
+
+def _refuse_weights(refused: dict[str, Any]) -> None:
+    """Refuse weights of samples, and other arguments that ``fit`` does not have."""
+    if "sample_weight" in refused:
+        raise TypeError(
+            "sample_weight is not supported: the likelihood is the same for all labels; give -1 "
+            "as the label of items of weight 0, and take gq.NoisyProbit where labels may be wrong"
+        )
+    if refused:
+        raise TypeError(f"fit takes X and y, got also {', '.join(refused)}: leave them out")

@@ -4,39 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphuq import validation
 from graphuq.classifiers.one_vs_rest import one_vs_rest, require_labels_of_each
-from graphuq.classifiers.transductive import Array, TransductiveClassifier
-from graphuq.graphs import LAPLACIANS, Graph
-from graphuq.labels import Labels
-from graphuq.spectrum import Spectrum
+from graphuq.classifiers.transductive import TransductiveClassifier
+from graphuq.graphs import Graph
+from graphuq.graphs.graph import check_laplacian
+from graphuq.graphs.labels import Labels
+from graphuq.graphs.spectrum import Spectrum
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
 
 
 class BelkinNiyogi(TransductiveClassifier):
     """Least squares of the labels on the smoothest eigenvectors of the graph.
 
     Problem (2) of Alaiz, Fanuel and Suykens, "Robust classification of graph-based data" (2016),
-    with labels c_i of -1 and +1 at the labelled nodes,
+    with labels c_i of -1 and +1 at the labeled nodes,
 
         min_a  sum_i (c_i - sum_{l < p} a_l v_l,i)^2,   f = sum_{l < p} a_l v_l.
 
-    Of many solutions, where p exceeds the number of labels, the one with the smallest |a| is
-    taken. Where p cuts through a repeated eigenvalue, the formula leaves open which of its
-    eigenvectors take part. More than two classes are taken one against the rest.
+    If p exceeds the number of labels, the solution with the smallest |a| is taken. If p cuts
+    through a repeated eigenvalue, the formula does not determine which of its eigenvectors are
+    used. For K > 2 classes, each class is fitted against the rest.
 
     Parameters
     ----------
     n_eigenvectors : int
-        p, from 1 to n, the constant v_0 among them. More follow finer structure, and wrong
-        labels too.
-    laplacian : {"normalised", "combinatorial"}
-        Whose eigenvectors. The paper's text says combinatorial; its figures agree with
-        normalised.
+        p, from 1 to n, including the constant v_0. More eigenvectors follow finer structure, and
+        also wrong labels.
+    laplacian : {"normalized", "combinatorial"}
+        The Laplacian whose eigenvectors are used. The paper's text says combinatorial, but its
+        figures agree with normalized.
 
     Attributes
     ----------
     decision_scores_ : ndarray, shape (n, K)
-        f of each class; of two classes, -f and f.
+        f of each class; for two classes -f and f.
 
     Raises
     ------
@@ -51,7 +53,7 @@ class BelkinNiyogi(TransductiveClassifier):
     array(['left', 'left', 'right', 'right'], dtype='<U5')
     """
 
-    def __init__(self, n_eigenvectors: int, *, laplacian: str = "normalised") -> None:
+    def __init__(self, n_eigenvectors: int, *, laplacian: str = "normalized") -> None:
         self.n_eigenvectors = n_eigenvectors
         self.laplacian = laplacian
 
@@ -60,12 +62,14 @@ class BelkinNiyogi(TransductiveClassifier):
         p = validation.integer(
             "n_eigenvectors", self.n_eigenvectors, 1, n, f"the graph has {n} nodes"
         )
-        validation.one_of("laplacian", self.laplacian, LAPLACIANS)
+        laplacian = check_laplacian("laplacian", self.laplacian)
         require_labels_of_each(labels, type(self).__name__)
-        spectrum = Spectrum.of(graph, max(p - 1, 1), self.laplacian)
+        # the p smoothest eigenvectors v_0, ..., v_(p-1)
+        spectrum = Spectrum.of(graph, max(p - 1, 1), laplacian)
         V = np.column_stack([spectrum.null, spectrum.vectors])[:, :p]
 
         def regress(c: Array) -> Array:
+            # problem (2): least squares at the labeled nodes, evaluated at all nodes
             a, *_ = np.linalg.lstsq(V[labels.nodes], c, rcond=None)
             return V @ a
 

@@ -1,34 +1,34 @@
-"""Spectral clustering in two: the sign of the Fiedler vector."""
+"""Spectral clustering into two clusters: the sign of the Fiedler vector."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
-from graphuq.labels import Labels
-from graphuq.spectrum import Spectrum
+from graphuq.graphs.labels import Labels
+from graphuq.graphs.spectrum import Spectrum
+from graphuq.utils.typing import Array
 
 
 class FiedlerClustering(TransductiveClassifier):
-    """Two clusters by the sign of the Fiedler vector q_1; labels only tell which is which.
+    """Two clusters by the sign of the Fiedler vector q_1; labels only name the clusters.
 
-    L q_1 = lambda_1 q_1, lambda_1 the smallest non-zero eigenvalue (Fiedler 1973; the baseline of
-    Bertozzi et al. 2017, appendix B). Each cluster takes the class that lets most labelled nodes
-    keep theirs. The scores of a node are -q_1 and q_1. Where lambda_1 is a repeated eigenvalue, as
-    on a cycle or a complete graph, q_1 is any of its eigenvectors, and the clusters mean nothing.
+    L q_1 = lambda_1 q_1 with the smallest non-zero eigenvalue lambda_1 (Fiedler 1973; the baseline
+    of Bertozzi et al. 2017, appendix B). The sign of q_1 is chosen to agree with most labels. The
+    scores of a node are -q_1 and q_1. If lambda_1 is a repeated eigenvalue, as on a cycle or a
+    complete graph, q_1 is an arbitrary one of its eigenvectors and the clusters are meaningless.
 
     Parameters
     ----------
-    laplacian : {"normalised", "combinatorial"}
-        Normalised balances the clusters' degrees, combinatorial their numbers of nodes; the latter
-        tends to cut off a few loosely attached nodes.
+    laplacian : {"normalized", "combinatorial"}
+        "normalized" balances the sums of degrees in the clusters, "combinatorial" the numbers of
+        nodes. The latter tends to separate a few loosely attached nodes.
 
     Raises
     ------
     ValueError
-        From ``fit``: a disconnected graph, labels of more than two classes.
+        From ``fit``: a disconnected graph, more than two classes.
 
     Examples
     --------
@@ -40,10 +40,10 @@ class FiedlerClustering(TransductiveClassifier):
     True
     """
 
-    def __init__(self, laplacian: str = "normalised") -> None:
+    def __init__(self, laplacian: str = "normalized") -> None:
         self.laplacian = laplacian
 
-    def _score(self, graph: Graph, labels: Labels) -> NDArray[np.float64]:
-        _ = labels.codes  # refuses more than two classes before the eigenvectors are computed
+    def _score(self, graph: Graph, labels: Labels) -> Array:
+        _ = labels.codes  # refuses K > 2 classes before the eigenvectors are computed
         field = labels.oriented(Spectrum.of(graph, 1, self.laplacian).vectors[:, 0])
         return np.column_stack([-field, field])

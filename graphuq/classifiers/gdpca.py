@@ -1,4 +1,4 @@
-"""Graph diffusion & PCA: PageRank over edges and over covariances of features."""
+"""Graph diffusion & PCA: PageRank along edges and along covariances of features."""
 
 from __future__ import annotations
 
@@ -6,31 +6,36 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 from sklearn.preprocessing import normalize
 from sklearn.utils.sparsefuncs import csc_median_axis_0
 
-from graphuq import validation
-from graphuq.classifiers.diffusion import checked, gmres, power, settle, walk
+from graphuq.classifiers.diffusion import (
+    check_parameters,
+    refine_small_scores,
+    solve_by_gmres,
+    solve_by_power,
+    walk_matrix,
+)
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
-from graphuq.labels import Labels
-
-Array = NDArray[np.float64]
+from graphuq.graphs.labels import Labels
+from graphuq.utils import validation
+from graphuq.utils.features import check_node_features
+from graphuq.utils.typing import Array
 
 RECIPES = ("exact", "paper")
 SOLVERS = ("auto", "power", "gmres")
 
-# The paper's section 4.2: iterations, the tolerance of GMRES and that of singular values. The
-# memory of its GMRES is the customary one.
-ITERATIONS = 10
-TAU = 1e-3
-EPSILON = 1e-3
+# Section 4.2 of the paper: iterations, the tolerance of GMRES and that of singular values. GMRES
+# restarts after SciPy's default number of vectors.
+PAPER_ITERATIONS = 10
+PAPER_TOLERANCE = 1e-3
+SINGULAR_VALUE_TOLERANCE = 1e-3
 PAPER_RESTART = 20
 
-# Columns and iterations of the randomised singular value decomposition.
+# Columns and iterations of the randomized singular value decomposition.
 SKETCH = 10
 SKETCH_ITERATIONS = 7
 
@@ -45,33 +50,33 @@ class GDPCA(TransductiveClassifier):
 
     S = Xbar' Xbar / (d - 1), where Xbar_ji = X_ij - mean_j X_ij,
 
-    which are only multiplied with, never formed. At delta = 0 this is `PageRankSSL`. As printed,
-    (5) is the transpose of the minimiser of the paper's problem (4) at delta / (d - 1), which has
-    M' in the place of M. Both solve one symmetric system, in variables scaled by powers of the
-    degrees, so that (4) is convex if and only if alpha rho(M) < 1. Otherwise (5) is a saddle
-    point, which may classify well all the same.
+    as an operator: S is never stored. At delta = 0 this is `PageRankSSL`. As printed, (5) is the
+    transpose of the minimizer of the paper's problem (4) at delta / (d - 1), which has M' instead
+    of M. In variables scaled by powers of the degrees, both solve the same symmetric system.
+    Therefore (4) is convex if and only if alpha rho(M) < 1. Otherwise (5) is a saddle point, which
+    may still classify well.
 
     Parameters
     ----------
     sigma : float in [0, 1]
-        What degrees count for; see `PageRankSSL`.
+        Weight of the degrees; see `PageRankSSL`.
     alpha : float in (0, 1)
-        How far labels reach. alpha = 2 / (2 + mu).
+        Reach of the labels. alpha = 2 / (2 + mu).
     delta : float, at least 0
-        How much features count against edges. Of features rescaled by a factor it wants the inverse
-        square; with n nodes, d features of unit variance and degrees near m, problem (4) stays
-        convex up to about (1 / alpha - 1) (d - 1) m / n.
+        Weight of features relative to edges. If features are multiplied by a factor, divide delta
+        by its square. With n nodes, d features of unit variance and degrees near m, problem (4) is
+        convex up to a delta of about (1 / alpha - 1) (d - 1) m / n.
     solver : {"auto", "power", "gmres"}
-        Power iteration converges where alpha rho(M) < 1, GMRES solves (5) anyway. "auto" takes the
-        former where Proposition 2 shows that it converges.
+        Power iteration converges if alpha rho(M) < 1; GMRES solves (5) in any case. "auto" takes
+        power iteration if it converges by Proposition 2, and else GMRES.
     recipe : {"exact", "paper"}
-        "paper" does what the paper's tables need: Xbar is centred by the medians, "power" is 10
-        iterations after each of which the rows are scaled to unit l1 norm, which does not solve
-        (5), and "gmres" stops at a relative residual of 1e-3.
+        "paper" reproduces the paper's tables. Xbar is centered by medians. "power" is 10
+        iterations, each of which ends with scaling the rows to unit l1 norm, and does not solve
+        (5). "gmres" stops at a relative residual of 1e-3.
     tol : float
         Largest relative residual of the exact recipe.
     max_iter : int
-        Most products with M: by power iteration of the exact recipe, by GMRES for each class.
+        Largest number of products with M, for each class if the solver is GMRES.
 
     Attributes
     ----------
@@ -80,13 +85,13 @@ class GDPCA(TransductiveClassifier):
     Raises
     ------
     ValueError
-        Parameters out of range, nodes without any edge, features of another number of nodes.
-        Disconnected graphs are taken.
+        Parameters out of range, nodes without an edge, features of another number of nodes.
+        Disconnected graphs are accepted.
 
     Warns
     -----
     ConvergenceWarning
-        The solver did not reach the tolerance; the message tells the residual.
+        The solver did not reach the tolerance; the message gives the residual.
     UserWarning
         Problem (4) is not convex.
 
@@ -125,7 +130,7 @@ class GDPCA(TransductiveClassifier):
         ----------
         graph : Graph, array_like, sparse matrix or networkx.Graph, shape (n, n)
         labels : Labels or array_like, shape (n,)
-            An array gives every node's class, -1 where it is not known.
+            An array gives the class of every node, -1 for unlabeled nodes.
         X : array_like or sparse matrix, shape (n, d)
             Features of the nodes, at least two; not needed at delta = 0.
 
@@ -138,7 +143,7 @@ class GDPCA(TransductiveClassifier):
         return self._keep(labels, self._score(graph, labels, X))
 
     def _score(self, graph: Graph, labels: Labels, X: Any = None) -> Array:
-        sigma, alpha = checked(self.sigma, self.alpha)
+        sigma, alpha = check_parameters(self.sigma, self.alpha)
         delta = validation.real("delta", self.delta)
         if delta < 0:
             raise ValueError(f"delta must not be negative, got {delta:g}")
@@ -147,43 +152,48 @@ class GDPCA(TransductiveClassifier):
         tol = validation.positive("tol", self.tol)
         validation.integer("max_iter", self.max_iter, 1)
         if X is not None or delta > 0:
-            X = _features(X, graph.n_nodes)
+            X = _check_features(X, graph.n_nodes)
         self._resolution = 0.0 if delta == 0 or self.recipe == "paper" else tol
-        M, gamma = aslinearoperator(walk(graph, sigma)), 0.0
+        # 1. M of eq. (5) as an operator, and gamma, the largest singular value of S D^(1 - 2 sigma)
+        M, gamma = aslinearoperator(walk_matrix(graph, sigma)), 0.0
         if delta > 0:
-            S = covariance(X, _medians(X) if self.recipe == "paper" else X.mean(axis=1))
+            S = covariance(X, _row_medians(X) if self.recipe == "paper" else X.mean(axis=1))
             T = S @ aslinearoperator(sparse.diags_array(graph.degrees ** (1 - 2 * sigma)))
             M, gamma = M + delta * T, largest_singular_value(T)
-            if delta * gamma > 1 / validation.TINY:
-                raise ValueError(f"delta S reaches {delta * gamma:.0e}: rescale X, or lower delta")
-        # eq. (6) with the tolerance of Remark 3, which Algorithm 1 subtracts
-        contracts = 1 + delta * (gamma + EPSILON) < 1 / alpha
+            if delta * gamma > validation.MAX_MAGNITUDE:
+                raise ValueError(
+                    f"delta S reaches {delta * gamma:.0e}: rescale X, or take a smaller delta"
+                )
+        # 2. the condition of Proposition 2, eq. (6), with the tolerance of Remark 3
+        contracts = 1 + delta * (gamma + SINGULAR_VALUE_TOLERANCE) < 1 / alpha
         if not contracts:
             _warn_unless_convex(alpha * spectral_radius(M, graph.degrees ** (sigma - 0.5)))
         self.solver_ = self.solver
         if self.solver == "auto":
             self.solver_ = "power" if contracts else "gmres"
+        # 3. solve eq. (5)
         Y = labels.indicators(graph.n_nodes)
         if self.recipe == "paper":
             if self.solver_ == "gmres":
-                return gmres(M, Y, alpha, TAU, self.max_iter, PAPER_RESTART)
+                return solve_by_gmres(M, Y, alpha, PAPER_TOLERANCE, self.max_iter, PAPER_RESTART)
+            # power iteration with normalized rows
             Z = Y
-            for _ in range(ITERATIONS):
+            for _ in range(PAPER_ITERATIONS):
                 Z = normalize(alpha * (M @ Z) + (1 - alpha) * Y, norm="l1")
             return Z
-        solve = power if self.solver_ == "power" else gmres
+        solve = solve_by_power if self.solver_ == "power" else solve_by_gmres
         Z = solve(M, Y, alpha, tol, self.max_iter)
-        return Z if delta > 0 else settle(Z, M, alpha, (1 - alpha) * Y)
+        return Z if delta > 0 else refine_small_scores(Z, M, alpha, (1 - alpha) * Y)
 
 
-def covariance(X: Any, centre: Array) -> LinearOperator:
-    """Return S_ij = sum_k (X_ik - centre_i) (X_jk - centre_j) / (d - 1) as an operator.
+def covariance(X: Any, center: Array) -> LinearOperator:
+    """Return S_ij = sum_k (X_ik - center_i) (X_jk - center_j) / (d - 1) as an operator.
 
     Parameters
     ----------
     X : ndarray or csr_array, shape (n, d)
-        Left as it is: the centre is taken off the products.
-    centre : ndarray, shape (n,)
+        Not copied: products are corrected for the center.
+    center : ndarray, shape (n,)
 
     Examples
     --------
@@ -193,22 +203,27 @@ def covariance(X: Any, centre: Array) -> LinearOperator:
     """
     n, d = X.shape
 
-    def forth(u: Array) -> Array:
-        return X @ u - np.multiply.outer(centre, u.sum(axis=0))
+    def multiply(u: Array) -> Array:
+        return X @ u - np.multiply.outer(center, u.sum(axis=0))
 
-    def back(v: Array) -> Array:
-        return X.T @ v - centre @ v
+    def multiply_back(v: Array) -> Array:
+        return X.T @ v - center @ v
 
     F = LinearOperator(
-        (n, d), matvec=forth, matmat=forth, rmatvec=back, rmatmat=back, dtype=np.float64
+        (n, d),
+        matvec=multiply,
+        matmat=multiply,
+        rmatvec=multiply_back,
+        rmatmat=multiply_back,
+        dtype=np.float64,
     )
     return F @ F.H / (d - 1)
 
 
 def largest_singular_value(T: LinearOperator) -> float:
-    """Return the largest singular value by the randomised SVD of Halko et al. (2011).
+    """Return the largest singular value by the randomized SVD of Halko et al. (2011).
 
-    scikit-learn's takes no operators. The value is exact or a little too small.
+    scikit-learn's version takes no operators. The value is exact or slightly too small.
     """
     n = T.shape[0]
     Q = np.random.default_rng(0).standard_normal((n, min(n, SKETCH)))
@@ -219,9 +234,9 @@ def largest_singular_value(T: LinearOperator) -> float:
 
 
 def spectral_radius(M: LinearOperator, scale: Array) -> float:
-    """Return rho(M) where diag(1 / scale) M diag(scale) is symmetric.
+    """Return rho(M), if diag(1 / scale) M diag(scale) is symmetric.
 
-    It is the largest eigenvalue: the others are not below -1, and that of the walk alone is 1.
+    This is the largest eigenvalue: no eigenvalue is below -1, and the walk has the eigenvalue 1.
     """
     n = scale.size
     start = np.random.default_rng(0).standard_normal(n)
@@ -229,24 +244,26 @@ def spectral_radius(M: LinearOperator, scale: Array) -> float:
     return float(eigsh(K, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
 
 
-def _features(X: Any, n_nodes: int) -> Any:
+def _check_features(X: Any, n_nodes: int) -> Any:
     if X is None:
-        raise ValueError("delta > 0 weighs the features of nodes: pass X, or take delta = 0")
-    X = validation.node_features(X, n_nodes, accept_sparse=True)
+        raise ValueError("delta > 0 needs the features of nodes: pass X, or take delta = 0")
+    X = check_node_features(X, n_nodes, accept_sparse=True)
     if X.shape[1] < 2:
-        raise ValueError("X must have at least two features, whose covariance can be taken")
+        raise ValueError(
+            f"X must have at least two features, got {X.shape[1]}: take delta = 0, or PageRankSSL"
+        )
     return X
 
 
-def _medians(X: Any) -> Array:
+def _row_medians(X: Any) -> Array:
     return csc_median_axis_0(X.T) if sparse.issparse(X) else np.median(X, axis=1)
 
 
 def _warn_unless_convex(radius: float) -> None:
     if radius >= 1:
         warnings.warn(
-            f"problem (4) is not convex: alpha rho(M) = {radius:.3g}, so that the solution is a "
-            "saddle point, and power iteration diverges; take a smaller delta or alpha",
+            f"problem (4) is not convex: alpha rho(M) = {radius:.3g}, so the solution is a saddle "
+            "point and power iteration diverges; take a smaller delta or alpha",
             UserWarning,
             stacklevel=3,
         )

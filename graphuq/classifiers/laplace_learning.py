@@ -5,42 +5,43 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
-from graphuq import validation
 from graphuq.classifiers.transductive import TransductiveClassifier
-from graphuq.diagnostics import ConvergenceWarning
 from graphuq.graphs import Graph
-from graphuq.labels import Labels
-from graphuq.solve import solve_positive_definite
+from graphuq.graphs.labels import Labels
+from graphuq.utils import validation
+from graphuq.utils.linear_solve import solve_positive_definite
+from graphuq.utils.typing import Array
+from graphuq.utils.warnings import ConvergenceWarning
+from graphuq.utils.words import choose_form, count
 
-# Sums over classes that are further from 1 are reported: what solves the equations gives 1.
-SUM = 1e-3
+# Probabilities whose sum over classes differs from 1 by more than this raise a warning.
+MAX_SUM_ERROR = 1e-3
 
 _REMEDY = (
-    "where nodes hang on to labelled ones by negligible weights, take larger weights (tau, "
+    "where nodes are attached to labeled ones by negligible weights, take larger weights (tau, "
     "n_neighbors) or label some of them"
 )
 
 
 class LaplaceLearning(TransductiveClassifier):
-    """The harmonic function of each class: 1 on its labelled nodes, 0 on those of others.
+    """The harmonic function of each class: 1 on its labeled nodes, 0 on those of others.
 
-    Minimises sum_ij a_ij |F_i - F_j|^2 subject to F_j = Y_j at the labelled nodes l, so that every
-    other node has the weighted mean of its neighbours: with the combinatorial L = D - A,
-    L_uu F_u = A_ul Y_l (Zhu, Ghahramani and Lafferty 2003). F_ik is the probability that a random
-    walk from node i meets class k first; it is all but flat where few of many nodes are labelled.
+    F minimizes sum_ij a_ij |F_i - F_j|^2 subject to F_j = Y_j at the labeled nodes l. Every other
+    node has the weighted mean of its neighbors: L_uu F_u = A_ul Y_l with the combinatorial
+    L = D - A (Zhu, Ghahramani and Lafferty 2003). F_ik is the probability that a random walk from
+    node i first meets a label of class k. It is nearly constant if few of many nodes are labeled.
 
     Parameters
     ----------
     max_iter : int, optional
-        Conjugate-gradient iterations on a sparse graph, ten times the number of nodes by default.
+        Iterations of conjugate gradients on a sparse graph, 10 n by default.
 
     Raises
     ------
     ValueError
-        From ``fit``: a component of the graph without a label, whose F is not determined.
+        From ``fit``: a component of the graph without labels, where F is not determined.
 
     Warns
     -----
@@ -62,7 +63,7 @@ class LaplaceLearning(TransductiveClassifier):
     def __init__(self, max_iter: int | None = None) -> None:
         self.max_iter = max_iter
 
-    def _score(self, graph: Graph, labels: Labels) -> NDArray[np.float64]:
+    def _score(self, graph: Graph, labels: Labels) -> Array:
         if self.max_iter is not None:
             validation.integer("max_iter", self.max_iter, 1)
         _require_labels_everywhere(graph, labels)
@@ -70,6 +71,7 @@ class LaplaceLearning(TransductiveClassifier):
         hidden = np.setdiff1d(np.arange(graph.n_nodes), labels.nodes)
         if hidden.size == 0:
             return F
+        # L_uu F_u = A_ul Y_l
         rows = graph.laplacian("combinatorial")[hidden]
         boundary = -(rows[:, labels.nodes] @ F[labels.nodes])
         try:
@@ -79,15 +81,16 @@ class LaplaceLearning(TransductiveClassifier):
         except linalg.LinAlgError as error:
             raise ValueError(f"the graph falls apart numerically: {_REMEDY}") from error
         off = np.abs(inside.sum(axis=1) - 1)
-        if not off.max() <= SUM:
+        if not off.max() <= MAX_SUM_ERROR:
+            bad = ~(off <= MAX_SUM_ERROR)
             warnings.warn(
-                f"the probabilities of {(off > SUM).sum()} nodes, first node "
-                f"{hidden[(off > SUM).argmax()]}, do not sum to 1 before they are made to, by up "
-                f"to {off.max():.1e}: {_REMEDY}, or raise max_iter",
+                f"the unnormalized probabilities of {count(int(bad.sum()), 'node')}, first node "
+                f"{hidden[bad.argmax()]}, do not sum to 1, by up to {off.max():.1e}: {_REMEDY}, "
+                "or raise max_iter",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        F[hidden] = np.clip(inside, 0.0, 1.0)  # the maximum principle, but for rounding
+        F[hidden] = np.clip(inside, 0.0, 1.0)  # the maximum principle holds except for rounding
         return F
 
 
@@ -96,7 +99,8 @@ def _require_labels_everywhere(graph: Graph, labels: Labels) -> None:
     if bare.size:
         node = np.flatnonzero(np.isin(graph.component, bare))[0]
         raise ValueError(
-            f"{bare.size} of {graph.n_components} components of the graph hold no label, that of "
-            f"node {node} among them: label a node of each, take graph.largest_component(), or "
-            "bridge the gaps with knn_graph(..., connect=True)"
+            f"{bare.size} of {graph.n_components} components of the graph "
+            f"{choose_form(bare.size, 'has', 'have')} no label, for example that of node {node}: "
+            "label a node of each, take graph.largest_component(), or bridge the gaps with "
+            "knn_graph(..., connect=True)"
         )

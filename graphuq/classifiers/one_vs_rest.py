@@ -1,25 +1,23 @@
-"""Many classes by a method for two."""
+"""Reduce K classes to two: one against the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.preprocessing import label_binarize
 
-from graphuq.labels import Labels
-
-Array = NDArray[np.float64]
+from graphuq.graphs.labels import Labels
+from graphuq.utils.typing import Array
 
 
 def require_labels_of_each(labels: Labels, method: str) -> None:
-    """Refuse a class without labels, which has nothing to stand against the rest."""
+    """Raise ValueError if a class has no labels: it cannot be fitted against the rest."""
     bare = np.setdiff1d(labels.classes, labels.values)
     if bare.size:
         raise ValueError(
-            f"{method} sets each class against the rest, and no label is of {bare.tolist()[0]!r}: "
-            "label a node of it, or do not list it, classes=[...]"
+            f"{method} needs labels of each class, and class {bare.tolist()[0]!r} has none: label "
+            "a node of this class, or leave it out of the list classes=[...]"
         )
 
 
@@ -30,8 +28,8 @@ def one_vs_rest(labels: Labels, regress: Callable[[Array], Array]) -> Array:
     ----------
     labels : Labels
     regress : callable
-        Takes targets c, shape (J, m): +1 where a labelled node is of the class and -1 where not;
-        returns f, shape (n, m). It is asked for one column where there are two classes.
+        Takes targets c, shape (J, m): +1 for labeled nodes of the class, -1 for others. Returns f,
+        shape (n, m). For two classes m = 1.
 
     Returns
     -------

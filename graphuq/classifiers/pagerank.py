@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from graphuq import validation
-from graphuq.classifiers.diffusion import checked, power, settle, walk
+from graphuq.classifiers.diffusion import (
+    check_parameters,
+    refine_small_scores,
+    solve_by_power,
+    walk_matrix,
+)
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
-from graphuq.labels import Labels
+from graphuq.graphs.labels import Labels
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
 
 
 class PageRankSSL(TransductiveClassifier):
-    r"""PRSSL: personalised PageRank from the labelled nodes of each class.
+    r"""PRSSL: personalized PageRank from the labeled nodes of each class.
 
     Z = (I - alpha D^(sigma-1) A D^(-sigma))^(-1) (1 - alpha) Y,
 
     eq. (5) at delta = 0 of Avrachenkov, Boisbunon and Kamalov, "Graph diffusion & PCA framework
     for semi-supervised learning" (2021), after Avrachenkov, Mishenin, Goncalves and Sokol (2012),
-    who write 1 - sigma for sigma. Column k is the share of time that a walker spends at each node
-    who follows edges with probability alpha, and else restarts at a labelled node of class k,
-    times the number of these (sigma = 1).
+    who write 1 - sigma for sigma. A walker follows edges with probability alpha, and otherwise
+    restarts at a labeled node of class k. At sigma = 1, column k is the share of time that the
+    walker spends at each node, times the number of labels of class k.
 
     Parameters
     ----------
     sigma : float in [0, 1]
-        What degrees count for: 1 is PageRank, 1/2 the normalised Laplacian, 0 the standard one.
+        Weight of the degrees: 1 is PageRank, 1/2 the normalized Laplacian, 0 the standard one.
     alpha : float in (0, 1)
-        How far labels reach: 1 / (1 - alpha) steps on average. alpha = 2 / (2 + mu).
+        Reach of the labels: 1 / (1 - alpha) steps on average. alpha = 2 / (2 + mu).
     tol : float
         Largest relative residual.
     max_iter : int
@@ -36,13 +39,13 @@ class PageRankSSL(TransductiveClassifier):
     Raises
     ------
     ValueError
-        Parameters out of range; nodes without any edge. Disconnected graphs are taken, but nodes
-        that no label reaches score 0, so that their prediction means nothing.
+        Parameters out of range; nodes without an edge. Disconnected graphs are accepted, but nodes
+        that no label reaches have score 0 and a meaningless prediction.
 
     Warns
     -----
     ConvergenceWarning
-        ``max_iter`` iterations did not reach ``tol``, or scores far from all labels did not settle.
+        ``max_iter`` iterations did not reach ``tol``, or the smallest scores did not converge.
 
     Examples
     --------
@@ -64,10 +67,13 @@ class PageRankSSL(TransductiveClassifier):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _score(self, graph: Graph, labels: Labels) -> NDArray[np.float64]:
-        sigma, alpha = checked(self.sigma, self.alpha)
+    def _score(self, graph: Graph, labels: Labels) -> Array:
+        sigma, alpha = check_parameters(self.sigma, self.alpha)
         tol = validation.positive("tol", self.tol)
         validation.integer("max_iter", self.max_iter, 1)
+        # eq. (5) at delta = 0: power iteration, then sweeps for the small scores
         Y = labels.indicators(graph.n_nodes)
-        M = walk(graph, sigma)
-        return settle(power(M, Y, alpha, tol, self.max_iter), M, alpha, (1 - alpha) * Y)
+        M = walk_matrix(graph, sigma)
+        return refine_small_scores(
+            solve_by_power(M, Y, alpha, tol, self.max_iter), M, alpha, (1 - alpha) * Y
+        )

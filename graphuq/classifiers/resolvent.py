@@ -1,32 +1,30 @@
-"""The linear system of two classifiers: (L + s I) f = p0(y), whose labels differ from constant."""
+"""The linear system of two classifiers: (L + s I) f = p0(y)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from graphuq import validation
 from graphuq.graphs import Graph
-from graphuq.solve import solve_positive_definite
-
-Array = NDArray[np.float64]
+from graphuq.utils.linear_solve import solve_positive_definite
+from graphuq.utils.memory import require_memory
+from graphuq.utils.typing import Array
 
 
 def resolvent(graph: Graph, shift: float, Y: Array) -> tuple[Array, Array]:
     """Return the part of Y in the null space of L, and (L + s I)^(-1) of the rest.
 
-    L is the normalised Laplacian. Its null vectors v_0 are known, one for each connected
-    component, and are moved out of the way, so that the system is no worse than lambda_1 + s
-    makes it, however near 0 the shift is.
+    L is the normalized Laplacian. Its null vectors v_0, one for each connected component, are known
+    and deflated, so that the condition of the system depends on lambda_1 + s, even for a shift
+    near 0.
 
     Parameters
     ----------
     graph : Graph
-        Every node with an edge.
+        Every node has an edge.
     shift : float
         s > -lambda_1.
     Y : ndarray, shape (n, m)
@@ -39,14 +37,14 @@ def resolvent(graph: Graph, shift: float, Y: Array) -> tuple[Array, Array]:
     Warns
     -----
     ConvergenceWarning
-        Conjugate gradients, which serve sparse graphs, stopped short.
+        Conjugate gradients, which solve for sparse graphs, did not converge.
 
     Raises
     ------
     ValueError
         Nodes without an edge.
     MemoryError
-        The factor of a dense graph's matrix does not fit.
+        The Cholesky factor for a dense graph does not fit.
 
     Examples
     --------
@@ -57,10 +55,10 @@ def resolvent(graph: Graph, shift: float, Y: Array) -> tuple[Array, Array]:
     """
     n = graph.n_nodes
     if not graph.is_sparse:
-        validation.memory(
+        require_memory(
             4 * 8.0 * n * n, f"a linear system of a dense graph of {n} nodes", "use knn_graph"
         )
-    L = graph.laplacian("normalised")
+    L = graph.laplacian("normalized")
     volumes = np.bincount(graph.component, weights=graph.degrees)
     roots = np.sqrt(graph.degrees / volumes[graph.component])
     v0 = sparse.csr_array((roots, (np.arange(n), graph.component)))
@@ -68,7 +66,7 @@ def resolvent(graph: Graph, shift: float, Y: Array) -> tuple[Array, Array]:
     def constant_part(x: Array) -> Array:
         return v0 @ (v0.T @ x)
 
-    # L + s I with v_0 lifted into the rest of the spectrum, where it harms nothing
+    # L + s I, with the eigenvalue of v_0 lifted into the rest of the spectrum
     lift = 1 + abs(shift)
     A: Any
     if graph.is_sparse:
@@ -81,4 +79,4 @@ def resolvent(graph: Graph, shift: float, Y: Array) -> tuple[Array, Array]:
         A = L + shift * np.eye(n) + lift * (v0 @ v0.T).toarray()
     constant = constant_part(Y)
     solved = solve_positive_definite(A, Y - constant)
-    return constant, solved - constant_part(solved)  # the constraint holds to rounding
+    return constant, solved - constant_part(solved)  # orthogonal to v_0 to rounding

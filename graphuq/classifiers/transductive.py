@@ -1,4 +1,4 @@
-"""What every classifier of a graph's nodes shares: what it takes, and what it leaves behind."""
+"""The base of the classifiers of a graph's nodes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from graphuq import validation
 from graphuq.graphs import Graph
-from graphuq.labels import Labels
-
-Array = NDArray[np.float64]
+from graphuq.graphs.labels import Labels
+from graphuq.posterior.predictions import PredictionMixin
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
 
 
 def _has_distributions(classifier: Any) -> bool:
     return bool(classifier._non_negative)
 
 
-class TransductiveClassifier(ClassifierMixin, BaseEstimator):
+class TransductiveClassifier(PredictionMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers that give every node of one graph a score for each class.
 
     A subclass checks its parameters and computes the scores in ``_score``.
@@ -31,7 +31,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray, shape (K,)
     labels_ : Labels
-        What it was fitted to.
+        The labels that it was fitted to.
     decision_scores_ : ndarray, shape (n, K)
         The class with the largest is predicted.
     label_distributions_ : ndarray, shape (n, K)
@@ -50,9 +50,11 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
     array([[0.41, 0.59]])
     >>> model.accuracy(["a", "b", "b"])
     1.0
+    >>> len(model.labels), model.by_class.shape, bool((model.prediction == model.predict()).all())
+    (2, (3, 2), True)
     """
 
-    # whether scores are non-negative, so that shares of them mean something
+    # whether scores are non-negative, so that their shares are a distribution
     _non_negative = False
 
     # scores below this share of the largest are lost in the solver's error
@@ -74,8 +76,8 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Parameters out of range, a graph that is no graph or that the method cannot take,
-            labels that do not fit it.
+            Parameters out of range, a graph that is invalid or that the method does not support,
+            labels that do not fit the graph.
 
         Warns
         -----
@@ -87,7 +89,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         return self._keep(labels, self._score(graph, labels))
 
     def _keep(self, labels: Labels, scores: Array) -> Self:
-        """Set what a fit leaves behind; warn of nodes that no label reaches."""
+        """Set the fitted attributes; warn of nodes that no label reaches."""
         reached = abs(scores).max(axis=1)
         lost = np.flatnonzero(reached <= self._resolution * reached.max())
         if lost.size:
@@ -127,7 +129,20 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
             return slice(None)
         return validation.node_ids("nodes", nodes, self.transduction_.size)
 
-    def accuracy(self, truth: Any) -> float:
-        """Return the share of unlabelled nodes whose prediction is right; see `Labels.accuracy`."""
+    @property
+    def labels(self) -> Labels:
+        """The labels that it was fitted to."""
         check_is_fitted(self)
-        return self.labels_.accuracy(self.transduction_, truth)
+        return self.labels_
+
+    @property
+    def by_class(self) -> Array | None:
+        """The label distributions of all nodes, shape (n, K); None where scores are signed."""
+        check_is_fitted(self)
+        return self.label_distributions_ if self._non_negative else None
+
+    @property
+    def prediction(self) -> NDArray[Any]:
+        """The predicted class of every node, shape (n,)."""
+        check_is_fitted(self)
+        return self.transduction_

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from graphuq import validation
-from graphuq.classifiers.diffusion import settle
+from graphuq.classifiers.diffusion import refine_small_scores
 from graphuq.classifiers.resolvent import resolvent
-from graphuq.classifiers.transductive import Array, TransductiveClassifier
+from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
-from graphuq.labels import Labels
+from graphuq.graphs.labels import Labels
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
 
 
 class ZhouGC(TransductiveClassifier):
-    """Smooth fields near the labels, by least squares: label spreading, solved to the end.
+    """Label spreading, solved exactly: least squares between smoothness and labels.
 
-    Problem (3) of Alaiz, Fanuel and Suykens, "Robust classification of graph-based data" (2016),
-    for each class, with y its indicator of labelled nodes and L the normalised Laplacian,
+    Problem (3) of Alaíz, Fanuel and Suykens, "Robust classification of graph-based data" (2016),
+    for each class, with y its indicator of labeled nodes and L the normalized Laplacian,
 
         min_f  1/2 f' L f + gamma/2 |f - y|^2,   f = gamma (L + gamma I)^(-1) y.
 
     This is the limit of scikit-learn's ``LabelSpreading(alpha=1 / (1 + gamma))`` on a graph
-    without self-loops. On a disconnected graph, nodes that no label reaches score 0.
+    without self-loops. On a disconnected graph, nodes that no label reaches have score 0.
 
     Parameters
     ----------
     gamma : float
-        Positive. Large values fit the labels, and scores decay fast around them; small ones
-        spread every label over the graph, in the end in proportion to the roots of degrees.
+        Positive. With large values, fields fit the labels and decay fast around them. With small
+        values every label spreads over the graph, in the limit as the square roots of degrees.
 
     Attributes
     ----------
@@ -40,7 +41,7 @@ class ZhouGC(TransductiveClassifier):
     Warns
     -----
     ConvergenceWarning
-        On ``fit``: the solver stopped short, or scores far from all labels did not settle.
+        On ``fit``: the solver or the smallest scores did not converge.
 
     Examples
     --------
@@ -60,8 +61,9 @@ class ZhouGC(TransductiveClassifier):
     def _score(self, graph: Graph, labels: Labels) -> Array:
         gamma = validation.positive("gamma", self.gamma)
         Y = labels.indicators(graph.n_nodes)
+        # f = gamma (L + gamma I)^(-1) y, in the null space of L and in the rest
         constant, solved = resolvent(graph, gamma, Y)
         f = constant + gamma * solved
-        # Zhou's own fixed point, (1 + gamma) f = S f + gamma y
+        # refine by Zhou's fixed point: (1 + gamma) f = S f + gamma y, where S = I - L
         reach = 1 / (1 + gamma)
-        return settle(f, graph.normalised_adjacency(), reach, gamma * reach * Y)
+        return refine_small_scores(f, graph.normalized_adjacency(), reach, gamma * reach * Y)

@@ -1,7 +1,5 @@
 """``python -m graphuq.cli``."""
 
-import sys
+from graphuq.cli.program import run
 
-from graphuq.cli.program import main
-
-sys.exit(main())
+run()

@@ -1,4 +1,4 @@
-"""``graphuq classify``: a deterministic classifier on one's own file."""
+"""``graphuq classify``: a deterministic classifier on a user's file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 import graphuq as gq
+from graphuq.cli.csv_file import write_csv
+from graphuq.cli.files.table import stem
+from graphuq.cli.heartbeat import begin_stage
 from graphuq.cli.options import add_command, add_file, add_json, read_items
-from graphuq.cli.output import as_json
-from graphuq.whole import require_place, written_whole
+from graphuq.cli.printing import describe_counts, print_paragraph, to_json
+from graphuq.utils.atomic_files import require_destination, write_atomically
 
 METHODS = {
     "laplace": "LaplaceLearning",
@@ -27,8 +30,8 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "classify",
-        "classify a file's items at once, of any number of classes",
-        "Classify the items of FILE by a deterministic method, and write a table of predictions.",
+        "classify the items of a file with a deterministic method",
+        "Classify the items of FILE with a deterministic method, and write a table of predictions.",
         "examples:\n  graphuq classify flowers.csv --label species\n"
         "  graphuq classify edges.csv --labels known.csv --method robust --out classes.csv",
     )
@@ -38,62 +41,73 @@ def add(commands: Any) -> None:
         choices=METHODS,
         default="laplace",
         help="Laplace learning (default), PageRank, robust graph classification, a Laplacian "
-        "kernel, or the sign of the Fiedler vector",
+        "kernel, or, for two classes, the sign of the Fiedler vector",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="TABLE", help="(default: the file's name and -classes.csv)"
+        "--out",
+        type=Path,
+        metavar="TABLE",
+        help="table of predictions (default: the name of FILE followed by -classes.csv)",
     )
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Classify, write and print."""
+    """Classify the items, write a table and print a summary."""
     import pandas as pd
 
-    target = options.out or Path(f"{options.file.stem}-classes.csv")
-    require_place(target)
+    target = options.out or Path(f"{stem(options.file)}-classes.csv")
+    require_destination(target)
     if target.exists() and any(
         given is not None and given.exists() and target.samefile(given)
         for given in (options.file, options.labels)
     ):
-        raise ValueError(f"{target} is the file that is read: choose another --out")
+        raise ValueError(f"{target} is an input file: choose another --out")
+    begin_stage(f"reading {options.file}")
     items = read_items(options)
     labels = items.labels()
     classifier = getattr(gq, METHODS[options.method])()
-    classifier.fit(items.joined(options.neighbors), labels)
+    begin_stage("building the graph and classifying")
+    classifier.fit(items.to_graph(options.neighbors), labels)
     prediction = classifier.predict()
+
     nodes = pd.DataFrame({"id": items.ids, "label": items.known, "prediction": prediction})
     if hasattr(classifier, "predict_proba"):
         nodes["confidence"] = classifier.predict_proba().max(axis=1)
     if items.truth is not None:
         nodes["truth"] = items.truth
-    with written_whole(target) as temporary:
-        nodes.to_csv(temporary, index=False)
+    with write_atomically(target) as temporary:
+        write_csv(nodes, temporary)
+
     names, counts = np.unique(prediction, return_counts=True)
-    result = {
-        "method": options.method,
-        "items": items.ids.size,
-        "labels": len(labels),
-        "left_out": items.left_out,
-        "notes": items.notes,
-        "predicted": dict(zip(names.tolist(), counts.tolist(), strict=True)),
-        "accuracy": None if items.truth is None else labels.accuracy(prediction, items.truth),
-        "table": target,
-    }
+    predicted = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    accuracy = None if items.truth is None else labels.accuracy(prediction, items.truth)
     if options.json:
-        print(as_json(result))
+        result = {
+            "method": options.method,
+            "items": items.ids.size,
+            "labels": len(labels),
+            "left_out": items.left_out,
+            "notes": items.notes,
+            "predicted": predicted,
+            "accuracy": accuracy,
+            "table": target,
+        }
+        print(to_json(result))
         return 0
     print(f"{options.file}: {items.ids.size} items; {labels!r}")
     for note in items.notes:
         print(f"  {note}")
-    shown = ", ".join(f"{count} x {name}" for name, count in result["predicted"].items())
-    print(f"\n{classifier!r} predicts {shown}.")
-    if items.truth is not None:
-        print(f"Accuracy on unlabelled items: {result['accuracy']:.3f}.")
-    print(
-        f"Written to {target}: id, label, prediction"
-        + (", confidence (the prediction's share of the scores, no probability that was checked)."
-           if "confidence" in nodes else ".")
-    )  # fmt: skip
+    print(f"\n{classifier!r} predicts {describe_counts(predicted)}.")
+    if accuracy is not None:
+        print(f"Accuracy on unlabeled items: {accuracy:.3f}.")
+    confidence = (
+        ", confidence (the score of the prediction as a fraction of all scores; not a calibrated "
+        "probability)"
+        if "confidence" in nodes
+        else ""
+    )
+    truth = "" if items.truth is None else ", truth"
+    print_paragraph(f"Written to {target}: id, label, prediction{confidence}{truth}.")
     return 0

@@ -1,16 +1,16 @@
-"""``graphuq info``: what a saved result holds."""
+"""``graphuq info``: the settings and diagnostics of a saved result."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-import graphuq as gq
 from graphuq.cli.options import add_command, add_json
-from graphuq.cli.output import as_json, paragraph
+from graphuq.cli.print_trust import print_trust
+from graphuq.cli.printing import describe_counts, join_names, to_json
 from graphuq.cli.result import add_result, read_result
-from graphuq.diagnostics import ESS, R_HAT
-from graphuq.plots.nodes import unsure
+from graphuq.posterior.predictions import SURE
+from graphuq.utils.words import count
 
 
 def add(commands: Any) -> None:
@@ -18,8 +18,8 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "info",
-        "what a saved result holds",
-        "Say what was run, and whether it can be trusted.",
+        "show a saved result",
+        "Show the settings of a saved result, and whether it can be trusted.",
         "examples:\n  graphuq info votes-graphuq\n  graphuq info posterior.nc --json",
     )
     add_result(parser)
@@ -28,54 +28,56 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load and print."""
+    """Load a result and print what it holds."""
     found = read_result(options.result)
     post, origin = found.posterior, found.run
+    trust = post.trust()
     result = {
         "file": found.file,
         **{name: origin.get(name) for name in ("command", "created", "graphuq")},
+        "earlier": found.commands[:-1],
         "nodes": post.n_nodes,
         "classes": post.labels.classes,
         "labels": {
             str(name): int((post.labels.values == name).sum()) for name in post.labels.classes
         },
         "mean_variance": post.mean_variance,
-        "unsure": int(unsure(post).sum()),
+        "unsure": int(post.unsure.sum()),
         "most_uncertain": found.ids[post.ranking()[:10]],
         "settings": post.settings,
-        "complete": post.complete if isinstance(post, gq.Posterior) else None,
-        "diagnostics": vars(post.diagnostics()) if isinstance(post, gq.Posterior) else None,
+        "complete": None if post.run is None else post.run.complete,
+        "diagnostics": None if post.run is None else vars(post.run.diagnostics()),
+        "trust": trust.to_dict(),
     }
     if options.json:
-        print(as_json(result))
+        print(to_json(result))
         return 0
     _print(result)
+    print_trust("can the sampler be trusted?", trust)
     return 0
 
 
 def _print(result: dict[str, Any]) -> None:
-    labels = ", ".join(f"{count} x {name}" for name, count in result["labels"].items())
-    print(f"{result['file']}: {result['nodes']} items; labelled: {labels}")
+    labels = result["labels"]
+    print(
+        f"{result['file']}: {count(result['nodes'], 'item')}, {sum(labels.values())} labeled: "
+        + describe_counts(labels)
+    )
     if result["command"]:
-        print(f"made by: {result['command']} ({result['created']}, graphuq {result['graphuq']})")
-    settings, health = result["settings"], result["diagnostics"]
+        for command in result["earlier"]:
+            print(f"earlier: {command}")
+        print(f"command: {result['command']} ({result['created']}, graphuq {result['graphuq']})")
+    settings = result["settings"]
     prior, likelihood = settings["prior"], settings["likelihood"]
-    print(f"prior: {prior['kind']}, {prior['rank']} modes, alpha {prior['alpha']:.3g}")
+    print(f"prior: {prior['kind']}, {count(prior['rank'], 'mode')}, alpha {prior['alpha']:.3g}")
     given = ", ".join(f"{k} {v:.3g}" for k, v in likelihood.items() if isinstance(v, float))
     print(f"likelihood: {likelihood['name']}" + (f", {given}" if given else ""))
-    most = "a coin's toss" if len(result["classes"]) == 2 else "all classes alike"
-    print(
-        f"mean variance {result['mean_variance']:.3f} (0 is certain, 1 {most}); "
-        f"{result['unsure']} items are unsure (confidence below 85%)"
-    )
-    print(f"most uncertain: {', '.join(result['most_uncertain'])}")
-    if health is None:
-        print("an approximation: it has no draws, and its error is not known")
+    one = "50/50" if len(result["classes"]) == 2 else "all classes equally likely"
+    print(f"mean variance: {result['mean_variance']:.3f} (0 is certain, 1 is {one})")
+    print(f"unsure: {count(result['unsure'], 'item')} (confidence below {SURE:.0%})")
+    print(f"most uncertain: {join_names(result['most_uncertain'])}")
+    if result["diagnostics"] is None:
+        print("sampler: none (this is an approximation)")
         return
-    draws = f"{settings['chains']} chains of {settings['draws']} draws"
+    draws = f"{count(settings['chains'], 'chain')} of {count(settings['draws'], 'draw')}"
     print(f"sampler: {settings['sampler']['name']}, {draws}, {settings['sampling_time']:.1f} s")
-    print(f"R-hat {health['r_hat']:.3f} (below {R_HAT} the chains agree), ESS {health['ess']:.0f} "
-          f"(above {ESS} will do)")  # fmt: skip
-    print("to be trusted: " + ("no" if health["messages"] else "yes"))
-    for message in health["messages"]:
-        paragraph(f"- {message}", "  ")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how what they say is read."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from graphuq import files
-from graphuq.validation import AUTO
+from graphuq.cli import files
+from graphuq.utils.validation import AUTO
 
 Parser = argparse.ArgumentParser
 
+# The value of --categorical that stands for all text columns; no column has this name.
+ALL = "\0all"
+
+DECIMAL_MARKS = {"comma": ",", "point": "."}
+
 
 def number_or_auto(text: str) -> float | str:
-    """Parse a number, or "auto": let the labels choose."""
+    """Parse a number, or "auto", which chooses the value from the labels."""
     if text == AUTO:
         return AUTO
     try:
@@ -36,90 +41,192 @@ def add_command(commands: Any, name: str, summary: str, description: str, epilog
 
 def add_json(parser: Parser) -> None:
     """Add ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print JSON instead of words")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def add_sampling(add: Any) -> None:
+    """Add the numbers of draws and chains, through ``add``."""
+    add(
+        "--draws",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="number of draws per chain (default: 1000)",
+    )
+    add("--chains", type=int, default=4, metavar="N", help="number of chains (default: 4)")
+
+
+def add_seed(add: Any) -> None:
+    """Add ``--seed``, through ``add``."""
+    add("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
 
 
 def add_file(parser: Parser, **file: Any) -> None:
-    """Add FILE, and what says how it is to be read."""
+    """Add FILE and the options that say how it is read."""
     parser.add_argument(
         "file",
         type=Path,
         metavar="FILE",
-        help=".csv, .tsv or .parquet: one row an item; or of edges: source, target and perhaps "
-        "weight. .npz: X, or an adjacency, and perhaps y. .graphml",
+        help=".csv, .tsv (also .csv.gz), .parquet, .xlsx, .jsonl: a table with one row per item, "
+        "or a list of edges (source, target and optionally weight); .npz: features X or an "
+        "adjacency matrix, and optionally labels y; .graphml",
         **file,
     )
-    group = parser.add_argument_group("what the file holds")
-    add = group.add_argument
-    add("--label", metavar="COLUMN", help="of classes, blank where not known (default: label)")
-    add("--labels", type=Path, metavar="FILE", help="of labels instead, with columns id and label")
+    group = parser.add_argument_group("contents of the file")
+    _add_columns(group.add_argument)
+    _add_missing(group.add_mutually_exclusive_group().add_argument)
+    _add_features(group.add_argument)
+    _add_graph(group.add_argument)
+
+
+def _add_columns(add: Any) -> None:
+    """Add the roles of the columns."""
+    add(
+        "--label",
+        metavar="COLUMN",
+        help="column with the class of each item, blank if unknown (default: label)",
+    )
+    add(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="read the labels from another table, with columns id and label",
+    )
     add(
         "--id",
         metavar="COLUMN",
-        help="of names of the items (default: id; else they are numbered from 0)",
+        help="column with the names of the items (default: id; without such a column, items are "
+        "numbered from 0)",
     )
-    add("--truth", metavar="COLUMN", help="of true classes; to score against, never learned from")
+    add(
+        "--truth",
+        metavar="COLUMN",
+        help="column with the true classes, used only to score the predictions, or another table "
+        "with columns id and label",
+    )
     add(
         "--ignore",
         metavar="COLUMN",
         action="append",
         default=[],
-        help="that is no feature; may be given more than once",
+        help="column to exclude from the features; can be repeated",
     )
     add(
+        "--unlabeled",
         "--unlabelled",
+        dest="unlabelled",
         metavar="VALUE",
         action="append",
         default=[],
-        help="what besides a blank means that a label is not known, such as -1",
+        help="value that marks an unknown label, in addition to blanks and -1; can be repeated",
     )
-    gaps = group.add_mutually_exclusive_group()
-    gaps.add_argument(
+    add(
+        "--class",
+        dest="classes",
+        metavar="VALUE",
+        action="append",
+        default=[],
+        help="value that is a class although no label shows it, or although it looks like a mark "
+        "of unknown labels, such as NA or -1; can be repeated",
+    )
+
+
+def _add_missing(add: Any) -> None:
+    """Add what happens to missing values."""
+    add(
         "--drop-missing",
-        dest="gaps",
+        dest="missing",
         action="store_const",
         const="drop",
         default="refuse",
-        help="leave rows out whose features are missing or no numbers",
+        help="drop rows with missing or invalid feature values",
     )
-    gaps.add_argument(
+    add(
         "--fill-missing",
-        dest="gaps",
+        dest="missing",
         action="store_const",
         const="fill",
-        help="put the column's mean in the place of such features",
+        help="replace missing or invalid feature values by the column mean",
     )
-    add("--categorical", action="store_true", help="take columns of text for categories")
+
+
+def _add_features(add: Any) -> None:
+    """Add how columns become features."""
+    add(
+        "--categorical",
+        metavar="COLUMN",
+        nargs="?",
+        action="append",
+        const=ALL,
+        default=[],
+        help="treat a column as categories; can be repeated; without COLUMN, all text columns",
+    )
+    add(
+        "--decimal",
+        choices=DECIMAL_MARKS,
+        help="decimal mark of the numbers (default: found for each column)",
+    )
     add(
         "--scale",
         action=argparse.BooleanOptionalAction,
-        help="give columns mean 0 and deviation 1 (default: those of tables, not of .npz)",
+        help="scale columns to mean 0 and standard deviation 1 (default: yes for tables, no for "
+        ".npz)",
     )
-    add("--edges", action="store_true", help="the table lists edges, and does not say so itself")
-    add("--largest-component", action="store_true", help="keep that of a graph in pieces")
-    add("--encoding", default="utf-8", help="of text (default: utf-8)")
+    add("--encoding", default="utf-8", help="encoding of text files (default: utf-8)")
+
+
+def _add_graph(add: Any) -> None:
+    """Add how the graph is read or built."""
+    add(
+        "--edges",
+        action="store_true",
+        default=None,
+        help="read a table as a list of edges, even if its header does not say so",
+    )
+    add(
+        "--table",
+        dest="edges",
+        action="store_false",
+        help="read a table with one row per item, even if two columns look like the ends of edges",
+    )
+    add(
+        "--weight",
+        metavar="COLUMN",
+        help="column with the weights of the edges (default: weight, if there is one)",
+    )
+    add(
+        "--largest-component",
+        action="store_true",
+        help="if the graph is disconnected, keep its largest component",
+    )
     add(
         "--neighbors",
         type=int,
         metavar="K",
-        help="join each item to its K nearest (default: 10)",
+        help="connect each item to its K nearest neighbors (default: 10)",
     )
 
 
 def read_items(options: argparse.Namespace) -> files.Items:
-    """Return what FILE holds."""
+    """Return the items in FILE."""
+    columns = tuple(dict.fromkeys(options.categorical))
     return files.read(
         options.file,
-        label=options.label,
-        labels=options.labels,
-        id_column=options.id,
-        truth=options.truth,
-        ignore=options.ignore,
-        unlabelled=options.unlabelled,
-        gaps=options.gaps,
-        categorical=options.categorical,
-        scale=options.scale,
-        edges=options.edges,
-        largest=options.largest_component,
-        encoding=options.encoding,
+        files.ReadOptions(
+            label=options.label,
+            labels=options.labels,
+            id_column=options.id,
+            truth=options.truth,
+            ignore=tuple(options.ignore),
+            unlabelled=tuple(options.unlabelled),
+            classes=tuple(options.classes),
+            missing=options.missing,
+            categorical=ALL in columns or columns or False,
+            decimal=DECIMAL_MARKS.get(options.decimal),
+            scale=options.scale,
+            edges=options.edges,
+            weight=options.weight,
+            largest=options.largest_component,
+            encoding=options.encoding,
+        ),
     )

@@ -1,4 +1,4 @@
-"""Parse the command line, run a command, and make one line of a user's mistake."""
+"""Parse the command line, run a command, and report errors without a traceback."""
 
 from __future__ import annotations
 
@@ -7,39 +7,91 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NoReturn
 
 import graphuq as gq
-from graphuq.cli import classify, compare, demo, info, report, sample
+from graphuq.cli import (
+    classify,
+    compare,
+    demo,
+    example,
+    info,
+    predict,
+    report,
+    sample,
+    suggest,
+    update,
+)
+from graphuq.cli.errors import EXPECTED, describe_error, describe_warning
+from graphuq.cli.files.table import SUFFIXES
+from graphuq.cli.heartbeat import heartbeat
+from graphuq.cli.options import ALL
+
+# The exit code of Ctrl-C.
+INTERRUPTED = 130
 
 EPILOG = """\
-from a table to a ranked list and a report:
-  graphuq sample votes.csv --label party      sample the posterior, and write votes-graphuq/
-  graphuq info votes-graphuq                  what was run, and whether it can be trusted
-  graphuq report votes-graphuq --truth all.csv   a page for others, scored since
+example:
+  graphuq example votes                          write votes.csv and parties.csv
+  graphuq sample votes.csv --label party         sample the posterior, write votes-graphuq/
+  graphuq info votes-graphuq                     show the settings and the diagnostics
+  graphuq report votes-graphuq --truth parties.csv
+                                                 write a report, scored against true classes
+  graphuq suggest votes-graphuq --out ask.csv    list the items to label next
+  graphuq update votes-graphuq --labels ask.csv  add their labels
+  graphuq predict votes-graphuq new.csv          predict the classes of new items
 
-Each command has a --help of its own. Exit codes: 0, 2 on a mistake in what was asked for or in a
-file, 130 on Ctrl-C."""
+Run graphuq COMMAND --help for the options of a command. Exit codes: 0 on success, 2 on an error in
+the options or in a file, 3 on an error in graphuq itself, 130 on Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code: 0, 2 on a user's mistake, 130 on Ctrl-C."""
+    """Run a command and return its exit code.
+
+    It is 0 on success, 2 on an error of the user, 3 on an error in graphuq, 130 on Ctrl-C.
+    """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_args(_end_categorical(arguments))
     options.arguments = arguments
     try:
         with warnings.catch_warnings():
-            # what a warning would say stands in the tables and below them
+            # The commands print the messages of these warnings themselves.
             warnings.simplefilter("ignore", gq.ConvergenceWarning)
-            return int(options.run(options))
-    except BrokenPipeError:  # whoever reads what is printed, such as head, has had enough
+            warnings.showwarning = lambda message, *_, **__: print(
+                describe_warning(options.command, message), file=sys.stderr
+            )
+            with heartbeat(options.command):
+                return int(options.run(options))
+    except BrokenPipeError:  # the reader of a pipe, such as head, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportError) as error:
-        print(f"graphuq {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"graphuq {options.command}: interrupted", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as error:
+        print(f"graphuq {options.command}: {error or 'interrupted'}", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        print(describe_error(options.command, error), file=sys.stderr)
+        return 2 if isinstance(error, EXPECTED) else 3
+
+
+def run() -> NoReturn:
+    """Run a command and end the process; after Ctrl-C, without waiting for compiled code."""
+    code = main()
+    if code == INTERRUPTED:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _end_categorical(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments, with ``--categorical`` ended where FILE follows instead of COLUMN."""
+    return [
+        f"{argument}={ALL}"
+        if argument == "--categorical" and following.lower().endswith((*SUFFIXES, ".gz"))
+        else argument
+        for argument, following in zip_longest(arguments, arguments[1:], fillvalue="")
+    ]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,6 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"graphuq {gq.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (sample, classify, compare, info, report, demo):
+    for command in (
+        sample, suggest, update, predict, classify, compare, info, report, demo, example,
+    ):  # fmt: skip
         command.add(commands)
     return parser

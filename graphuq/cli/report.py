@@ -1,4 +1,4 @@
-"""``graphuq report``: a page for others, of a saved result."""
+"""``graphuq report``: an HTML page about a saved result."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 
 import graphuq as gq
+from graphuq.cli.files import read_classes, to_class_names
 from graphuq.cli.options import add_command
 from graphuq.cli.result import Result, add_result, read_result
-from graphuq.files import read_classes
-from graphuq.whole import require_place
+from graphuq.cli.result_folder import PROBLEM
+from graphuq.cli.saved_problem import load_problem
+from graphuq.utils.atomic_files import require_destination
 
 DESCRIPTION = """\
-Write one HTML page of a saved result, which needs nothing but a browser: is the sampler to be
-trusted, what was run, how often it is right, which items are uncertain and which labels suspect.
+Write one HTML page about a saved result: whether the sampler can be trusted, what was run, how
+accurate it is, which items are uncertain and which labels are suspect.
 
-graphuq sample writes such a page already, with pictures that take the graph too. This one is for
-classes that became known since, and for results of Python."""
+graphuq sample writes such a page, too. Use graphuq report when true classes become known later, and
+for results saved from Python, which have no plots that need the graph."""
 
 
 def add(commands: Any) -> None:
@@ -27,68 +29,82 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "report",
-        "a page for others, of a saved result",
+        "write an HTML report about a saved result",
         DESCRIPTION,
         "examples:\n  graphuq report votes-graphuq --truth parties.csv\n"
         "  graphuq report posterior.nc --out page.html",
     )
     add_result(parser)
-    parser.add_argument("--encoding", default="utf-8", help="of --truth (default: utf-8)")
+    parser.add_argument("--encoding", default="utf-8", help="encoding of --truth (default: utf-8)")
     parser.add_argument(
         "--truth",
         type=Path,
         metavar="FILE",
-        help="table with columns id and label: the true class of every item (default: what "
-        "graphuq sample --truth was given)",
+        help="table with columns id and label: the true class of every item (default: the classes "
+        "that were given to graphuq sample --truth)",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="PAGE", help="(default: the result's name and -report.html)"
+        "--out",
+        type=Path,
+        metavar="PAGE",
+        help="HTML page (default: the name of RESULT followed by -report.html)",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load and write."""
+    """Load a result and write its report."""
     place = options.result.resolve()
     name = place.name if place.is_dir() else place.stem
     page = options.out or Path(f"{name}-report.html")
-    require_place(page)
+    require_destination(page)
     result = read_result(options.result)
     if page.exists() and any(
         given is not None and given.exists() and page.samefile(given)
         for given in (result.file, options.truth)
     ):
-        raise ValueError(f"{page} is a file that is read: choose another --out")
+        raise ValueError(f"{page} is an input file: choose another --out")
+    folder = result.file.parent
+    complete = bool(result.run) and (folder / PROBLEM).is_file()
+    given = load_problem(folder, result.posterior).for_report() if complete else {}
     gq.write_report(
         result.posterior,
         page,
+        **given,
         names=result.ids,
         truth=_truth(result, options.truth, options.encoding),
-        command=result.run.get("command"),
+        command="\n".join(result.commands) or None,
     )
     print(f"Written to {page}: open it in a browser.")
     return 0
 
 
 def _truth(result: Result, path: Path | None, encoding: str) -> Any:
-    """Return true classes, of the type that labels have."""
+    """Return the true classes, with the type of the labels."""
     if path is None:
         return result.run.get("truth")
+    if not path.is_file() and path.suffix == "":
+        raise FileNotFoundError(
+            f"there is no file {path}: --truth takes a table with columns id and label here; a "
+            "column of the data can be given to graphuq sample --truth"
+        )
     ids, left_out = result.ids, result.run.get("left_out", [])
-    classes = read_classes(path, np.array([*ids, *left_out]), "--truth", encoding)[: ids.size]
+    # The table has texts; the labels may be numbers.
+    own = result.posterior.labels.classes.tolist()
+    given = dict(zip(to_class_names(own).tolist(), own, strict=True))
+    every = np.array([*ids, *left_out])
+    classes = read_classes(path, every, "--truth", encoding, classes=tuple(given))[: ids.size]
     missing = np.flatnonzero([name is None for name in classes])
     if missing.size:
         raise ValueError(
-            f"{path}: the true class of item {ids[missing[0]].item()!r} is missing: give that of "
-            "every item"
+            f"{path}: the true class of item {ids[missing[0]].item()!r} is missing: give the true "
+            "class of every item"
         )
-    # labels that are numbers are written as people write them
-    given = {str(name): name for name in result.posterior.labels.classes.tolist()}
-    strange = np.flatnonzero([name not in given for name in classes])
-    if strange.size:
-        at = strange[0]
+    unknown = np.flatnonzero([name not in given for name in classes])
+    if unknown.size:
+        at = unknown[0]
         raise ValueError(
-            f"{path}: the true class of item {ids[at].item()!r} is {classes[at]!r}, and the "
-            f"classes are {', '.join(map(repr, given))}: mend it"
+            f"{path}: the true class of item {ids[at].item()!r} is {classes[at]!r}, which "
+            f"is not one of the classes {', '.join(map(repr, given))}: correct it"
         )
     return np.array([given[name] for name in classes])

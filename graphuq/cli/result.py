@@ -1,4 +1,4 @@
-"""A result of ``graphuq sample``, read back by the commands that take one."""
+"""Read a result of ``graphuq sample``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,25 @@ from numpy.typing import NDArray
 
 import graphuq as gq
 from graphuq.cli.options import Parser
-from graphuq.cli.output import RUN
+from graphuq.cli.result_folder import DRAWS, RUN
+from graphuq.cli.saved_problem import SavedProblem, load_problem
 
-DRAWS = "posterior.nc"
+# What run.json must hold to continue with a result.
+NEEDED = {"file", "sha256", "seed", "notes", "left_out", "ids", "truth", "neighbors", "chosen",
+          "at_edge", "n_tuned", "command", "earlier"}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A posterior, its file, and what its run says of it; nothing, if the file is by itself."""
+    """A saved posterior.
+
+    Attributes
+    ----------
+    file : Path
+    posterior : Posterior or ApproximatePosterior
+    run : dict
+        The contents of run.json; empty if the folder has no such file.
+    """
 
     file: Path
     posterior: gq.Posterior | gq.ApproximatePosterior
@@ -27,23 +38,55 @@ class Result:
 
     @property
     def ids(self) -> NDArray[Any]:
-        """Names of the items, of which the file of draws has only positions."""
+        """Names of the items; their positions if the run is unknown."""
         return np.array(self.run.get("ids", range(self.posterior.n_nodes))).astype(str)
+
+    @property
+    def commands(self) -> list[str]:
+        """The command lines that led to the result, in the order in which they ran."""
+        last = self.run.get("command")
+        return [] if last is None else [*self.run.get("earlier", []), last]
 
 
 def add_result(parser: Parser) -> None:
     """Add RESULT."""
     parser.add_argument(
-        "result", type=Path, metavar="RESULT", help="folder of graphuq sample, or a .nc file"
+        "result",
+        type=Path,
+        metavar="RESULT",
+        help="folder that graphuq sample wrote, or a .nc file",
     )
 
 
+def read_run(path: Path) -> tuple[Result, SavedProblem]:
+    """Return the result in a folder, and the problem that it solved.
+
+    Raises
+    ------
+    ValueError
+        A single file, a folder without the names of the items or the graph, a damaged file.
+    """
+    if not path.is_dir():
+        raise ValueError(
+            f"{path} is not a folder: name a folder that graphuq sample wrote, whose files hold "
+            "the names of the items and the graph"
+        )
+    result = read_result(path)
+    problem = load_problem(path, result.posterior)
+    if not result.run.keys() >= NEEDED:
+        raise ValueError(
+            f"{path / RUN} is missing or incomplete, and holds the names of the items: run graphuq "
+            "sample again"
+        )
+    return result, problem
+
+
 def read_result(path: Path) -> Result:
-    """Return what a folder or a file of draws holds."""
+    """Return the result in a folder or in a .nc file."""
     if path.is_dir():
         if not (path / DRAWS).is_file():
             raise FileNotFoundError(
-                f"the folder {path} has no {DRAWS}: name one that graphuq sample wrote"
+                f"the folder {path} has no {DRAWS}: name a folder that graphuq sample wrote"
             )
         path = path / DRAWS
     try:
@@ -55,19 +98,19 @@ def read_result(path: Path) -> Result:
             + ": name a folder or a .nc file that graphuq sample wrote"
         ) from error
     run_file = path.with_name(RUN)
-    there = path.name == DRAWS and run_file.is_file()
-    return Result(path, posterior, _run_of(run_file, posterior.n_nodes) if there else {})
+    has_run = path.name == DRAWS and run_file.is_file()
+    return Result(path, posterior, _read_run(run_file, posterior.n_nodes) if has_run else {})
 
 
-def _run_of(file: Path, n_nodes: int) -> dict[str, Any]:
-    """Return what graphuq sample wrote of its run."""
+def _read_run(file: Path, n_nodes: int) -> dict[str, Any]:
+    """Return the contents of run.json."""
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
         if not isinstance(run, dict) or len(run.get("ids", [])) not in (0, n_nodes):
-            raise ValueError("it does not tell of these draws")
+            raise ValueError("it belongs to another posterior")
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"{file} is damaged ({error}): move it away to go without names of items, or sample "
-            "again"
+            f"{file} is damaged ({error}): remove it to continue without the names of the items, "
+            "or run graphuq sample again"
         ) from error
     return run

@@ -1,4 +1,4 @@
-"""Data sets: generators, sets that come with libraries, and sets in files."""
+"""Data sets: generated, bundled with libraries, or in files."""
 
 from graphuq.datasets.digits import digit_pair, digits, mnist, usps
 from graphuq.datasets.files import load_file

@@ -1,4 +1,4 @@
-"""What the arrays of known data files are, by digest, whatever mirror they came from."""
+"""Checksums of the arrays in known data files, independent of the mirror they came from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 def digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 of names, dtypes, shapes and bytes, whatever the machine's byte order."""
+    """Return the SHA-256 of names, dtypes, shapes and bytes, for any byte order of the machine."""
     found = hashlib.sha256()
     for name in sorted(arrays):
         array = np.asarray(arrays[name])
@@ -22,11 +22,11 @@ def digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def as_expected(name: str, arrays: Mapping[str, NDArray[Any]]) -> bool:
-    """Whether these are the arrays of the set of this name, or nothing is known of it."""
+    """Whether these are the arrays of the data set ``name``; unknown names pass."""
     return name not in DIGESTS or digest(arrays) == DIGESTS[name]
 
 
-# Of the arrays that the package is tested with.
+# Checksums of the arrays with which the package is tested.
 DIGESTS = {
     "cct": "7cc5a95500e31002430dbc0e18c16a99f4cedc9405c836e890b6bed4161a2838",
     "citeseer": "23f97d8af1dc3c99295c3b7e4f593cc17991accbc4f4fdf7adc3fdda8defae0b",

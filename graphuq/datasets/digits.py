@@ -1,28 +1,30 @@
-"""Handwritten digits."""
+"""Images of handwritten digits."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq import validation
 from graphuq.datasets.files import load_file
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
 
 SOURCES = ("digits", "mnist")
 
 
-def digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def digits() -> tuple[Array, NDArray[np.int64]]:
     """Return 1797 small images of digits.
 
-    Come with scikit-learn, BSD; of the UCI repository, which states CC BY 4.0. Cite: E. Alpaydin
-    and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998.
+    Bundled with scikit-learn (BSD), from the UCI repository, which states CC BY 4.0. Cite: E.
+    Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
+    Repository, 1998.
 
     Returns
     -------
     X : ndarray, shape (1797, 64)
-        Grey levels from 0 to 1 of 8 x 8 pixels, one row an image.
+        Gray levels from 0 to 1 of 8 x 8 pixels, one row for each image.
     y : ndarray of int, shape (1797,)
-        The digits, 174 to 183 of each.
+        The digits, 174 to 183 images of each.
 
     Examples
     --------
@@ -39,16 +41,17 @@ def digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def mnist() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the 70,000 images of MNIST, section 5.1.3.
 
-    From ``$GRAPHUQ_DATA/mnist.npz`` or the cache, or fetched, 11 MB. Usually quoted as CC BY-SA
-    3.0. Cite: Y. LeCun, C. Cortes and C. J. C. Burges, The MNIST database of handwritten digits.
+    Read from ``$GRAPHUQ_DATA/mnist.npz`` or the cache, or downloaded (11 MB). The license is
+    usually given as CC BY-SA 3.0. Cite: Y. LeCun, C. Cortes and C. J. C. Burges, The MNIST database
+    of handwritten digits.
 
     Returns
     -------
     X : ndarray of uint8, shape (70000, 784)
-        Grey levels from 0 to 255 of 28 x 28 pixels, one row an image. The first 60,000 are the
-        training images. As floats they take 439 MB: scale those that you need.
+        Gray levels from 0 to 255 of 28 x 28 pixels, one row for each image. The first 60,000 are
+        the training images. As floats they take 439 MB: convert only those that you need.
     y : ndarray of int, shape (70000,)
-        The digits, 6313 to 7877 of each.
+        The digits, 6313 to 7877 images of each.
 
     Raises
     ------
@@ -66,20 +69,20 @@ def mnist() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 def usps() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the 9298 images of USPS, digits from envelopes.
+    """Return the 9298 images of USPS: digits from envelopes.
 
-    From ``$GRAPHUQ_DATA/usps.npz`` or the cache; never fetched. Its arrays are those of
-    ``data/usps.h5`` of github.com/niuers/Learning-From-Data-A-Short-Course, rounded to 256 grey
-    levels. No licence is stated. Cite: J. J. Hull, A database for handwritten text recognition
+    Read from ``$GRAPHUQ_DATA/usps.npz`` or the cache; never downloaded. The arrays are those of
+    ``data/usps.h5`` of github.com/niuers/Learning-From-Data-A-Short-Course, rounded to 256 gray
+    levels. No license is stated. Cite: J. J. Hull, A database for handwritten text recognition
     research, IEEE PAMI 16, 1994.
 
     Returns
     -------
     X : ndarray of uint8, shape (9298, 256)
-        Grey levels from 0 to 255 of 16 x 16 pixels, one row an image. The first 7291 are the
+        Gray levels from 0 to 255 of 16 x 16 pixels, one row for each image. The first 7291 are the
         training images.
     y : ndarray of int, shape (9298,)
-        The digits, 708 to 1553 of each.
+        The digits, 708 to 1553 images of each.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def digit_pair(
     dataset: str = "digits",
     per_class: int | None = None,
     seed: validation.Seed = 0,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[Array, NDArray[np.int64]]:
     """Return the images of two digits.
 
     Parameters
@@ -111,25 +114,25 @@ def digit_pair(
     a, b : int
         Two different digits.
     dataset : {"digits", "mnist"}
-        scikit-learn's bundled 8 x 8 images, about 180 of each digit; or the 28 x 28 of `mnist`.
+        The 8 x 8 images of `digits`, about 180 of each digit, or the 28 x 28 images of `mnist`.
     per_class : int, optional
-        Take this many of each digit at random; all by default.
+        Number of images of each digit, drawn at random; all by default.
     seed : int, SeedSequence or Generator
-        Of that choice.
+        Determines these images.
 
     Returns
     -------
     X : ndarray, shape (n, d)
-        Grey levels from 0 to 1, one row an image.
+        Gray levels from 0 to 1, one row for each image.
     y : ndarray of int, shape (n,)
         The digits themselves.
 
     Raises
     ------
     ValueError
-        Equal digits or none, or fewer than ``per_class`` images.
+        Equal digits, numbers that are not digits, fewer than ``per_class`` images.
     FileNotFoundError
-        MNIST asked for and neither found nor fetched.
+        MNIST is neither found nor downloaded.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Data sets fetched into the cache: checked, and whole or not at all."""
+"""Download data sets into the cache: checked, and completely or not at all."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from graphuq.datasets.digests import as_expected
 from graphuq.datasets.sources import SOURCES, Arrays
 
-# Seconds that a server may take to answer, and between two parts of its answer.
-PATIENCE = 30
+# Seconds to wait for the answer of a server, and between two parts of it.
+TIMEOUT = 30
 
 
 class FetchError(Exception):
-    """Why a set could not be fetched."""
+    """A data set could not be downloaded."""
 
 
 def fetch(name: str, folder: Path) -> Arrays:
-    """Fetch a set's files, read and check them, and keep their arrays in ``folder/NAME.npz``."""
+    """Download, read and check the files of a data set; store the arrays in ``folder/NAME.npz``."""
     source = SOURCES[name]
     addresses = " and ".join(source.urls)
     try:
@@ -32,14 +32,16 @@ def fetch(name: str, folder: Path) -> Arrays:
             except Exception as error:  # a wrong file can make a reader fail in any way
                 raise FetchError(f"{addresses} cannot be read ({error!r})") from error
             if not as_expected(name, arrays):
-                raise FetchError(f"{addresses} holds other data than this package is tested with")
-            whole = Path(place) / "whole.npz"
-            np.savez_compressed(whole, **arrays)  # type: ignore[arg-type]
-            whole.replace(folder / f"{name}.npz")
+                raise FetchError(
+                    f"{addresses} holds other data than those with which this package is tested"
+                )
+            complete = Path(place) / "complete.npz"
+            np.savez_compressed(complete, **arrays)  # type: ignore[arg-type]
+            complete.replace(folder / f"{name}.npz")
     except OSError as error:
         raise type(error)(
-            f"the cache {folder} cannot be written ({error}): set XDG_CACHE_HOME to a folder that "
-            "can, or put files in one that GRAPHUQ_DATA names"
+            f"the cache {folder} cannot be written ({error}): set XDG_CACHE_HOME to a writable "
+            "folder, or put the files into a folder that GRAPHUQ_DATA names"
         ) from error
     return arrays
 
@@ -51,18 +53,18 @@ def _download(urls: dict[str, str | None], place: str) -> list[Path]:
             import pooch
     except ImportError as error:
         raise FetchError(
-            "that needs pooch, which is not installed: pip install 'graphuq[fetch]'"
+            "a download needs pooch, which is not installed: pip install 'graphuq[fetch]'"
         ) from error
-    pooch.get_logger().setLevel("WARNING")  # or it gives advice to packagers
-    # read in one go, for pooch leaves the socket of a streamed answer open if that is a refusal
-    downloader = pooch.HTTPDownloader(timeout=PATIENCE, stream=False)
+    pooch.get_logger().setLevel("WARNING")  # it would give advice to packagers
+    # no streaming: pooch leaves the socket of a streamed answer open if the server refuses
+    downloader = pooch.HTTPDownloader(timeout=TIMEOUT, stream=False)
     paths = []
     for url, known in urls.items():
         try:
             path = pooch.retrieve(url, known_hash=known, path=place, downloader=downloader)
         except OSError as error:  # requests' errors are OSErrors
-            raise FetchError(f"no whole answer from {url} ({error})") from error
+            raise FetchError(f"no complete answer from {url} ({error})") from error
         except ValueError as error:
-            raise FetchError(f"{url} is not the file that it was ({error})") from error
+            raise FetchError(f"{url} has changed ({error})") from error
         paths.append(Path(path))
     return paths

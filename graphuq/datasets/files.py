@@ -1,4 +1,4 @@
-"""Data sets in files: found in ``$GRAPHUQ_DATA`` or the cache, or fetched; and checked."""
+"""Data sets in files: read from ``$GRAPHUQ_DATA`` or the cache, or downloaded, and checked."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from numpy.typing import NDArray
 from graphuq.datasets.digests import DIGESTS, as_expected
 from graphuq.datasets.fetch import FetchError, fetch
 from graphuq.datasets.sources import SOURCES, Arrays
-from graphuq.whole import plain_arrays
+from graphuq.utils.atomic_files import read_npz
 
 
 class DamagedFileError(ValueError):
-    """A file that holds something else than it should."""
+    """A file that is damaged or holds other data than expected."""
 
 
-def cache() -> Path:
-    """Return the folder that fetched files are kept in."""
+def cache_folder() -> Path:
+    """Return the folder of downloaded files."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphuq"
 
 
 def load_file(name: str) -> dict[str, NDArray[Any]]:
     """Return the arrays of the data file ``NAME.npz``.
 
-    Looked for in the folder that the environment variable ``GRAPHUQ_DATA`` names, then in
-    ``~/.cache/graphuq``; then fetched into that cache, if the set is one that the package knows
-    where to find, by pooch: ``pip install 'graphuq[fetch]'``. The arrays of known sets are checked:
-    they are, to the last bit, those that the package is tested with. Files under other names are
-    yours, and only need to be npz files. Pickled objects are never read.
+    The file is searched in the folder that the environment variable ``GRAPHUQ_DATA`` names, then in
+    the cache ``~/.cache/graphuq``. If it is in neither, and the package knows its source, pooch
+    downloads it into the cache: ``pip install 'graphuq[fetch]'``. The arrays of known data sets
+    must be exactly those with which the package is tested. Files with other names are your own, and
+    may be any npz files. Pickled objects are never read.
 
     Parameters
     ----------
     name : str
-        Such as ``"mnist"`` or ``"vote"``.
+        Name of the file without ``.npz``, such as ``"mnist"`` or ``"vote"``.
 
     Raises
     ------
     FileNotFoundError
-        No such file, and it could not be fetched; the message says what to place and where.
+        The file does not exist and could not be downloaded; the message says where to put it.
     PermissionError
-        A folder or a file that may not be read, or a cache that may not be written.
+        A folder or a file that cannot be read, or a cache that cannot be written.
     NotADirectoryError
-        ``GRAPHUQ_DATA`` names no folder.
+        ``GRAPHUQ_DATA`` does not name a folder.
     ValueError
-        A damaged file, one with pickled objects, or one with other arrays than those expected. A
-        file in the cache is fetched again first.
+        A damaged file, a file with pickled objects, or with other arrays than expected. A file in
+        the cache is first downloaded again.
 
     Examples
     --------
@@ -64,33 +64,36 @@ def load_file(name: str) -> dict[str, NDArray[Any]]:
     if not proper or Path(name).name != name:
         raise ValueError(
             "name must be that of a file, without folder and .npz, such as 'mnist', got "
-            f"{name!r}; folders are named by GRAPHUQ_DATA"
+            f"{name!r}; set GRAPHUQ_DATA to name a folder"
         )
+    # 1. the folder that the user names
     named = os.environ.get("GRAPHUQ_DATA")
     if named and not Path(named).is_dir():
         raise NotADirectoryError(
-            f"GRAPHUQ_DATA names {named}, which is no folder: name one with its whole path"
+            f"GRAPHUQ_DATA names {named}, which is not a folder: give the full path of one"
         )
     found = _read(Path(named), name) if named else None
     if found is not None:
         return found
+    # 2. the cache, where a damaged file is downloaded again
     try:
-        found = _read(cache(), name)
+        found = _read(cache_folder(), name)
     except DamagedFileError as error:
         if name not in SOURCES:
             raise
-        return _fetched(name, f"{error}, and it could not be fetched again: ", error)
+        return _fetch_or_explain(name, f"{error}, and it could not be fetched again: ", error)
     if found is not None:
         return found
-    searched = f"there is no {name}.npz in {f'{named} or ' if named else ''}{cache()}"
+    # 3. the source
+    searched = f"there is no {name}.npz in {f'{named} or ' if named else ''}{cache_folder()}"
     if name in SOURCES:
-        return _fetched(name, f"{searched}, and it could not be fetched: ")
+        return _fetch_or_explain(name, f"{searched}, and it could not be fetched: ")
     raise FileNotFoundError(f"{searched}: {_remedy(name)}")
 
 
-def _fetched(name: str, prefix: str, damage: Exception | None = None) -> Arrays:
+def _fetch_or_explain(name: str, prefix: str, damage: Exception | None = None) -> Arrays:
     try:
-        return fetch(name, cache())
+        return fetch(name, cache_folder())
     except FetchError as error:
         kind = FileNotFoundError if damage is None else DamagedFileError
         raise kind(f"{prefix}{error}. Otherwise {_remedy(name)}") from error
@@ -102,16 +105,16 @@ def _remedy(name: str) -> str:
 
 
 def _read(folder: Path, name: str) -> Arrays | None:
-    """Return the checked arrays of a folder's file, None if there is no such file."""
+    """Return the checked arrays of a file in a folder, or None if the file does not exist."""
     path = folder / f"{name}.npz"
     try:
-        arrays = plain_arrays(path)
+        arrays = read_npz(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as error:
         raise PermissionError(
-            f"{path} may not be read: give yourself the permission, or set GRAPHUQ_DATA to a "
-            "folder that you can read"
+            f"{path} cannot be read: change its permissions, or set GRAPHUQ_DATA to a folder that "
+            "you can read"
         ) from error
     except OSError as error:
         raise DamagedFileError(f"{path} cannot be read ({error}): replace it") from error
@@ -119,7 +122,7 @@ def _read(folder: Path, name: str) -> Arrays | None:
         raise DamagedFileError(str(error)) from error
     if not as_expected(name, arrays):
         raise DamagedFileError(
-            f"{path} does not hold the {name!r} that this package is tested with: replace it, or "
-            "give it another name if it is a set of your own"
+            f"{path} does not hold the {name!r} with which this package is tested: replace it, or "
+            "rename it if it is a data set of your own"
         )
     return arrays

@@ -7,40 +7,42 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq import validation
+from graphuq.utils import validation
+from graphuq.utils.memory import require_memory
+from graphuq.utils.typing import Array
 
-# Micrometres: the channels of the paper's camera.
+# Wavelengths of the channels of the paper's camera, in micrometers.
 SHORTEST, LONGEST = 7.83, 11.70
 
 # Largest depth and noise, in units of the background's radiance: far beyond any camera's.
-MOST = 1000.0
+MAX_DEPTH_OR_NOISE = 1000.0
 
-# The gas absorbs in these bands: centre and width in micrometres, relative strength.
+# The gas absorbs in these bands: center and width in micrometers, relative strength.
 BANDS = ((8.55, 0.06, 0.7), (9.45, 0.09, 0.5), (10.55, 0.07, 1.0))
 
-# Sky, mountain, desert: temperature in kelvin, and one smooth feature of the emissivity: depth,
-# centre and width in micrometres. The sky is brighter at 9.6, by ozone; sand is darker at 9.
+# Sky, mountain, desert: temperature in kelvin, and depth, center and width in micrometers of one
+# smooth feature of the emissivity. Ozone makes the sky brighter at 9.6; sand is darker at 9.
 MATERIALS = ((265.0, -0.25, 9.6, 0.5), (284.0, 0.06, 10.6, 1.5), (296.0, 0.12, 9.0, 0.9))
 
-# A pixel is called plume where there is this much gas or more, the first frame's peak being 1.
-PLUME = 0.1
+# The smallest concentration of a pixel of the plume, relative to the peak of the first frame.
+MIN_CONCENTRATION = 0.1
 
 
 class GasPlume(NamedTuple):
-    """A video, and what is true of it.
+    """A video and its ground truth.
 
     Attributes
     ----------
     X : ndarray of float32, shape (frames * height * width, channels)
         Radiance, about 1; pixels in the order of ``concentration.ravel()``.
     y : ndarray of int, shape (frames * height * width,)
-        1 where the plume is, the concentration at least 0.1; 0 elsewhere.
+        1 in the plume, where the concentration is at least 0.1; 0 elsewhere.
     concentration : ndarray, shape (frames, height, width)
-        Of the gas before each pixel, along the line of sight.
+        Concentration of the gas along the line of sight of each pixel.
     material : ndarray of int, shape (height, width)
-        What is behind: 0 the sky, 1 a mountain, 2 the desert.
+        The background: 0 the sky, 1 a mountain, 2 the desert.
     wavelengths : ndarray, shape (channels,)
-        In micrometres.
+        In micrometers.
 
     Examples
     --------
@@ -51,9 +53,9 @@ class GasPlume(NamedTuple):
 
     X: NDArray[np.float32]
     y: NDArray[np.int64]
-    concentration: NDArray[np.float64]
+    concentration: Array
     material: NDArray[np.int64]
-    wavelengths: NDArray[np.float64]
+    wavelengths: Array
 
 
 def gas_plume(
@@ -66,21 +68,21 @@ def gas_plume(
     noise: float = 0.02,
     seed: validation.Seed = None,
 ) -> GasPlume:
-    """Draw a video of a plume of gas that drifts and thins out before sky, mountain and desert.
+    """Draw a video of a gas plume that drifts and disperses before sky, mountain and desert.
 
-    Radiance is what a background emits, less what the gas absorbs by the law of Beer and Lambert,
-    and noise: x = l b_m (exp(-depth c a) + noise), with Planck's law times an emissivity as the
-    spectrum b_m of material m, an illumination l that varies smoothly, the concentration c, and a
-    signature a of three narrow bands. The default size is that of the video of Bertozzi et al.
-    2017, section 5.1.4, which is not public; that of X is then 148 MB.
+    The background emits radiance, the gas absorbs part of it by the Beer-Lambert law, and the
+    camera adds noise: x = l b_m (exp(-depth c a) + noise). The spectrum b_m of material m is
+    Planck's law times an emissivity, the illumination l varies smoothly, c is the concentration,
+    and the signature a has three narrow bands. The default size is that of the video of Bertozzi et
+    al. 2017, section 5.1.4, which is not public; X then takes 148 MB.
 
-    Towards its edges the plume gets thin smoothly, and the noise hides it: whether those pixels
-    are plume is hard to say.
+    Near its edges the plume is thin and hidden by the noise, so that these pixels are hard to
+    classify.
 
     Parameters
     ----------
     frames, height, width, channels : int
-        Size of the video; smaller ones show the same scene.
+        Size of the video; a smaller video shows the same scene.
     depth : float
         Optical depth of the gas where it is thickest, in its strongest band.
     noise : float
@@ -95,9 +97,9 @@ def gas_plume(
     Raises
     ------
     ValueError
-        Sizes below 1, a depth or noise that is negative.
+        Sizes below 1, a negative depth or noise.
     MemoryError
-        More pixels and channels than there is memory for.
+        The pixels and channels do not fit.
 
     Examples
     --------
@@ -113,20 +115,22 @@ def gas_plume(
     )
     validation.integer("channels", channels, 1)
     for name, value in (("depth", depth), ("noise", noise)):
-        validation.between(name, value, 0, MOST)
+        validation.between(name, value, 0, MAX_DEPTH_OR_NOISE)
     frames, height, width = shape
     channels = int(channels)
     pixels = height * width
     needed = pixels * (4.0 * (frames + 4) * channels + 48 * frames)
     what = f"a video of {frames} x {height} x {width} pixels in {channels} channels"
-    validation.memory(needed, what, "take a smaller one")
+    require_memory(needed, what, "take a smaller video")
     rng = np.random.default_rng(validation.seed_sequence(seed))
+    # the scene: signature of the gas, spectra of the background, concentration
     wavelengths = np.linspace(SHORTEST, LONGEST, channels)
-    signature = depth * sum(a * _bump(wavelengths, centre, w) for centre, w, a in BANDS)
+    signature = depth * sum(a * _bump(wavelengths, center, w) for center, w, a in BANDS)
     down, across = np.linspace(0, 1, height)[:, None], np.linspace(0, 1, width)
-    material = (down > _skyline(across)).astype(np.int64) + (down > _foot(across))
+    material = (down > _skyline(across)).astype(np.int64) + (down > _foothills(across))
     spectra = np.array([_spectrum(wavelengths, *what) for what in MATERIALS], dtype=np.float32)
     concentration = _concentration(rng, shape)
+    # the frames: absorption and noise, times the background, times the illumination
     X = np.empty((concentration.size, channels), dtype=np.float32)
     for t, frame in enumerate(np.split(X, frames)):
         light = 1 + 0.06 * np.sin(5 * down + 1.5 * across + 0.1 * t) * np.cos(3 * across - 2 * down)
@@ -134,48 +138,49 @@ def gas_plume(
         frame += np.float32(noise) * rng.standard_normal(frame.shape, dtype=np.float32)
         frame *= spectra[material.ravel()]
         frame *= np.float32(light.reshape(-1, 1))
-    y = (concentration.ravel() >= PLUME).astype(np.int64)
+    y = (concentration.ravel() >= MIN_CONCENTRATION).astype(np.int64)
     return GasPlume(X, y, concentration, material, wavelengths)
 
 
-def _bump(x: NDArray[np.float64], centre: float, width: float) -> NDArray[np.float64]:
-    return np.exp(-0.5 * ((x - centre) / width) ** 2)
+def _bump(x: Array, center: float, width: float) -> Array:
+    """Return a Gaussian curve with peak value 1."""
+    return np.exp(-0.5 * ((x - center) / width) ** 2)
 
 
 def _spectrum(
-    wavelengths: NDArray[np.float64], kelvin: float, depth: float, centre: float, width: float
-) -> NDArray[np.float64]:
-    """Planck's law times an emissivity, relative to a black body of 290 kelvin at 10 micrometres.
+    wavelengths: Array, kelvin: float, depth: float, center: float, width: float
+) -> Array:
+    """Return Planck's law times an emissivity, relative to a black body of 290 K at 10 micrometer.
 
-    The second radiation constant h c / k_B is 14388 micrometre kelvin.
+    The second radiation constant h c / k_B is 14388 micrometer kelvin.
     """
 
     def planck(x: Any, temperature: float) -> Any:
         return x**-5.0 / np.expm1(14388 / (x * temperature))
 
-    emissivity = 1 - depth * _bump(wavelengths, centre, width)
+    emissivity = 1 - depth * _bump(wavelengths, center, width)
     return emissivity * planck(wavelengths, kelvin) / planck(10.0, 290.0)
 
 
-def _skyline(across: NDArray[np.float64]) -> NDArray[np.float64]:
+def _skyline(across: Array) -> Array:
     return 0.3 + 0.09 * np.sin(7 * across) + 0.03 * np.sin(23 * across + 1)
 
 
-def _foot(across: NDArray[np.float64]) -> NDArray[np.float64]:
+def _foothills(across: Array) -> Array:
     return 0.62 + 0.03 * np.sin(4 * across + 2)
 
 
-def _concentration(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Let a cloud drift, rise, grow and so thin out, in turbulent air; its first peak is 1."""
+def _concentration(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return a cloud that drifts, rises and disperses in turbulent air; its first peak is 1."""
     from scipy.ndimage import gaussian_filter
 
     t, down, across = np.meshgrid(
         np.arange(shape[0]), np.linspace(0, 1, shape[1]), np.linspace(0, 1, shape[2]), indexing="ij"
     )
-    grown = 1 + 0.08 * t
-    x = (across - 0.3 - 0.06 * t) / (0.13 * grown)
+    growth = 1 + 0.08 * t
+    x = (across - 0.3 - 0.06 * t) / (0.13 * growth)
     axis = 0.62 - 0.025 * t - 0.05 * x + 0.03 * np.sin(3 * x + 0.8 * t)
-    cloud = np.exp(-0.5 * (x**2 + ((down - axis) / (0.10 * grown)) ** 2)) / grown**2
+    cloud = np.exp(-0.5 * (x**2 + ((down - axis) / (0.10 * growth)) ** 2)) / growth**2
     scales = (1.5, shape[1] / 16, shape[2] / 32)
     eddies = gaussian_filter(rng.standard_normal(shape), scales, mode="reflect")
     eddies /= eddies.std() or 1.0

@@ -1,4 +1,4 @@
-"""A hyperspectral picture from the air."""
+"""A hyperspectral image from the air."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.datasets.files import load_file
+from graphuq.utils.typing import Array
 
 
 class JasperRidge(NamedTuple):
-    """A picture whose pixels have spectra, and what is on the ground.
+    """A hyperspectral image, and the material on the ground.
 
     Attributes
     ----------
     X : ndarray, shape (10000, 198)
-        Spectra, a row a pixel; pixels are counted along the rows of the picture.
+        Spectra, one row for each pixel, in row-major order.
     y : ndarray of int, shape (10000,)
-        What is most abundant: 0 tree, 1 water, 2 dirt, 3 road.
+        The most abundant material: 0 tree, 1 water, 2 dirt, 3 road.
     abundance : ndarray, shape (10000, 4)
-        Shares of these in each pixel.
+        Share of each material in each pixel.
     shape : (int, int)
         Height and width, 100 each.
 
@@ -31,18 +32,18 @@ class JasperRidge(NamedTuple):
     array([[0, 3]])
     """
 
-    X: NDArray[np.float64]
+    X: Array
     y: NDArray[np.int64]
-    abundance: NDArray[np.float64]
+    abundance: Array
     shape: tuple[int, int]
 
 
 def jasper_ridge() -> JasperRidge:
-    """Return the AVIRIS picture of Jasper Ridge, 100 x 100 pixels in 198 bands.
+    """Return the AVIRIS image of Jasper Ridge, 100 x 100 pixels in 198 bands.
 
-    From ``$GRAPHUQ_DATA/jasper_ridge.npz`` or the cache; never fetched. Its arrays are those of
-    ``data/jasperRidge2_R198.mat`` of
-    github.com/MeiShaohui/Spectral-Variability-Augmented-Sparse-Unmixing. No licence is stated.
+    Read from ``$GRAPHUQ_DATA/jasper_ridge.npz`` or the cache; never downloaded. The arrays are
+    those of ``data/jasperRidge2_R198.mat`` of
+    github.com/MeiShaohui/Spectral-Variability-Augmented-Sparse-Unmixing. No license is stated.
     Cite: F. Zhu et al., Structured sparse method for hyperspectral unmixing, ISPRS Journal 88,
     2014, for the abundances; the scene is NASA's.
 

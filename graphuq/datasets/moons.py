@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq import validation
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
 
 
 def two_moons(
     n: int = 2000, d: int = 100, sigma: float = 0.06, *, seed: validation.Seed = None
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw two interleaved half circles, embedded in d dimensions, with noise in all of them.
+) -> tuple[Array, NDArray[np.int64]]:
+    """Draw two interleaved half circles, embedded in d dimensions, with noise in each dimension.
 
-    Points are uniform on the upper half of the unit circle at (0, 0) and the lower half of the
-    one at (1, 1/2); Bertozzi et al. 2017, section 5.1.1.
+    Points are uniform on the upper half of the unit circle at (0, 0) and on the lower half of the
+    unit circle at (1, 1/2); Bertozzi et al. 2017, section 5.1.1.
 
     Parameters
     ----------
@@ -48,6 +49,7 @@ def two_moons(
         raise ValueError(f"sigma must not be negative, got {sigma}")
     rng = np.random.default_rng(validation.seed_sequence(seed))
     y: NDArray[Any] = (np.arange(n) >= n - n // 2).astype(np.int64)
+    # points on the half circles, then noise in all coordinates
     angle = np.pi * rng.random(n)
     X = np.zeros((n, d))
     X[:, 0] = np.where(y, 1 - np.cos(angle), np.cos(angle))

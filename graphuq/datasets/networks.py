@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from graphuq import validation
 from graphuq.datasets.files import load_file
+from graphuq.utils import validation
 
 if TYPE_CHECKING:
     from graphuq.graphs import Graph
@@ -24,13 +24,13 @@ class FeaturedNetwork(NamedTuple):
     Attributes
     ----------
     graph : Graph
-        Of N nodes; it may be disconnected.
+        N nodes; it may be disconnected.
     X : csr_array, shape (N, d)
-        Words of each node's text.
+        Words in the text of each node.
     y : ndarray of int, shape (N,)
-        Classes from 0, or -1 where there is none.
+        Classes from 0, or -1 for a node without a class.
     splits : dict of ndarray of int
-        Nodes of "train", "val" and "test", where there is a usual split; else empty.
+        Nodes of "train", "val" and "test"; empty if there is no standard split.
 
     Examples
     --------
@@ -49,16 +49,17 @@ class FeaturedNetwork(NamedTuple):
 def karate() -> tuple[Graph, NDArray[np.int64]]:
     """Return Zachary's karate club, which split in two.
 
-    Comes with networkx: ``pip install 'graphuq[networkx]'``, BSD. Cite: W. W. Zachary, Journal of
-    Anthropological Research 33, 1977.
+    Bundled with networkx (BSD): ``pip install 'graphuq[networkx]'``. Cite: W. W. Zachary, Journal
+    of Anthropological Research 33, 1977.
 
     Returns
     -------
     graph : Graph
         34 members, 78 unweighted ties.
     y : ndarray of int, shape (34,)
-        The club that a member joined: 0 for Mr. Hi's, 1 for the Officer's, 17 each. Alaíz, Fanuel
-        and Suykens 2016 count 16 and 18: member 8 stood by the Officer, but joined Mr. Hi's.
+        The club that a member joined: 0 for Mr. Hi's, 1 for the Officer's, 17 members each. Alaíz,
+        Fanuel and Suykens 2016 count 16 and 18: member 8 supported the Officer, but joined Mr.
+        Hi's club.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def karate() -> tuple[Graph, NDArray[np.int64]]:
         import networkx
     except ImportError as error:
         raise ImportError(
-            "the karate club comes with networkx: pip install 'graphuq[networkx]'"
+            "the karate club is bundled with networkx: pip install 'graphuq[networkx]'"
         ) from error
     from graphuq.graphs import Graph
 
@@ -87,16 +88,16 @@ def karate() -> tuple[Graph, NDArray[np.int64]]:
 
 
 def polbooks() -> tuple[Graph, NDArray[np.int64]]:
-    """Return books on US politics, joined where they were often bought together, in 2004.
+    """Return books on US politics, with edges between books often bought together, in 2004.
 
-    From ``$GRAPHUQ_DATA/polbooks.npz`` or the cache, or fetched from a public copy. No licence is
-    stated. Cite: V. Krebs, unpublished, orgnet.com; classes by M. E. J. Newman.
+    Read from ``$GRAPHUQ_DATA/polbooks.npz`` or the cache, or downloaded from a public copy. No
+    license is stated. Cite: V. Krebs, unpublished, orgnet.com; classes by M. E. J. Newman.
 
     Returns
     -------
     graph : Graph
-        The 92 books that are not neutral, which are connected by 374 edges; ``graph.nodes`` are
-        their titles. `load_file` has the other 13, too.
+        The 92 books that are not neutral, with 374 edges; ``graph.nodes`` are their titles.
+        `load_file` returns the 13 neutral books, too.
     y : ndarray of int, shape (92,)
         0 for the 43 liberal books, 1 for the 49 conservative ones.
 
@@ -113,21 +114,21 @@ def polbooks() -> tuple[Graph, NDArray[np.int64]]:
     """
     arrays = load_file("polbooks")
     kept = arrays["non_neutral"]
-    return _part(arrays, kept, arrays["titles"]), (arrays["y"][kept] > 0).astype(np.int64)
+    return _subgraph(arrays, kept, arrays["titles"]), (arrays["y"][kept] > 0).astype(np.int64)
 
 
 def polblogs() -> tuple[Graph, NDArray[np.int64]]:
-    """Return blogs on US politics, joined where one linked to the other, in 2004.
+    """Return blogs on US politics, with edges between blogs that link to each other, in 2004.
 
-    From ``$GRAPHUQ_DATA/polblogs.npz`` or the cache, or fetched from a public copy. No licence is
-    stated. Cite: L. A. Adamic and N. Glance, The political blogosphere and the 2004 US election,
-    2005.
+    Read from ``$GRAPHUQ_DATA/polblogs.npz`` or the cache, or downloaded from a public copy. No
+    license is stated. Cite: L. A. Adamic and N. Glance, The political blogosphere and the 2004 US
+    election, 2005.
 
     Returns
     -------
     graph : Graph
-        The largest component, of 1222 blogs and 16714 unweighted edges; ``graph.nodes`` are their
-        addresses. `load_file` has all 1490 blogs, and directions.
+        The largest component: 1222 blogs and 16714 unweighted edges; ``graph.nodes`` are their
+        addresses. `load_file` returns all 1490 blogs, and the directions of links.
     y : ndarray of int, shape (1222,)
         0 for the 586 liberal blogs, 1 for the 636 conservative ones.
 
@@ -144,11 +145,11 @@ def polblogs() -> tuple[Graph, NDArray[np.int64]]:
     """
     arrays = load_file("polblogs")
     kept = arrays["lcc"]
-    return _part(arrays, kept, arrays["names"]), arrays["y"][kept].astype(np.int64)
+    return _subgraph(arrays, kept, arrays["names"]), arrays["y"][kept].astype(np.int64)
 
 
 def planetoid(name: str) -> FeaturedNetwork:
-    """Return a network of papers that cite each other, with the split that Planetoid made usual.
+    """Return a network of papers that cite each other, with the split of Planetoid.
 
     ========  ======  ======  =======  ========================================
     name      nodes   edges   words    classes
@@ -158,13 +159,13 @@ def planetoid(name: str) -> FeaturedNetwork:
     pubmed    19717   44324   500      3; 4103, 7739, 7875
     ========  ======  ======  =======  ========================================
 
-    Words are there or not; in pubmed they are weighted by TF-IDF. Training nodes are 20 of each
-    class, 500 nodes are for validation, 1000 for testing. In citeseer 15 test nodes have neither
+    Words are indicators; in pubmed they are weighted by TF-IDF. There are 20 training nodes of each
+    class, 500 nodes for validation and 1000 for testing. In citeseer, 15 test nodes have neither
     words nor a class: y is -1.
 
-    From ``$GRAPHUQ_DATA/NAME.npz`` or the cache; never fetched, for the public files
-    (github.com/kimiyoung/planetoid, ``data/ind.*``, MIT) are pickles, which run what they like when
-    they are read. Cite: Z. Yang, W. W. Cohen and R. Salakhutdinov, Revisiting semi-supervised
+    Read from ``$GRAPHUQ_DATA/NAME.npz`` or the cache; never downloaded, since the public files
+    (github.com/kimiyoung/planetoid, ``data/ind.*``, MIT) are pickles, which can execute any code
+    when they are read. Cite: Z. Yang, W. W. Cohen and R. Salakhutdinov, Revisiting semi-supervised
     learning with graph embeddings, ICML 2016; P. Sen et al., Collective classification in network
     data, AI Magazine 29, 2008.
 
@@ -180,7 +181,7 @@ def planetoid(name: str) -> FeaturedNetwork:
     Raises
     ------
     ValueError
-        Another name, or a damaged file.
+        An unknown name, or a damaged file.
     FileNotFoundError, PermissionError
         See `load_file`.
 
@@ -200,9 +201,9 @@ def planetoid(name: str) -> FeaturedNetwork:
 
 
 def cct() -> FeaturedNetwork:
-    """Return clinical trials of COVID treatments, joined where their texts are most alike.
+    """Return clinical trials of COVID treatments, with edges between the most similar texts.
 
-    From ``$GRAPHUQ_DATA/cct.npz`` or the cache; never fetched. Its arrays are those of
+    Read from ``$GRAPHUQ_DATA/cct.npz`` or the cache; never downloaded. The arrays are those of
     github.com/KamalovMikhail/GDPCA, ``data/CCT``, under the Hippocratic License 2.1; the texts are
     public domain. Cite: K. Avrachenkov, A. Boisbunon and M. Kamalov, Graph diffusion and PCA
     framework for semi-supervised learning, LION 2021.
@@ -210,8 +211,9 @@ def cct() -> FeaturedNetwork:
     Returns
     -------
     FeaturedNetwork
-        2039 trials, seven nearest neighbours by Dice's similarity with self-loops, counts of 7408
-        words, and y: 0 for 934 blind trials, 1 for 1105 with open masking. No splits.
+        2039 trials; a graph of seven nearest neighbors by Dice's similarity, with self-loops;
+        counts of 7408 words; and y, 0 for 934 blind trials and 1 for 1105 with open masking. No
+        splits.
 
     Raises
     ------
@@ -232,12 +234,12 @@ def cct() -> FeaturedNetwork:
 
 
 def matrix(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
-    """Return a sparse matrix that is stored as its parts."""
+    """Return the sparse matrix whose CSR parts are stored under ``name``."""
     parts = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
     return sparse.csr_array(tuple(parts), shape=tuple(arrays[f"{name}_shape"]), dtype=np.float64)
 
 
-def _part(arrays: Mapping[str, NDArray[Any]], kept: NDArray[Any], names: NDArray[Any]) -> Graph:
+def _subgraph(arrays: Mapping[str, NDArray[Any]], kept: NDArray[Any], names: NDArray[Any]) -> Graph:
     from graphuq.graphs import Graph
 
     return Graph(matrix(arrays, "adj")[kept][:, kept], names[kept])

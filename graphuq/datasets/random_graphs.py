@@ -1,4 +1,4 @@
-"""Graphs drawn at random with known classes, and a chain with a weak link."""
+"""Random graphs with known classes, and a chain with a weak link."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from graphuq import validation
+from graphuq.utils import validation
+from graphuq.utils.memory import require_memory
+from graphuq.utils.typing import Array
 
 if TYPE_CHECKING:
     from graphuq.graphs import Graph
@@ -22,30 +24,30 @@ def planted_partition(
     *,
     seed: validation.Seed = None,
 ) -> tuple[Graph, NDArray[np.int64]]:
-    """Draw a graph of clusters, in which nodes are joined with one of two probabilities.
+    """Draw a graph of clusters, with one edge probability inside and one between clusters.
 
-    Alaíz, Fanuel and Suykens 2016 have two clusters of 100 nodes, with 0.7 and 0.3 or 0.5, in
-    section IV-C and three, with 0.3 and 0.05, as "synth" in Table 1.
+    Alaíz, Fanuel and Suykens 2016 use two clusters of 100 nodes with probabilities 0.7 and 0.3 or
+    0.5 in section IV-C, and three clusters with 0.3 and 0.05 as "synth" in Table 1.
 
     Parameters
     ----------
     sizes : sequence of int
-        Nodes of each cluster.
+        Number of nodes of each cluster.
     within, between : float
-        Probability that two nodes are joined, of one cluster and of two.
+        Probability of an edge between two nodes of one cluster, and of different clusters.
     seed : int, SeedSequence or Generator, optional
 
     Returns
     -------
     graph : Graph
-        Dense, with weights 0 and 1. May fall apart where probabilities are small.
+        Dense, with weights 0 and 1. It may be disconnected if probabilities are small.
     y : ndarray of int, shape (n,)
         The cluster of each node, from 0.
 
     Raises
     ------
     ValueError
-        Sizes below 1, or no probabilities.
+        Sizes below 1, or numbers that are not probabilities.
 
     Examples
     --------
@@ -57,28 +59,26 @@ def planted_partition(
     """
     from graphuq.graphs import Graph
 
-    sizes = [validation.integer("sizes", size, 1) for size in _listed("sizes", sizes)]
+    sizes = [validation.integer("sizes", size, 1) for size in _as_list("sizes", sizes)]
     validation.between("within", within, 0, 1)
     validation.between("between", between, 0, 1)
     _check_memory(sum(sizes))
     y = np.repeat(np.arange(len(sizes)), sizes)
     probability = np.where(y[:, None] == y, within, between)
-    return Graph(
-        _random_links(np.random.default_rng(validation.seed_sequence(seed)), probability)
-    ), y
+    return Graph(_draw_edges(np.random.default_rng(validation.seed_sequence(seed)), probability)), y
 
 
 def weak_link_chain(half: int = 10, weight: float = 0.1) -> tuple[Graph, NDArray[np.int64]]:
-    """Return two paths, with a weak link from the end of one to the start of the other.
+    """Return two paths, and a weak edge from the end of one to the start of the other.
 
     Alaíz, Fanuel and Suykens 2016, Figure 2.
 
     Parameters
     ----------
     half : int
-        Nodes of each path, whose links have weight 1.
+        Number of nodes of each path, whose edges have weight 1.
     weight : float
-        Of the link between.
+        Weight of the edge between the paths.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def weak_link_chain(half: int = 10, weight: float = 0.1) -> tuple[Graph, NDArray
     Raises
     ------
     ValueError
-        No node, or a weight that is not positive.
+        ``half`` below 1, or a weight that is not positive.
 
     Examples
     --------
@@ -117,30 +117,31 @@ def near_constant_degree(
     degrees: tuple[float, float] = (10, 100),
     seed: validation.Seed = None,
 ) -> tuple[Graph, NDArray[np.int64]]:
-    """Draw a graph whose degrees are about constant in each class, and differ between classes.
+    """Draw a graph whose degrees are nearly constant in each class and differ between classes.
 
-    Ando and Zhang 2007, Figure 1a; sizes and degrees are not stated there.
+    Ando and Zhang 2007, Figure 1a, which does not state sizes and degrees.
 
     Parameters
     ----------
     errors : float
-        Links to nodes of other classes for each link within a class, about.
+        Expected number of edges to other classes for each edge within a class.
     classes, size : int
-        Number of classes, and of nodes of each.
+        Number of classes, and of nodes in each class.
     degrees : (float, float)
-        Expected links within, of the first class and of the last; linear between.
+        Expected number of edges of a node within the first class and within the last; linear in
+        between.
     seed : int, SeedSequence or Generator, optional
 
     Returns
     -------
     graph : Graph
-        Sparse, with weights 0 and 1. Take its largest component.
+        Sparse, with weights 0 and 1. It may be disconnected: take its largest component.
     y : ndarray of int, shape (classes * size,)
 
     Raises
     ------
     ValueError
-        Numbers out of range, or degrees that nodes are too few for.
+        Numbers out of range, or degrees too high for the number of nodes.
 
     Examples
     --------
@@ -150,15 +151,16 @@ def near_constant_degree(
     """
     from graphuq.graphs import Graph
 
-    y = _classes(classes, size)
-    low, high = (validation.between("degrees", degree, 0, size) for degree in _pair(degrees))
+    y = _check_classes(classes, size)
+    low, high = (validation.between("degrees", degree, 0, size) for degree in _as_pair(degrees))
     degree = np.linspace(low, high, classes)[y]
     errors = validation.between("errors", errors, 0, (y.size - size) / max(low, high, 1.0))
+    # probabilities that give the expected degrees within classes, and the errors between them
     within = np.equal.outer(y, y) * degree / size
     between = np.not_equal.outer(y, y) * errors * np.sqrt(np.outer(degree, degree))
     rng = np.random.default_rng(validation.seed_sequence(seed))
-    links = _random_links(rng, within + between / (y.size - size))
-    return Graph(sparse.csr_array(links)), y
+    edges = _draw_edges(rng, within + between / (y.size - size))
+    return Graph(sparse.csr_array(edges)), y
 
 
 def core_satellite(
@@ -171,32 +173,33 @@ def core_satellite(
     core_degree: float = 40.0,
     seed: validation.Seed = None,
 ) -> tuple[Graph, NDArray[np.int64]]:
-    """Draw a graph of tight cores, with satellites that hang on them, and on each other, weakly.
+    """Draw a graph of dense cores, and satellites with few edges to them and to each other.
 
-    Ando and Zhang 2007, Figure 1b; sizes and degrees are not stated there.
+    Ando and Zhang 2007, Figure 1b, which does not state sizes and degrees.
 
     Parameters
     ----------
     cores : int
-        Nodes of each class that are core; the others are satellites.
+        Number of core nodes in each class; the others are satellites.
     links, errors : float
-        Expected links of a satellite: to cores of its class, and to satellites of other classes.
+        Expected number of edges of a satellite: to cores of its class, and to satellites of other
+        classes.
     classes, size : int
-        Number of classes, and of nodes of each.
+        Number of classes, and of nodes in each class.
     core_degree : float
-        Expected links of a core to cores of its class.
+        Expected number of edges of a core node to cores of its class.
     seed : int, SeedSequence or Generator, optional
 
     Returns
     -------
     graph : Graph
-        Sparse, with weights 0 and 1. Take its largest component.
+        Sparse, with weights 0 and 1. It may be disconnected: take its largest component.
     y : ndarray of int, shape (classes * size,)
 
     Raises
     ------
     ValueError
-        Numbers out of range, or degrees that nodes are too few for.
+        Numbers out of range, or degrees too high for the number of nodes.
 
     Examples
     --------
@@ -206,7 +209,7 @@ def core_satellite(
     """
     from graphuq.graphs import Graph
 
-    y = _classes(classes, size)
+    y = _check_classes(classes, size)
     validation.integer("cores", cores, 1, size - 1)
     validation.between("links", links, 0, cores)
     validation.between("core_degree", core_degree, 0, cores)
@@ -216,39 +219,41 @@ def core_satellite(
     same = np.equal.outer(y, y)
     tight, weak = np.logical_and.outer(core, core), np.logical_xor.outer(core, core)
     wrong = np.logical_and.outer(~core, ~core) & ~same
+    # edges between cores of a class, between its cores and satellites, and wrong ones
     probability = core_degree / cores * (same & tight) + links / cores * (same & weak)
     probability += errors / others * wrong
     rng = np.random.default_rng(validation.seed_sequence(seed))
-    return Graph(sparse.csr_array(_random_links(rng, probability))), y
+    return Graph(sparse.csr_array(_draw_edges(rng, probability))), y
 
 
-def _classes(classes: int, size: int) -> NDArray[np.int64]:
+def _check_classes(classes: int, size: int) -> NDArray[np.int64]:
     validation.integer("classes", classes, 2)
     validation.integer("size", size, 2)
     _check_memory(classes * size)
     return np.repeat(np.arange(classes), size)
 
 
-def _random_links(
-    rng: np.random.Generator, probability: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    links = np.triu(rng.random(probability.shape) < probability, 1).astype(float)
-    return links + links.T
+def _draw_edges(rng: np.random.Generator, probability: Array) -> Array:
+    # one draw for each pair of nodes
+    edges = np.triu(rng.random(probability.shape) < probability, 1).astype(float)
+    return edges + edges.T
 
 
-def _listed(name: str, values: Any) -> list[Any]:
+def _as_list(name: str, values: Any) -> list[Any]:
     if np.ndim(values) != 1 or not len(values):
         raise ValueError(f"{name} must be a list of numbers, such as [50, 50], got {values!r}")
     return list(values)
 
 
-def _pair(degrees: Any) -> list[Any]:
-    pair = _listed("degrees", degrees)
+def _as_pair(degrees: Any) -> list[Any]:
+    pair = _as_list("degrees", degrees)
     if len(pair) != 2:
-        raise ValueError(f"degrees must be the lowest and the highest, got {degrees!r}")
+        raise ValueError(
+            f"degrees must be a pair (lowest, highest), such as (10, 100), got {degrees!r}"
+        )
     return pair
 
 
 def _check_memory(n: int) -> None:
-    """Each pair of nodes is tossed for: a few dense matrices."""
-    validation.memory(6 * 8 * n**2, f"a random graph of {n} nodes", "take fewer nodes")
+    """Refuse graphs whose dense matrices of random numbers do not fit into memory."""
+    require_memory(6 * 8 * n**2, f"a random graph of {n} nodes", "take fewer nodes")

@@ -1,4 +1,4 @@
-"""Where data sets are fetched from, and how their plain files are read."""
+"""Addresses of data sets for download, and readers of their files."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ PIMA = ["pregnant", "glucose", "pressure", "triceps", "insulin", "mass", "pedigr
 
 
 class Source(NamedTuple):
-    """Addresses of files, each with its published checksum if there is one, and their reader."""
+    """Addresses of files, each with its published checksum or None, and their reader."""
 
     urls: dict[str, str | None]
     read: Callable[[list[Path]], Arrays]
 
 
-def mnist(paths: list[Path]) -> Arrays:
-    """Return images and digits, training ones first, of four idx files."""
-    X, y = (np.concatenate([_idx(path) for path in paths[k::2]]) for k in (0, 1))
-    train = len(_idx(paths[1]))
+def read_mnist(paths: list[Path]) -> Arrays:
+    """Return the images and digits of four idx files, training images first."""
+    X, y = (np.concatenate([_read_idx(path) for path in paths[k::2]]) for k in (0, 1))
+    train = len(_read_idx(paths[1]))
     order = np.arange(len(y), dtype=np.int32)
     return {"X": X.reshape(len(X), -1), "y": y, "train": order[:train], "test": order[train:]}
 
 
-def _idx(path: Path) -> NDArray[np.uint8]:
-    """Bytes in LeCun's idx format: two zeros, type 8, the number of axes, their lengths."""
+def _read_idx(path: Path) -> NDArray[np.uint8]:
+    """Return bytes in LeCun's idx format: two zeros, type 8, number of axes, lengths of axes."""
     content = gzip.decompress(path.read_bytes())
     axes = content[3]
     if content[:3] != b"\0\0\x08":
-        raise ValueError("no idx file of bytes")
+        raise ValueError("this is not an idx file of bytes")
     shape = np.frombuffer(content, ">u4", axes, offset=4)
     return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
 
 
-def vote(paths: list[Path]) -> Arrays:
-    """Return roll calls, 1 for yes and -1 for no, and parties, of a party and 16 y, n or ? each."""
-    rows = _rows(paths)
+def read_vote(paths: list[Path]) -> Arrays:
+    """Return votes, 1 for yes and -1 for no, and parties. Rows: a party and 16 of y, n or ?."""
+    rows = _read_rows(paths)
     votes = {"y": 1, "n": -1, "?": 0}
     parties = ["democrat", "republican"]
     return {
@@ -55,9 +55,9 @@ def vote(paths: list[Path]) -> Arrays:
     }
 
 
-def glass(paths: list[Path]) -> Arrays:
-    """Return oxides and kinds of glass, of a number, nine measurements and a code each."""
-    rows = _rows(paths)
+def read_glass(paths: list[Path]) -> Arrays:
+    """Return oxides and kinds of glass. Rows: a number, nine measurements and a code."""
+    rows = _read_rows(paths)
     return {
         "X": np.array([row[1:-1] for row in rows], dtype=np.float64),
         "y": np.array([row[-1] for row in rows], dtype=np.int8),
@@ -65,8 +65,8 @@ def glass(paths: list[Path]) -> Arrays:
     }
 
 
-def ecoli(paths: list[Path]) -> Arrays:
-    """Return scores and sites of proteins, of a name, seven scores and a site each."""
+def read_ecoli(paths: list[Path]) -> Arrays:
+    """Return scores and sites of proteins. Rows: a name, seven scores and a site."""
     classes = ["cp", "im", "pp", "imU", "om", "omL", "imL", "imS"]
     lines = paths[0].read_text(encoding="ascii").splitlines()
     rows = [line.split() for line in lines if line.strip()]
@@ -78,9 +78,9 @@ def ecoli(paths: list[Path]) -> Arrays:
     }
 
 
-def ionosphere(paths: list[Path]) -> Arrays:
-    """Return radar returns and whether they are good, of 34 numbers and b or g each."""
-    rows = _rows(paths)
+def read_ionosphere(paths: list[Path]) -> Arrays:
+    """Return radar returns and their quality. Rows: 34 numbers and b(ad) or g(ood)."""
+    rows = _read_rows(paths)
     return {
         "X": np.array([row[:-1] for row in rows], dtype=np.float64),
         "y": np.array(["bg".index(row[-1]) for row in rows], dtype=np.int8),
@@ -88,9 +88,9 @@ def ionosphere(paths: list[Path]) -> Arrays:
     }
 
 
-def pima(paths: list[Path]) -> Arrays:
-    """Return measurements and diagnoses, of eight numbers and 0 or 1 each."""
-    rows = _rows(paths)
+def read_pima(paths: list[Path]) -> Arrays:
+    """Return measurements and diagnoses. Rows: eight numbers and 0 or 1."""
+    rows = _read_rows(paths)
     return {
         "X": np.array([row[:-1] for row in rows], dtype=np.float64),
         "y": np.array([row[-1] for row in rows], dtype=np.int8),
@@ -99,12 +99,12 @@ def pima(paths: list[Path]) -> Arrays:
     }
 
 
-def polbooks(paths: list[Path]) -> Arrays:
-    """Return books, bought together, and their leaning: l, n or c."""
-    books, adjacency = _gml(paths[0])
+def read_polbooks(paths: list[Path]) -> Arrays:
+    """Return books, edges between books bought together, and their leaning: l, n or c."""
+    books, adjacency = _read_gml(paths[0])
     y = np.array(["lnc".index(book["value"]) for book in books], dtype=np.int8)
     return {
-        **_stored("adj", adjacency.maximum(adjacency.T)),
+        **_csr_parts("adj", adjacency.maximum(adjacency.T)),
         "y": y,
         "classes": np.array(["liberal", "neutral", "conservative"]),
         "titles": np.array([book["label"] for book in books]),
@@ -112,16 +112,16 @@ def polbooks(paths: list[Path]) -> Arrays:
     }
 
 
-def polblogs(paths: list[Path]) -> Arrays:
+def read_polblogs(paths: list[Path]) -> Arrays:
     """Return blogs, their links with and without direction, and their leaning: 0 or 1."""
-    blogs, directed = _gml(paths[0])
+    blogs, directed = _read_gml(paths[0])
     undirected = directed.maximum(directed.T)
     undirected.setdiag(0)
     undirected.eliminate_zeros()
     _, component = csgraph.connected_components(undirected, directed=False)
     return {
-        **_stored("adj", undirected),
-        **_stored("directed", directed),
+        **_csr_parts("adj", undirected),
+        **_csr_parts("directed", directed),
         "y": np.array([blog["value"] for blog in blogs], dtype=np.int8),
         "classes": np.array(["liberal", "conservative"]),
         "lcc": np.flatnonzero(component == np.bincount(component).argmax()).astype(np.int32),
@@ -129,12 +129,12 @@ def polblogs(paths: list[Path]) -> Arrays:
     }
 
 
-def _rows(paths: list[Path]) -> list[list[str]]:
+def _read_rows(paths: list[Path]) -> list[list[str]]:
     with paths[0].open(encoding="ascii", newline="") as lines:
         return [row for row in csv.reader(lines) if row]
 
 
-def _stored(name: str, matrix: Any) -> Arrays:
+def _csr_parts(name: str, matrix: Any) -> Arrays:
     matrix = sparse.csr_array(matrix, dtype=np.int8)
     matrix.sort_indices()
     return {
@@ -145,13 +145,13 @@ def _stored(name: str, matrix: Any) -> Arrays:
     }
 
 
-def _gml(path: Path) -> tuple[list[dict[str, str]], Any]:
-    """Return nodes, with their attributes as they stand, and arcs, each once, as a matrix of 0, 1.
+def _read_gml(path: Path) -> tuple[list[dict[str, str]], Any]:
+    """Return the attributes of the nodes, and the distinct arcs as a matrix of 0 and 1.
 
-    networkx refuses files that list an arc twice, as that of polblogs does.
+    networkx refuses files that list an arc twice, such as that of polblogs.
     """
     words = iter(re.findall(r'"[^"]*"|[][]|[^][\s"]+', path.read_text(encoding="utf-8")))
-    graph = next(value for key, value in _pairs(words) if key == "graph")
+    graph = next(value for key, value in _read_pairs(words) if key == "graph")
     nodes = [dict(value) for key, value in graph if key == "node"]
     position = {node["id"]: k for k, node in enumerate(nodes)}
     arcs = {
@@ -163,14 +163,14 @@ def _gml(path: Path) -> tuple[list[dict[str, str]], Any]:
     return nodes, sparse.csr_array((ones, (rows, columns)), shape=(len(nodes), len(nodes)))
 
 
-def _pairs(words: Iterator[str]) -> list[tuple[str, Any]]:
-    """Return keys and values up to the bracket that closes this list; values may be lists."""
+def _read_pairs(words: Iterator[str]) -> list[tuple[str, Any]]:
+    """Return the keys and values up to the closing bracket of this list; values may be lists."""
     found: list[tuple[str, Any]] = []
     for key in words:
         if key == "]":
             break
         value = next(words)
-        found.append((key, _pairs(words) if value == "[" else value.strip('"')))
+        found.append((key, _read_pairs(words) if value == "[" else value.strip('"')))
     return found
 
 
@@ -185,51 +185,51 @@ SOURCES = {
             _LECUN + "t10k-images-idx3-ubyte.gz": "md5:9fb629c4189551a2d022fa330f9573f3",
             _LECUN + "t10k-labels-idx1-ubyte.gz": "md5:ec29112dd5afa0611ce80d1b7f02629c",
         },
-        mnist,
+        read_mnist,
     ),
     "vote": Source(
         {
             _UCI + "voting-records/house-votes-84.data": "sha256:"
             "c87c14110a5ba91d4a1e313ec7392824458152bf071fa5f5452340488337936e"
         },
-        vote,
+        read_vote,
     ),
     "glass": Source(
         {
             _UCI + "glass/glass.data": "sha256:"
             "dd67373f4baf2807345df02cbfef2093d342e61ad0d82a4fb79af43ef8ce449d"
         },
-        glass,
+        read_glass,
     ),
     "ecoli": Source(
         {
             _UCI + "ecoli/ecoli.data": "sha256:"
             "008bd8fbb1d8b34040c3c8c4e987cac2a7ebf116e008b140cc6441be5261ba1d"
         },
-        ecoli,
+        read_ecoli,
     ),
     "ionosphere": Source(
         {
             _UCI + "ionosphere/ionosphere.data": "sha256:"
             "46d52186b84e20be52918adb93e8fb9926b34795ff7504c24350ae0616a04bbd"
         },
-        ionosphere,
+        read_ionosphere,
     ),
     "pima": Source(
-        {_GITHUB + "jbrownlee/Datasets/master/pima-indians-diabetes.data.csv": None}, pima
+        {_GITHUB + "jbrownlee/Datasets/master/pima-indians-diabetes.data.csv": None}, read_pima
     ),
     "polbooks": Source(
         {
             _GITHUB + "gml4gtk/gml4gtk/bff025292eee1772f27d11ef0fe6801439554e0d/data/"
             "polbooks.gml": None
         },
-        polbooks,
+        read_polbooks,
     ),
     "polblogs": Source(
         {
             _GITHUB + "qinyuenlp/CommunityDetection/ef7a7991ff2a19df66ac8a5152cec7f1a4fe65ed/data/"
             "polblogs.gml": None
         },
-        polblogs,
+        read_polblogs,
     ),
 }

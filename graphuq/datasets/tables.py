@@ -1,29 +1,30 @@
-"""Tables: a row an item."""
+"""Tables with one row for each item."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq import validation
 from graphuq.datasets.files import load_file
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
 
 UCI = ("iris", "wine", "glass", "ecoli", "ionosphere", "pima")
 WITH_SKLEARN = ("iris", "wine")
 
-Table = tuple[NDArray[np.float64], NDArray[np.int64]]
+Table = tuple[Array, NDArray[np.int64]]
 
 
 def vote() -> Table:
     """Return the voting records of the US House of Representatives in 1984, section 5.1.2.
 
-    From ``$GRAPHUQ_DATA/vote.npz`` or the cache, or fetched from the UCI repository, which states
-    CC BY 4.0. Cite: Congressional Voting Records, UCI Machine Learning Repository, 1987.
+    Read from ``$GRAPHUQ_DATA/vote.npz`` or the cache, or downloaded from the UCI repository, which
+    states CC BY 4.0. Cite: Congressional Voting Records, UCI Machine Learning Repository, 1987.
 
     Returns
     -------
     X : ndarray, shape (435, 16)
-        1 for yes, -1 for no, 0 for neither, of each member on 16 bills.
+        Votes of each member on 16 bills: 1 for yes, -1 for no, 0 for neither.
     y : ndarray of int, shape (435,)
         0 for the 267 Democrats, 1 for the 168 Republicans.
 
@@ -57,11 +58,11 @@ def uci(name: str) -> Table:
     pima          768, 8   2        0 and 1: without and with diabetes; 500, 268
     ============  =======  =======  =================================================
 
-    Iris and wine come with scikit-learn. The others are read from ``$GRAPHUQ_DATA/NAME.npz`` or
-    the cache, or fetched: from the repository, or pima, which was withdrawn there, from a copy. The
-    repository states CC BY 4.0; pima is usually listed as CC0. Cite the repository (Dua and Graff)
-    and the donors that its page names. In pima a zero of glucose, pressure, triceps, insulin or
-    mass means that it was not recorded.
+    Iris and wine are bundled with scikit-learn. The others are read from
+    ``$GRAPHUQ_DATA/NAME.npz`` or the cache, or downloaded from the repository; pima, which was
+    withdrawn there, comes from a copy. The repository states CC BY 4.0; pima is usually listed as
+    CC0. Cite the repository (Dua and Graff) and the donors named on its page. In pima, zeros of
+    glucose, pressure, triceps, insulin and mass are missing values.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def uci(name: str) -> Table:
     Raises
     ------
     ValueError
-        Another name, or a damaged file.
+        An unknown name, or a damaged file.
     FileNotFoundError, PermissionError
         See `load_file`.
 

@@ -1,27 +1,30 @@
-"""Similarity graphs from features: edges, weights, symmetrising, bridges."""
+"""Similarity graphs from features: edges, weights, symmetrization, bridges."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
 
-from graphuq import validation
+from graphuq.graphs.bridges import bridge_components
 from graphuq.graphs.graph import Graph
-from graphuq.graphs.neighbours import (
-    Neighbours,
-    checked,
-    placed,
+from graphuq.graphs.nearest import TIE_TOLERANCE, squared_lengths
+from graphuq.graphs.neighbors import (
+    Neighbors,
+    center_of,
+    center_or_normalize,
+    check_items,
     scales,
     sparse_weights,
-    squared_lengths,
     weigh,
 )
+from graphuq.utils import validation
+from graphuq.utils.features import check_features
+from graphuq.utils.memory import require_memory
+from graphuq.utils.typing import Array
 
-SYMMETRISE = ("union", "mean", "mutual")
+SYMMETRIZATIONS = ("union", "mean", "mutual")
 
 
 def knn_graph(
@@ -34,42 +37,51 @@ def knn_graph(
     connect: bool = False,
     method: str = "auto",
 ) -> Graph:
-    """Join every item to its nearest neighbours.
+    """Connect every item to its nearest neighbors.
+
+    The graph does not depend on the order of the rows: an item is connected to all neighbors that
+    are as near as the K-th, up to 10 K of them or 10^7 in the whole graph, whichever is more.
 
     Parameters
     ----------
     X : array_like, shape (n, d)
-        One row an item.
+        One row for each item.
     n_neighbors : int
-        K; with self-tuning weights also the neighbour whose distance is the scale tau_i.
+        K. The scale tau_i of self-tuning weights is the distance to the K-th neighbor.
     weights : {"self-tuning", "gaussian", "binary", "cosine"}
-        a_ij = exp(-|x_i - x_j|^2 / (2 tau_i tau_j)), eq. (15); the same with one fixed ``tau``; 1;
-        or the cosine of the angle between x_i and x_j (neighbours are then found by angle).
+        exp(-|x_i - x_j|^2 / (2 tau_i tau_j)), eq. (15); the same with one fixed ``tau``; 1; or the
+        cosine of the angle between x_i and x_j, in which case the nearest neighbors are those with
+        the smallest angles.
     tau : float, optional
         Scale of ``"gaussian"``, in units of X.
     symmetrise : {"union", "mean", "mutual"}
-        Keep an edge if either end names the other (the paper's choice); average the two
-        directions; or keep it only if both do.
+        Keep an edge if one of its ends is a nearest neighbor of the other (the paper's choice);
+        average the two directions; or keep it only if both ends are.
     connect : bool
-        Bridge separate components by their shortest connecting edges, each at least as heavy as
-        the lightest edge of the graph.
+        Connect separate components by their shortest edges, each with at least the smallest weight
+        in the graph. Edges of equal length are all added.
     method : {"auto", "exact", "approximate"}
-        How neighbours are found: exactly up to 100,000 items, beyond them approximately, by faiss
-        (``pip install 'graphuq[neighbours]'``), with at least 98% of the true neighbours of a
-        sample of items.
+        How neighbors are found. "approximate" uses faiss (``pip install 'graphuq[neighbors]'``)
+        and finds at least 98% of the true neighbors of a sample; which ones depends on the order
+        of the rows. "auto" is exact up to 100,000 items.
 
     Returns
     -------
     Graph
-        Sparse. It may be disconnected unless ``connect`` is true. Its ``recall`` is the share of
-        true neighbours, of a sample, that were found.
+        Sparse, and possibly disconnected unless ``connect`` is true. Its ``recall`` is the share
+        of true neighbors found, measured on a sample.
 
     Raises
     ------
     ValueError, TypeError
-        NaN or infinite features, ``n_neighbors`` not below n, an unknown option.
+        NaN or infinite features, ``n_neighbors`` of n or more, an unknown option.
     ImportError
-        faiss is needed and missing.
+        faiss is needed and not installed.
+
+    Warns
+    -----
+    RuntimeWarning
+        So many neighbors or bridges have the same length that only some are kept.
 
     Examples
     --------
@@ -79,17 +91,17 @@ def knn_graph(
     >>> knn_graph([[0.0], [1.0], [2.0], [9.0], [10.0]], n_neighbors=1, connect=True).n_components
     1
     """
-    validation.one_of("symmetrise", symmetrise, SYMMETRISE)
-    return joined(Neighbours(X, n_neighbors, weights, tau, method), symmetrise, connect)
+    validation.one_of("symmetrise", symmetrise, SYMMETRIZATIONS)
+    return build_graph(Neighbors(X, n_neighbors, weights, tau, method), symmetrise, connect)
 
 
-def joined(neighbours: Neighbours, symmetrise: str = "union", connect: bool = False) -> Graph:
-    """Return the graph of items and their neighbours; see `knn_graph`."""
-    adjacency = _symmetric(neighbours.adjacency(), symmetrise)
+def build_graph(neighbors: Neighbors, symmetrise: str = "union", connect: bool = False) -> Graph:
+    """Return the graph of items and their neighbors; see `knn_graph`."""
+    adjacency = _symmetrize(neighbors.adjacency(), symmetrise)
     if connect:
-        adjacency = _bridged(adjacency, neighbours.X, neighbours.scale, neighbours.weights)
+        adjacency = bridge_components(adjacency, neighbors.X, neighbors.scale, neighbors.weights)
     graph = Graph(adjacency)
-    graph.recall = neighbours.recall
+    graph.recall = neighbors.recall
     return graph
 
 
@@ -101,19 +113,19 @@ def epsilon_graph(
     tau: float | None = None,
     n_neighbors: int = 10,
 ) -> Graph:
-    """Join items closer than ``radius``.
+    """Connect items closer than ``radius``.
 
     Parameters
     ----------
     X : array_like, shape (n, d)
-        One row an item.
+        One row for each item.
     radius : float
-        Largest length of an edge, in units of X; with cosine weights between the directions
-        x_i / |x_i|.
+        Largest length of an edge, up to rounding, in units of X; with cosine weights the length
+        between the unit vectors x_i / |x_i|.
     weights, tau
         As in `knn_graph`; ``tau`` defaults to ``radius`` for Gaussian weights.
     n_neighbors : int
-        The neighbour whose distance is the scale tau_i of self-tuning weights.
+        K. The scale tau_i of self-tuning weights is the distance to the K-th neighbor.
 
     Returns
     -------
@@ -123,7 +135,7 @@ def epsilon_graph(
     Raises
     ------
     ValueError, TypeError
-        As in `knn_graph`; ``radius`` not positive.
+        As in `knn_graph`; a ``radius`` that is not positive.
 
     Examples
     --------
@@ -135,22 +147,24 @@ def epsilon_graph(
     radius = validation.positive("radius", radius)
     if weights == "gaussian" and tau is None:
         tau = radius
-    X = checked(X, weights, tau)
-    X, n = placed(X, weights, X.mean(axis=0)), X.shape[0]
-    search = NearestNeighbors(radius=radius).fit(X)
+    X = check_items(X, weights, tau)
+    X, n = center_or_normalize(X, weights, center_of(X)), X.shape[0]
+    reach = radius * (1 + TIE_TOLERANCE)  # rounding must not decide about edges of this length
+    search = NearestNeighbors(radius=reach).fit(X)
 
-    def squared_to_kth() -> NDArray[np.float64]:
+    def squared_to_kth() -> Array:
         validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
         kth = search.kneighbors(n_neighbors=n_neighbors, return_distance=False)[:, -1]
         return squared_lengths(X, np.arange(n), kth)
 
+    # scales, edges and weights; then both directions
     scale = scales(weights, tau, squared_to_kth, n)
     links = search.radius_neighbors_graph(mode="connectivity").tocoo()
     i, j = links.row, links.col
     adjacency = sparse_weights(
         i, j, weigh(squared_lengths(X, i, j), scale[i] * scale[j], weights), (n, n)
     )
-    return Graph(_symmetric(adjacency, "union"))
+    return Graph(_symmetrize(adjacency, "union"))
 
 
 def full_graph(
@@ -161,18 +175,18 @@ def full_graph(
     n_neighbors: int = 10,
     self_loops: bool = False,
 ) -> Graph:
-    """Join all pairs of items.
+    """Connect all pairs of items.
 
     Parameters
     ----------
     X : array_like, shape (n, d)
-        One row an item.
+        One row for each item.
     weights, tau
         As in `knn_graph`.
     n_neighbors : int
-        The neighbour whose distance is the scale tau_i of self-tuning weights.
+        K. The scale tau_i of self-tuning weights is the distance to the K-th neighbor.
     self_loops : bool
-        Keep a_ii = 1, as the paper's own experiments do. It weakens the links between nodes
+        Keep a_ii = 1, as the paper's own experiments do. Self-loops weaken the other edges
         relative to the degrees, most where degrees are small.
 
     Returns
@@ -183,7 +197,7 @@ def full_graph(
     Raises
     ------
     ValueError, TypeError
-        As in `knn_graph`; cosines below zero.
+        As in `knn_graph`; negative cosines.
     MemoryError
         The n x n weights do not fit.
 
@@ -194,16 +208,14 @@ def full_graph(
            [0.607, 0.   , 0.135],
            [0.011, 0.135, 0.   ]])
     """
-    X = checked(X, weights, tau)
-    X, n = placed(X, weights, X.mean(axis=0)), X.shape[0]
-    validation.memory(
-        3 * 8.0 * n * n, f"a full graph of {n} nodes", "use knn_graph, or fewer nodes"
-    )
-    from scipy.spatial import distance  # slow to import, and most graphs come without it
+    X = check_items(X, weights, tau)
+    X, n = center_or_normalize(X, weights, center_of(X)), X.shape[0]
+    require_memory(3 * 8.0 * n * n, f"a full graph of {n} nodes", "use knn_graph, or fewer nodes")
+    from scipy.spatial import distance  # slow to import, and rarely needed
 
     squared = distance.squareform(distance.pdist(X, "sqeuclidean"))
 
-    def squared_to_kth() -> NDArray[np.float64]:
+    def squared_to_kth() -> Array:
         validation.integer("n_neighbors", n_neighbors, 1, n - 1, f"X has only {n} rows")
         # position 0 of each sorted row is the item itself
         return np.partition(squared, n_neighbors, axis=1)[:, n_neighbors]
@@ -220,25 +232,25 @@ def full_graph(
     return Graph(adjacency)
 
 
-def pca(X: Any, n_components: int = 50) -> NDArray[np.float64]:
-    """Project images, or other wide features, on their leading principal components.
+def pca(X: Any, n_components: int = 50) -> Array:
+    """Project features on their leading principal components.
 
     Parameters
     ----------
     X : array_like, shape (n, d)
-        One row an item; columns are centred, not scaled.
+        One row for each item; columns are centered, not scaled.
     n_components : int
         At most min(n, d).
 
     Returns
     -------
     ndarray, shape (n, n_components)
-        Coordinates along the components, largest variance first.
+        Coordinates along the components, by decreasing variance.
 
     Raises
     ------
     ValueError
-        More components than min(n, d).
+        ``n_components`` above min(n, d).
 
     Examples
     --------
@@ -247,50 +259,17 @@ def pca(X: Any, n_components: int = 50) -> NDArray[np.float64]:
     """
     from sklearn.decomposition import PCA
 
-    X = validation.features(X)
+    X = check_features(X)
+    center_of(X)  # warns of cells that dwarf their column
     validation.integer("n_components", n_components, 1, min(X.shape), "it is limited by X's shape")
     solver = "covariance_eigh" if X.shape[1] <= X.shape[0] else "full"
-    projected: NDArray[np.float64] = PCA(n_components, svd_solver=solver).fit_transform(X)
+    projected: Array = PCA(n_components, svd_solver=solver).fit_transform(X)
     return projected
 
 
-def _symmetric(A: sparse.csr_array, how: str) -> sparse.csr_array:
+def _symmetrize(A: sparse.csr_array, how: str) -> sparse.csr_array:
     if how == "union":
         return A.maximum(A.T)
     if how == "mutual":
         return A.minimum(A.T)
     return (A + A.T) / 2
-
-
-def _bridged(
-    A: sparse.csr_array, X: NDArray[np.float64], scale: NDArray[np.float64], weights: str
-) -> sparse.csr_array:
-    """Add the shortest edge out of the smallest component until one component is left.
-
-    The shortest edge out of any component belongs to a minimum spanning tree, so this adds the
-    least total length.
-    """
-    from scipy.spatial import distance
-
-    if not A.nnz:
-        raise ValueError(
-            "no edge has a weight above zero: take larger weights (tau), or other than cosine"
-        )
-    lightest = A.data.min()
-    while True:
-        count, component = csgraph.connected_components(A, directed=False)
-        if count == 1:
-            return A
-        smallest = np.bincount(component).argmin()
-        inside = np.flatnonzero(component == smallest)
-        outside = np.flatnonzero(component != smallest)
-        best: tuple[float, int, int] = (np.inf, 0, 0)
-        for block in np.array_split(inside, -(-inside.size * outside.size // 10**7)):
-            lengths = distance.cdist(X[block], X[outside], "sqeuclidean")
-            row, column = np.unravel_index(lengths.argmin(), lengths.shape)
-            found = (float(lengths[row, column]), int(block[row]), int(outside[column]))
-            best = min(best, found)
-        squared, i, j = best
-        weight = max(weigh(np.array([squared]), scale[[i]] * scale[[j]], weights)[0], lightest)
-        bridge = sparse.coo_array(([weight, weight], ([i, j], [j, i])), shape=A.shape)
-        A = sparse.csr_array(A + bridge)

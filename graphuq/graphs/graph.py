@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cached_property
 from typing import Any
 
@@ -10,11 +11,22 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from graphuq import validation
+from graphuq.utils import validation
+from graphuq.utils.outliers import DWARFING_RATIO
+from graphuq.utils.typing import Array
+from graphuq.utils.words import choose_form, count
 
 Matrix = Any  # a dense float64 ndarray or a scipy.sparse.csr_array
 
-LAPLACIANS = ("normalised", "combinatorial")
+# At most this share of edges is said to dwarf the others; more of them are no exceptions.
+HEAVY_SHARE = 0.05
+
+LAPLACIANS = ("normalized", "combinatorial")
+
+
+def check_laplacian(name: str, kind: str) -> str:
+    """Return the kind of a Laplacian; the British spelling of earlier scripts is accepted."""
+    return validation.one_of(name, "normalized" if kind == "normalised" else kind, LAPLACIANS)
 
 
 class Graph:
@@ -23,12 +35,11 @@ class Graph:
     Parameters
     ----------
     adjacency : array_like, sparse matrix or networkx.Graph, shape (n, n)
-        Symmetric, finite, non-negative. Self-loops a_ii are kept. Of a networkx graph the edge
-        attribute ``weight`` is read, 1 where it is absent.
+        Symmetric, finite and non-negative. Self-loops a_ii are kept. The weights of a networkx
+        graph are its edge attribute ``weight``, 1 by default.
     nodes : array_like, shape (n,), optional
-        What the nodes are called outside; positions 0..n-1 by default, the node names for
-        networkx. All else in this package, labels and results, counts nodes by position:
-        ``graph.nodes[i]`` is the name of node i.
+        Names of the nodes; by default the positions 0..n-1, or the names in a networkx graph.
+        Labels and results refer to nodes by position: ``graph.nodes[i]`` is the name of node i.
 
     Attributes
     ----------
@@ -37,14 +48,18 @@ class Graph:
     degrees : ndarray, shape (n,)
         d_ii = sum_j a_ij.
     recall : float
-        Share of true neighbours among those that `knn_graph` joined, measured on a sample; 1 where
-        the search was exact, and for other graphs.
+        Share of true neighbors that `knn_graph` found, measured on a sample; 1 if the search was
+        exact, and for other graphs.
 
     Raises
     ------
     ValueError
-        A matrix that is not square, finite, non-negative and symmetric; the message names an
-        entry.
+        A matrix that is not square, finite, non-negative and symmetric. The message names an entry.
+
+    Warns
+    -----
+    RuntimeWarning
+        At most one edge in twenty is more than 1000 times as heavy as all others.
 
     Examples
     --------
@@ -58,7 +73,7 @@ class Graph:
            [-1.,  3., -2.],
            [ 0., -2.,  2.]])
 
-    A graph in two parts, and the larger of them:
+    The larger component of a disconnected graph:
 
     >>> pair_and_one = Graph.of([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     >>> pair_and_one.n_components, pair_and_one.component
@@ -67,7 +82,7 @@ class Graph:
     >>> pair.n_nodes, pair.n_edges, pair.is_sparse, pair.nodes
     (2, 1, False, array([0, 1]))
     >>> pair.require_connected()
-    >>> pair.normalised_adjacency()
+    >>> pair.normalized_adjacency()
     array([[0., 1.],
            [1., 0.]])
     """
@@ -77,7 +92,8 @@ class Graph:
     def __init__(self, adjacency: Any, nodes: Any = None) -> None:
         if hasattr(adjacency, "adjacency") and hasattr(adjacency, "is_directed"):
             adjacency, nodes = _from_networkx(adjacency, nodes)
-        self.adjacency = _checked_adjacency(adjacency)
+        self.adjacency = _check_adjacency(adjacency)
+        _warn_of_heavy_edges(self.adjacency, stacklevel=2)
         n = self.adjacency.shape[0]
         self.nodes: NDArray[Any] = np.arange(n) if nodes is None else np.asarray(nodes)
         if self.nodes.shape != (n,):
@@ -85,7 +101,7 @@ class Graph:
 
     @classmethod
     def of(cls, graph: Any) -> Graph:
-        """Return ``graph``, or the one of an adjacency that comes in its place."""
+        """Return ``graph`` itself, or a `Graph` built from an adjacency matrix."""
         return graph if isinstance(graph, Graph) else cls(graph)
 
     @property
@@ -102,18 +118,19 @@ class Graph:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the adjacency is a sparse matrix."""
+        """Whether the adjacency is sparse."""
         return bool(sparse.issparse(self.adjacency))
 
     @cached_property
-    def degrees(self) -> NDArray[np.float64]:
+    def degrees(self) -> Array:
         """Degrees d_ii = sum_j a_ij."""
         return np.asarray(self.adjacency.sum(axis=1), dtype=np.float64)
 
     @cached_property
     def component(self) -> NDArray[np.int64]:
-        """The number of each node's connected component; 0 is the largest."""
+        """Index of each node's connected component; 0 is the largest component."""
         _, raw = csgraph.connected_components(sparse.csr_array(self.adjacency), directed=False)
+        # number the components by size
         by_size = np.argsort(-np.bincount(raw), kind="stable")
         rank = np.empty_like(by_size)
         rank[by_size] = np.arange(by_size.size)
@@ -124,23 +141,23 @@ class Graph:
         """Number of connected components."""
         return int(self.component.max()) + 1
 
-    def laplacian(self, kind: str = "normalised") -> Matrix:
+    def laplacian(self, kind: str = "normalized") -> Matrix:
         """Return L = I - D^(-1/2) A D^(-1/2), eq. (1), or the combinatorial L = D - A."""
-        validation.one_of("kind", kind, LAPLACIANS)
-        if kind == "combinatorial":
+        if check_laplacian("kind", kind) == "combinatorial":
             A, diagonal = self.adjacency, self.degrees
         else:
-            A, diagonal = self.normalised_adjacency(), np.ones(self.n_nodes)
+            A, diagonal = self.normalized_adjacency(), np.ones(self.n_nodes)
         if self.is_sparse:
             return sparse.csr_array(sparse.diags_array(diagonal) - A)
         return np.diag(diagonal) - A
 
-    def normalised_adjacency(self) -> Matrix:
+    def normalized_adjacency(self) -> Matrix:
         """Return D^(-1/2) A D^(-1/2)."""
         isolated = np.flatnonzero(self.degrees == 0)
         if isolated.size:
             raise ValueError(
-                f"{isolated.size} nodes have no edge, first node {isolated[0]}: "
+                f"{count(isolated.size, 'node')} {choose_form(isolated.size, 'has', 'have')} no "
+                f"edge, first node {isolated[0]}: "
                 "take graph.largest_component()"
             )
         scale = 1 / np.sqrt(self.degrees)
@@ -150,7 +167,7 @@ class Graph:
         return scale[:, None] * self.adjacency * scale
 
     def largest_component(self) -> Graph:
-        """Return the subgraph of the largest component; ``nodes`` tells where its nodes were."""
+        """Return the subgraph of the largest component; ``nodes`` keeps the names of its nodes."""
         kept = np.flatnonzero(self.component == 0)
         A = self.adjacency[kept][:, kept] if self.is_sparse else self.adjacency[np.ix_(kept, kept)]
         part = Graph(A, self.nodes[kept])
@@ -164,7 +181,12 @@ class Graph:
         sizes = np.bincount(self.component)
         listed = ", ".join(map(str, sizes[:5])) + (", ..." if sizes.size > 5 else "")
         alone = np.flatnonzero(sizes[self.component] == 1)
-        isolated = f"; {alone.size} nodes are isolated, first node {alone[0]}" if alone.size else ""
+        isolated = (
+            f"; {count(alone.size, 'node')} {choose_form(alone.size, 'is', 'are')} isolated, first "
+            f"node {alone[0]}"
+            if alone.size
+            else ""
+        )
         raise ValueError(
             f"the graph is disconnected: {sizes.size} components of {listed} nodes{isolated}. "
             "Take graph.largest_component(), bridge the gaps with knn_graph(..., connect=True), or "
@@ -183,8 +205,17 @@ def _from_networkx(network: Any, nodes: Any) -> tuple[Matrix, Any]:
         raise ValueError("the networkx graph is directed: pass network.to_undirected()")
     names = list(network.nodes)
     try:
-        A = networkx.to_scipy_sparse_array(network, nodelist=names, dtype=np.float64, format="csr")
-    except (networkx.NetworkXError, TypeError, ValueError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            A = networkx.to_scipy_sparse_array(
+                network, nodelist=names, dtype=np.float64, format="csr"
+            )
+    except (
+        networkx.NetworkXError,
+        np.exceptions.ComplexWarning,
+        TypeError,
+        ValueError,
+    ) as error:
         raise TypeError(f"the networkx graph has no numeric weights: {error}") from error
     if nodes is None:
         nodes = np.empty(len(names), dtype=object)
@@ -194,16 +225,20 @@ def _from_networkx(network: Any, nodes: Any) -> tuple[Matrix, Any]:
     return A, nodes
 
 
-def _checked_adjacency(adjacency: Any) -> Matrix:
+def _check_adjacency(adjacency: Any) -> Matrix:
     try:
+        if validation.has_mask(adjacency):
+            raise TypeError("masked weights; fill them in, adjacency.filled(0)")
+        if not sparse.issparse(adjacency):
+            adjacency = np.asarray(adjacency)
+        if adjacency.dtype.kind in "cmM":
+            raise TypeError(f"{adjacency.dtype} weights")
         if sparse.issparse(adjacency):
             A = sparse.csr_array(adjacency, dtype=np.float64, copy=True)
-            A.check_format(full_check=True)  # indices beyond the shape read foreign memory
+            A.check_format(full_check=True)  # indices out of range would read foreign memory
             A.sum_duplicates()
             A.eliminate_zeros()
         else:
-            if np.iscomplexobj(adjacency):
-                raise TypeError("complex weights")
             A = np.array(adjacency, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise TypeError(
@@ -218,21 +253,41 @@ def _checked_adjacency(adjacency: Any) -> Matrix:
             i, j = _entry(A, int(np.flatnonzero(fault)[0]))
             raise ValueError(
                 f"weights must be {what}: a[{i}, {j}] = {A[i, j]}, and {fault.sum()} entries are "
-                "like it; mend or drop those edges"
+                "like it; fix or drop those edges"
             )
+    # symmetric to rounding; then made exactly so
     gap = abs(A - A.T)
     if gap.max() > 1e-10 * max(weights.max(initial=0.0), np.finfo(float).tiny):
         entries = gap.data if sparse.issparse(gap) else gap.ravel()
         i, j = _entry(gap, int(entries.argmax()))
         raise ValueError(
             f"adjacency must be symmetric: a[{i}, {j}] = {A[i, j]:g} but a[{j}, {i}] = "
-            f"{A[j, i]:g}; symmetrise it, for example (A + A.T) / 2"
+            f"{A[j, i]:g}; symmetrize it, for example (A + A.T) / 2"
         )
     return (A + A.T) / 2 if gap.max() > 0 else A
 
 
+def _warn_of_heavy_edges(A: Matrix, stacklevel: int) -> None:
+    """Warn of edges that dwarf all others, for the field varies across no other edges then."""
+    weights = A.data if sparse.issparse(A) else A.ravel()
+    heaviest = weights.max(initial=0.0)
+    heavy = weights > heaviest / 2
+    next_weight = weights.max(initial=0.0, where=~heavy)
+    n_heavy = np.count_nonzero(heavy)
+    few = n_heavy <= HEAVY_SHARE * np.count_nonzero(weights)
+    if few and 0 < DWARFING_RATIO * next_weight < heaviest:
+        i, j = _entry(A, int(weights.argmax()))
+        warnings.warn(
+            f"edge ({i}, {j}) has weight {heaviest:g}, and all lighter edges have at most "
+            f"{next_weight:g}: it dwarfs them, and tells its ends apart from all other nodes; "
+            "correct it, or rescale the weights, for example by their logarithms",
+            RuntimeWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
 def _entry(A: Matrix, position: int) -> tuple[int, int]:
-    """Row and column of the stored value at ``position``."""
+    """Return the row and column of the stored value at ``position``."""
     if sparse.issparse(A):
         row = int(np.searchsorted(A.indptr, position, side="right")) - 1
         return row, int(A.indices[position])

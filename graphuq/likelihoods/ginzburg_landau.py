@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from graphuq import validation
-from graphuq.jit import cached_njit
+from graphuq.likelihoods.contract import Likelihood
+from graphuq.likelihoods.label_rule import label_rule
+from graphuq.utils import validation
+from graphuq.utils.jit import cached_njit
 
 
 @cached_njit
@@ -91,7 +93,7 @@ def _squared_distance(v, c):  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True)
-class GinzburgLandau:
+class GinzburgLandau(Likelihood):
     """A field drawn to -1 and +1 by double wells, observed with noise: y(j) = v(j) + eta(j).
 
     Phi(v) = sum_i (v(i)^2 - 1)^2 / (4 epsilon) + sum_j |y(j) - v(j)|^2 / (2 gamma^2);
@@ -99,17 +101,17 @@ class GinzburgLandau:
     many modes when epsilon is small.
 
     With K > 2 classes, v(i) is a vector and class c is the vertex e_c - 1/K of the simplex, whose
-    centre is 0, the mean of the prior: y(j) is that vertex, and the well of a node is
+    center is 0, the mean of the prior: y(j) is that vertex, and the well of a node is
 
     4 / epsilon (prod_k max(1 - w_k, 0)^2 + sum_k min(w_k, 0)^2 + |v + 1/K - w|^2),
 
     where w is v + 1/K projected onto the plane sum_k w_k = 1. On the simplex this is the multi-well
     potential prod_k |w - e_k|_1^2 / 4 = prod_k (1 - w_k)^2 of Garcia-Cardona, Merkurjev, Bertozzi,
-    Flenner and Percus 2014. They project onto the simplex at every step; a field with a Gaussian
-    prior is free, so that the other terms, ours, are what draws it there: they are 0 on the simplex
-    alone, and keep the gradient continuous. The factor makes the well between two vertices
-    that of two classes, with barrier 1 / (4 epsilon), for any K. Vertices are sqrt(2) apart, and
-    not 2, the distance from -1 to +1: the same gamma is more noise by so much.
+    Flenner and Percus 2014. They project onto the simplex at every step. A field with a Gaussian
+    prior is not confined to the simplex. The other terms, which are ours, attract it: they are 0 on
+    the simplex only, and keep the gradient continuous. With the factor, the well between two
+    vertices is that of two classes, with barrier 1 / (4 epsilon), for any K. Vertices are sqrt(2)
+    apart, while -1 and +1 are 2 apart: the same gamma is more noise by this ratio.
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ class GinzburgLandau:
     >>> no_labels = Observed(np.empty(0), np.empty(0, dtype=int), np.array([10.0, 0.6]))
     >>> round(GinzburgLandau.potential(v, no_labels), 6)
     0.025
-    >>> round(GinzburgLandau(10.0, 0.6).log_normaliser_of(3), 3)      # 3 log(sqrt(2 pi) 0.6)
+    >>> round(GinzburgLandau(10.0, 0.6).log_normalizer(n_classes=3), 3)      # 3 log(sqrt(2 pi) 0.6)
     1.224
     """
 
@@ -153,11 +155,7 @@ class GinzburgLandau:
         validation.positive("epsilon", self.epsilon)
         validation.positive("gamma", self.gamma)
 
-    @property
-    def log_normaliser(self) -> float:
-        """Labels are N(v(j), gamma^2); the wells belong to the prior."""
-        return 0.5 * math.log(2 * math.pi) + math.log(self.gamma)
-
-    def log_normaliser_of(self, n_classes: int) -> float:
-        """Return ``log_normaliser`` of K > 2 classes, whose labels are N(v(j), gamma^2 I_K)."""
-        return n_classes * self.log_normaliser
+    def log_normalizer(self, n_classes: int = 2) -> float:
+        """Return that of labels N(v(j), gamma^2 I), for each; the wells belong to the prior."""
+        one = 0.5 * math.log(2 * math.pi) + math.log(self.gamma)
+        return label_rule(n_classes).n_fields * one

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphuq import validation
-from graphuq.jit import cached_njit
+from graphuq.likelihoods.contract import Likelihood
+from graphuq.utils import validation
+from graphuq.utils.jit import cached_njit
 
 
 @cached_njit
@@ -24,7 +25,7 @@ def _potential(u, seen):  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True)
-class LevelSet:
+class LevelSet(Likelihood):
     """Labels are noisy signs of the field: y(j) = S(u(j)) + eta(j), eta(j) ~ N(0, gamma^2).
 
     Phi(u) = sum_j |y(j) - S(u(j))|^2 / (2 gamma^2): every node on the wrong side costs
@@ -68,7 +69,7 @@ class LevelSet:
         if not validation.is_auto(self.gamma):
             validation.positive("gamma", self.gamma)
 
-    @property
-    def sign_model(self) -> tuple[float, float]:
-        """No noise before the threshold; a wrong sign after it costs 2 / gamma^2."""
+    def sign_model(self, n_classes: int = 2) -> tuple[float, float]:
+        """Return noise 0 and cost 2 / gamma^2: labels flip after the threshold."""
+        del n_classes
         return 0.0, 2 / float(self.gamma) ** 2

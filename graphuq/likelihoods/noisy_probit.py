@@ -6,16 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from graphuq import validation
 from graphuq.likelihoods import probit_kernels
+from graphuq.likelihoods.contract import Likelihood
+from graphuq.likelihoods.probit import check_noise
+from graphuq.utils import validation
 
 _potential = probit_kernels.noisy_potential
 _gradient = probit_kernels.noisy_gradient
 
 
 @dataclass(frozen=True)
-class NoisyProbit:
-    """Probit labels of which some are flipped: y(j) = +-S(u(j) + eta(j)), minus at ``flip_rate``.
+class NoisyProbit(Likelihood):
+    """Probit labels, some of them flipped: y(j) = +-S(u(j) + eta(j)), minus at ``flip_rate``.
 
     Phi(u) = - sum_j log(f + (1 - 2 f) Psi(y(j) u(j); gamma)) with flip rate f: probit (section 3.1
     of Bertozzi et al. 2017) for f = 0, and the level-set model of gamma_ls^2 = 2 / log(1/f - 1) as
@@ -35,7 +37,7 @@ class NoisyProbit:
     Raises
     ------
     ValueError
-        ``gamma`` not positive, ``flip_rate`` outside (0, 1/2).
+        ``gamma`` not positive, or above 1e5, ``flip_rate`` outside (0, 1/2).
 
     Examples
     --------
@@ -52,7 +54,7 @@ class NoisyProbit:
 
     The odds of one wrong label are then 0.02 to 0.94:
 
-    >>> noise, cost = NoisyProbit(gamma=0.1, flip_rate=0.06).sign_model_of(4)
+    >>> noise, cost = NoisyProbit(gamma=0.1, flip_rate=0.06).sign_model(n_classes=4)
     >>> round(0.94 * math.exp(-cost), 6)
     0.02
     """
@@ -71,19 +73,14 @@ class NoisyProbit:
 
     def __post_init__(self) -> None:
         if not validation.is_auto(self.gamma):
-            validation.positive("gamma", self.gamma)
+            check_noise(self.gamma)
         if validation.is_auto(self.flip_rate):
             return
         if not 0 < validation.real("flip_rate", self.flip_rate) < 0.5:
             raise ValueError(f"flip_rate must lie in (0, 1/2), got {self.flip_rate}")
 
-    @property
-    def sign_model(self) -> tuple[float, float]:
-        """Noise before the threshold; a wrong sign after it has odds f / (1 - f)."""
-        return self.sign_model_of(2)
-
-    def sign_model_of(self, n_classes: int) -> tuple[float, float]:
-        """Return ``sign_model`` of K classes: odds f / ((K - 1) (1 - f)) of each wrong one."""
+    def sign_model(self, n_classes: int = 2) -> tuple[float, float]:
+        """Return gamma and V, where exp(-V) = f / ((K - 1) (1 - f)) is the odds of a wrong sign."""
         flip_rate = float(self.flip_rate)
         cost = math.log1p(-flip_rate) - math.log(flip_rate)
         return float(self.gamma), cost + math.log(n_classes - 1)

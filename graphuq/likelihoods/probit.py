@@ -6,17 +6,27 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from graphuq import validation
 from graphuq.likelihoods import probit_kernels
+from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.probit_kernels import log_cdf as log_cdf
 from graphuq.likelihoods.probit_kernels import log_cdf_slope as log_cdf_slope
+from graphuq.utils import validation
 
 _potential = probit_kernels.potential
 _gradient = probit_kernels.gradient
 
+# Beyond this noise the field, of mean node variance 1, is lost to rounding.
+MAX_NOISE = 1e5
+
+
+def check_noise(gamma: object) -> float:
+    """Return the deviation of the noise before the threshold, or refuse it."""
+    remedy = "larger noise makes every label a coin toss: leave those labels out"
+    return validation.positive("gamma", gamma, MAX_NOISE, remedy)
+
 
 @dataclass(frozen=True)
-class Probit:
+class Probit(Likelihood):
     """Labels are signs of a noisy field: y(j) = S(u(j) + eta(j)), eta(j) ~ N(0, gamma^2).
 
     Phi(u) = - sum_j log Psi(y(j) u(j); gamma), with Psi the distribution function of
@@ -38,7 +48,7 @@ class Probit:
     Raises
     ------
     ValueError
-        ``gamma`` not positive.
+        ``gamma`` not positive, or above 1e5.
 
     Examples
     --------
@@ -65,9 +75,9 @@ class Probit:
 
     def __post_init__(self) -> None:
         if not validation.is_auto(self.gamma):
-            validation.positive("gamma", self.gamma)
+            check_noise(self.gamma)
 
-    @property
-    def sign_model(self) -> tuple[float, float]:
-        """Noise before the threshold, and no wrong signs after it."""
+    def sign_model(self, n_classes: int = 2) -> tuple[float, float]:
+        """Return noise gamma before the threshold, and no wrong signs after it."""
+        del n_classes
         return float(self.gamma), math.inf

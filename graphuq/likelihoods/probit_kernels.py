@@ -2,7 +2,7 @@
 
 One file for both, since numba's cache does not see edits to another file.
 
-Of K > 2 classes, the label is the largest of u + gamma eta with K independent fields and noises.
+For K > 2 classes, the label is the largest of u + gamma eta with K independent fields and noises.
 Given the noise t = eta_c of class c, the others fall below it independently, so that
 
 P(c | u) = E_t prod_{k != c} Psi((u_c - u_k) / gamma + t; 1),  t ~ N(0, 1).
@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from graphuq.jit import cached_njit
+from graphuq.utils.jit import cached_njit
 
 _SQRT_HALF = math.sqrt(0.5)
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -90,7 +90,7 @@ def log_probability(gaps, slopes):  # type: ignore[no-untyped-def]
     """Return log E prod_k Psi(gaps_k + t; 1), t ~ N(0, 1), and write its gradient in ``slopes``.
 
     Gauss-Hermite quadrature about the peak of the integrand, which is log-concave, scaled by its
-    width; sums are kept relative to their largest term. Slopes of size 0 are not wanted.
+    width; sums are kept relative to their largest term. Slopes of size 0 are not computed.
     """
     wanted = slopes.size > 0
     t, width = _peak(gaps)
@@ -108,7 +108,7 @@ def log_probability(gaps, slopes):  # type: ignore[no-untyped-def]
             elif x > _TAIL:
                 cdf = 0.5 * math.erfc(-x * _SQRT_HALF)
                 product *= cdf
-                if product < _SMALL:  # a logarithm now and then, not one for each class
+                if product < _SMALL:  # one logarithm for several classes
                     height += math.log(product)
                     product = 1.0
                 if wanted:
@@ -140,6 +140,16 @@ def _set_gaps(u, c, gamma, gaps):  # type: ignore[no-untyped-def]
     """Write (u_c - u_k) / gamma of all k but c."""
     for k in range(gaps.size):
         gaps[k] = (u[c] - u[k + (k >= c)]) / gamma
+
+
+@cached_njit
+def class_log_probability(u, y, out):  # type: ignore[no-untyped-def]
+    """Write log P(y(j) | u(j)) for gamma = 1 into ``out`` (draws, J); u has shape (draws, J, K)."""
+    gaps, unwanted = np.empty(u.shape[2] - 1), np.empty(0)
+    for t in range(u.shape[0]):
+        for j in range(u.shape[1]):
+            _set_gaps(u[t, j], y[j], 1.0, gaps)
+            out[t, j] = log_probability(gaps, unwanted)
 
 
 @cached_njit
@@ -188,7 +198,7 @@ def gradient(u, seen, out):  # type: ignore[no-untyped-def]
 def noisy_potential(u, seen):  # type: ignore[no-untyped-def]
     """Phi = - sum_j log(f / (K - 1) + (1 - f K / (K - 1)) P(y(j) | u(j))).
 
-    Of two classes, P is Psi(y(j) u(j); gamma): Psi if not flipped, 1 - Psi if so.
+    For two classes, P is Psi(y(j) u(j); gamma): Psi if not flipped, 1 - Psi if so.
     """
     gamma, flip = seen.parameters[0], seen.parameters[1]
     phi = 0.0

@@ -1,7 +1,7 @@
-"""Pictures; the only place that imports matplotlib.
+"""Plots; no other folder imports matplotlib.
 
-A plot of one panel takes ``ax``, draws a figure of its own without, and returns the Axes. A plot of
-several takes ``figure`` instead, and returns an array of Axes.
+A plot with one panel takes ``ax`` and returns the Axes. A plot with several panels takes ``figure``
+and returns an array of Axes. Without ``ax`` or ``figure``, a plot makes its own figure.
 """
 
 from graphuq.plots.chains import ranks, traces

@@ -1,6 +1,6 @@
-"""Whether the chains tell the same story: trace and rank plots, through arviz.
+"""Trace plots and rank plots of the chains, made by arviz.
 
-arviz 0.x takes the axes to draw on, arviz 1.x a collection that holds them.
+arviz 0.x takes the axes to draw on; arviz 1.x takes a collection of them.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from graphuq import validation
-from graphuq.diagnostics import split_rhat
-from graphuq.export import arviz_module
 from graphuq.plots.canvas import new_figure
-from graphuq.plots.classes import short
-from graphuq.posterior import Posterior
+from graphuq.plots.class_colors import shorten
+from graphuq.posterior.arviz_compat import arviz_module
+from graphuq.posterior.assessment.diagnostics import split_rhat
+from graphuq.posterior.sampled import Posterior
+from graphuq.utils import validation
 
-CHAIN_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
+CHAIN_COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 STYLES = ("-", "--", ":", "-.")
 
 
 def traces(
     posterior: Posterior, *, modes: int = 3, nodes: int = 8, figure: Any = None
 ) -> NDArray[Any]:
-    """Show the densities of each chain, and its draws in their order.
+    """Show the density and the trace of each chain.
 
-    Chains that agree have the same density and wander over the same range; trends, and stretches
-    where nothing moves, are signs that draws are too few. Quantities are the log posterior
-    density, the coefficients of the first modes, hyperparameters that were sampled and the field
-    at traced nodes. With more than two classes, which have a field each, a mode or node is shown
-    for the class whose chains agree least.
+    Chains that agree have the same density and cover the same range. Trends, and stretches where
+    nothing moves, are signs of too few draws. The quantities are the log posterior density, the
+    coefficients of the first modes, the sampled hyperparameters and the field at traced nodes. For
+    K > 2 classes, with one field each, a mode or node is shown for the class whose chains agree
+    least.
 
     Parameters
     ----------
     posterior : Posterior
     modes, nodes : int
-        How many modes, and traced nodes, at most: the first.
+        Maximum number of modes and of traced nodes.
     figure : matplotlib Figure or SubFigure, optional
 
     Returns
@@ -52,9 +52,9 @@ def traces(
     Raises
     ------
     TypeError
-        An `ApproximatePosterior`, which has no draws.
+        The posterior has no draws, as an `ApproximatePosterior`.
     ValueError
-        Fewer than four draws.
+        There are fewer than four draws.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def traces(
     axes = figure.subplots(len(names), 2, squeeze=False)
     arviz = arviz_module()
     if arviz.__version__.startswith("0."):
-        with _old_habits():
+        with _ignore_deprecations():
             arviz.plot_trace(data, axes=axes, compact=False, show=False)
     else:
         column = {"column": ["dist", "trace"]}
@@ -83,11 +83,11 @@ def traces(
         arviz.plot_trace_dist(
             xr.DataTree.from_dict({"posterior": data}),
             compact=False,
-            plot_collection=_collection(arviz, figure, data.expand_dims(column), panels),
+            plot_collection=_plot_collection(arviz, figure, data.expand_dims(column), panels),
         )
     for (left, right), name in zip(axes, names, strict=True):
-        _tell_apart(left.lines)
-        _tell_apart(right.lines, linewidth=0.7, alpha=0.6, linestyle="-")
+        _style_chains(left.lines)
+        _style_chains(right.lines, linewidth=0.7, alpha=0.6, linestyle="-")
         left.set(title="", xlabel="", ylabel=name, yticks=[])
         right.set(title="", xlabel="", ylabel="")
     axes[-1, 0].set_xlabel("value")
@@ -98,11 +98,11 @@ def traces(
 def ranks(
     posterior: Posterior, *, modes: int = 3, nodes: int = 8, figure: Any = None
 ) -> NDArray[Any]:
-    """Show how the draws of each chain rank among those of all (Vehtari et al. 2021).
+    """Show the ranks of the draws of each chain among all draws (Vehtari et al. 2021).
 
-    Where chains agree, low and high ranks are equally frequent in each: with arviz 0.x its bars
-    are about level; with arviz 1.x its line, the difference of its ranks' distribution from the
-    uniform one, stays near 0.
+    If the chains agree, all ranks are equally frequent in each chain. arviz 0.x shows bars, which
+    are then about level; arviz 1.x shows the difference between the distribution of the ranks and
+    the uniform one, which then stays near 0.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def ranks(
     Raises
     ------
     TypeError, ValueError
-        As `traces`; and a single chain.
+        As for `traces`, or there is a single chain.
 
     Examples
     --------
@@ -130,22 +130,22 @@ def ranks(
     """
     data = _quantities(posterior, modes, nodes)
     if data.sizes["chain"] == 1:
-        raise ValueError("ranks compare chains, and there is one only: sample with chains=4")
+        raise ValueError("ranks compare chains, but there is only one: sample with chains=4")
     names = [str(name) for name in data.data_vars]
     figure = new_figure(figure, 3.2 * len(names), 3)
     axes = figure.subplots(1, len(names), squeeze=False)[0]
     arviz = arviz_module()
     if arviz.__version__.startswith("0."):
-        with _old_habits():
+        with _ignore_deprecations():
             arviz.plot_rank(data, kind="bars", ax=axes, colors="#56b4e9", show=False)
     else:
         panels = {name: xr.DataArray(ax) for name, ax in zip(names, axes, strict=True)}
         arviz.plot_rank(
             xr.DataTree.from_dict({"posterior": data}),
-            plot_collection=_collection(arviz, figure, data, panels),
+            plot_collection=_plot_collection(arviz, figure, data, panels),
         )
         for ax in axes:
-            _tell_apart(ax.lines)
+            _style_chains(ax.lines)
             ax.axhline(0, color="0.5", linewidth=0.8)
     for ax, name in zip(axes, names, strict=True):
         ax.set(title=name, ylabel="")
@@ -154,8 +154,8 @@ def ranks(
 
 
 def _quantities(posterior: Posterior, modes: int, nodes: int) -> xr.Dataset:
-    """Return what is shown, each quantity a variable of its own."""
-    if not isinstance(posterior, Posterior):
+    """Return the quantities to show, one variable for each."""
+    if getattr(posterior, "run", None) is None:
         raise TypeError(
             f"posterior must have draws, got {type(posterior).__name__}: make them with gq.sample"
         )
@@ -163,18 +163,17 @@ def _quantities(posterior: Posterior, modes: int, nodes: int) -> xr.Dataset:
     validation.integer("nodes", nodes, 0)
     if posterior.modes.shape[1] < 4:
         raise ValueError(
-            f"{posterior.modes.shape[1]} draws are too few to show: sample with more draws"
+            f"expected at least 4 draws of each chain, got {posterior.modes.shape[1]}: sample with "
+            "more draws"
         )
     first = posterior.settings["prior"]["rank"] + 1 - posterior.modes.shape[2]
     shown = {"log posterior": posterior.stats["lp"]}
 
     def add(name: str, traces: NDArray[np.float64]) -> None:
-        if traces.ndim == 3:  # a field of each class
+        if traces.ndim == 3:  # one field per class
             worst = int(np.argmax(split_rhat(traces)))
-            name, traces = (
-                f"{name}, {short(posterior.labels.classes[worst], 12)}",
-                traces[..., worst],
-            )
+            name = f"{name}, {shorten(posterior.labels.classes[worst], 12)}"
+            traces = traces[..., worst]
         shown[name] = traces
 
     for k in range(min(modes, posterior.modes.shape[2])):
@@ -188,22 +187,22 @@ def _quantities(posterior: Posterior, modes: int, nodes: int) -> xr.Dataset:
     )
 
 
-def _tell_apart(lines: Any, **style: Any) -> None:
-    """Draw each chain's line in a colour and, where lines are few, a style of its own."""
-    for line, colour, dashes in zip(lines, cycle(CHAIN_COLOURS), cycle(STYLES), strict=False):
-        line.set(**{"color": colour, "linestyle": dashes, **style})
+def _style_chains(lines: Any, **style: Any) -> None:
+    """Give the line of each chain its own color and line style."""
+    for line, color, dashes in zip(lines, cycle(CHAIN_COLORS), cycle(STYLES), strict=False):
+        line.set(**{"color": color, "linestyle": dashes, **style})
 
 
 @contextmanager
-def _old_habits() -> Iterator[None]:
-    """Keep to ourselves that arviz 0.x calls what matplotlib is about to give up."""
+def _ignore_deprecations() -> Iterator[None]:
+    """Ignore that arviz 0.x calls deprecated functions of matplotlib."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
 
 
-def _collection(arviz: Any, figure: Any, data: xr.Dataset, panels: dict[str, Any]) -> Any:
-    """Return arviz 1.x's view of axes that are there already."""
+def _plot_collection(arviz: Any, figure: Any, data: xr.Dataset, panels: dict[str, Any]) -> Any:
+    """Return the collection through which arviz 1.x draws on existing axes."""
     viz = {"/": xr.Dataset({"figure": ((), figure)}), "plot": xr.Dataset(panels)}
     by_chain = {"color": ["chain"], "overlay": ["chain"]}
     return arviz.PlotCollection(

@@ -1,4 +1,4 @@
-"""The nodes in the plane that the prior's smoothest modes span, or in one of the user's."""
+"""The nodes in the plane of the two smoothest modes, or at coordinates of the user."""
 
 from __future__ import annotations
 
@@ -6,30 +6,35 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.node_posterior import NodePosterior
 from graphuq.plots.canvas import new_axes
 from graphuq.plots.nodes import draw_nodes
-from graphuq.prior import Prior
+from graphuq.posterior.assessment.uncertainty import PARTS
+from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.prior import Prior
+from graphuq.utils import validation
 
 
-def embedding(posterior: NodePosterior, coordinates: Any, *, ax: Any = None) -> Any:
-    """Show the nodes in a plane, coloured by posterior mean, the uncertain ones ringed.
+def embedding(
+    posterior: NodePosterior, coordinates: Any, *, color: str = "class", ax: Any = None
+) -> Any:
+    """Show the nodes in a plane, colored by posterior mean.
 
-    Rings go round nodes whose class is unsure: probability between 15% and 85%, which is a label's
-    variance above 1/2. Triangles are given labels, in the colour of the label.
+    Rings mark nodes whose class is unsure: none has a probability of 85% or more. Triangles
+    mark labeled nodes, in the color of the label.
 
-    With more than two classes a node has the colour of its likeliest class, and the opacity
-    1 - entropy / log K: certain nodes are full, those of which nothing is known hollow. Given
-    labels are larger and framed, and each class's name stands at the median of the nodes that are
-    predicted to be of it. There are ten colours, which come again in another shape from the
-    eleventh class on.
+    For K > 2 classes, a node has the color of its most probable class, with the opacity
+    1 - entropy / log K. Labeled nodes are larger and framed. The name of a class is written at the
+    median of the nodes that are predicted to be in it. There are ten colors; from the eleventh
+    class on, they repeat with another marker.
 
     Parameters
     ----------
     posterior : Posterior or ApproximatePosterior
     coordinates : Prior or array_like, shape (N, 2)
-        Of a prior the first two eigenvectors, q_1 and q_2: where the graph's two smoothest
-        fields put a node.
+        A prior gives the first two eigenvectors, q_1 and q_2, as coordinates.
+    color : {"class", "total", "aleatoric", "epistemic"}
+        By default the class; else the entropy or a part of it, `NodePosterior.uncertainty`.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -39,7 +44,7 @@ def embedding(posterior: NodePosterior, coordinates: Any, *, ax: Any = None) -> 
     Raises
     ------
     ValueError
-        Coordinates of other nodes, not finite, or not two for each; a prior of one mode.
+        The coordinates are not finite or do not have shape (N, 2), or the prior has one mode.
 
     Examples
     --------
@@ -53,19 +58,24 @@ def embedding(posterior: NodePosterior, coordinates: Any, *, ax: Any = None) -> 
     """
     n = posterior.n_nodes
     names = ("", "")
+    if isinstance(coordinates, GaussianPrior):
+        coordinates = coordinates.graph_part
     if isinstance(coordinates, Prior):
         coordinates, names = coordinates.spectrum.vectors[:, :2], ("$q_1$", "$q_2$")
         if coordinates.shape[1] < 2:
-            raise ValueError("a prior of one mode spans no plane: give coordinates, shape (N, 2)")
+            raise ValueError(
+                "a prior with one mode spans no plane: give coordinates of shape (N, 2)"
+            )
     places = np.asarray(coordinates, dtype=np.float64)
     if places.shape != (n, 2):
         raise ValueError(
             f"coordinates must be a prior on the same nodes or have shape ({n}, 2), got "
-            f"{places.shape}"
+            f"{places.shape}: give two numbers for each node"
         )
     if not np.isfinite(places).all():
-        raise ValueError("coordinates must be finite: fill in or drop what is missing")
+        raise ValueError("coordinates must be finite: fill in the missing values")
+    validation.one_of("color", color, ("class", *PARTS))
     ax = new_axes(ax)
-    draw_nodes(ax, posterior, places)
+    draw_nodes(ax, posterior, places, color=color)
     ax.set(xlabel=names[0], ylabel=names[1], xticks=[], yticks=[])
     return ax

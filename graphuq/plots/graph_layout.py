@@ -1,4 +1,4 @@
-"""A small graph, drawn with its edges."""
+"""A small graph with its edges."""
 
 from __future__ import annotations
 
@@ -8,34 +8,39 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.graphs import Graph
-from graphuq.node_posterior import NodePosterior
-from graphuq.plots.canvas import new_axes, plain
+from graphuq.plots.canvas import escape, new_axes
 from graphuq.plots.nodes import draw_nodes
+from graphuq.posterior.assessment.uncertainty import PARTS
+from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.utils import validation
 
-# Beyond these edges are a tangle, and their layout takes long.
-MOST_NODES, MOST_EDGES = 500, 5000
+# In larger graphs, edges overlap and the layout takes long.
+MAX_NODES, MAX_EDGES = 500, 5000
 
-# Up to so many nodes' names can be read.
-MOST_NAMES = 80
+# In larger graphs, names cannot be read.
+MAX_NAMED = 80
 
 
 def can_be_drawn(graph: Graph) -> bool:
-    """Whether edges can be told apart."""
-    return graph.n_nodes <= MOST_NODES and graph.n_edges <= MOST_EDGES
+    """Return whether the graph is small enough to tell its edges apart."""
+    return graph.n_nodes <= MAX_NODES and graph.n_edges <= MAX_EDGES
 
 
-def graph_layout(posterior: NodePosterior, graph: Any, *, ax: Any = None) -> Any:
-    """Show a small graph, its nodes coloured by posterior mean, the uncertain ones ringed.
+def graph_layout(
+    posterior: NodePosterior, graph: Any, *, color: str = "class", ax: Any = None
+) -> Any:
+    """Show a small graph with its edges, the nodes colored as in `embedding`.
 
-    Nodes that heavy edges join are drawn near each other (Fruchterman and Reingold 1991), by
-    networkx. Up to 80 nodes carry their names. For larger graphs there is `embedding`, which says
-    how more than two classes look.
+    networkx places nodes with heavy edges close together (Fruchterman and Reingold 1991). Graphs
+    of at most 80 nodes show the names of their nodes. For larger graphs, see `embedding`.
 
     Parameters
     ----------
     posterior : Posterior or ApproximatePosterior
     graph : Graph, networkx graph or adjacency
-        Of at most 500 nodes and 5,000 edges.
+        At most 500 nodes and 5,000 edges.
+    color : {"class", "total", "aleatoric", "epistemic"}
+        By default the class; else the entropy or a part of it, `NodePosterior.uncertainty`.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -45,7 +50,7 @@ def graph_layout(posterior: NodePosterior, graph: Any, *, ax: Any = None) -> Any
     Raises
     ------
     ValueError
-        A graph of other nodes, or of too many nodes or edges.
+        The graph has other nodes than the posterior, or too many nodes or edges.
     ImportError
         networkx is not installed.
 
@@ -60,12 +65,14 @@ def graph_layout(posterior: NodePosterior, graph: Any, *, ax: Any = None) -> Any
     graph = Graph.of(graph)
     n = posterior.n_nodes
     if graph.n_nodes != n:
-        raise ValueError(f"graph must have the posterior's {n} nodes, got {graph.n_nodes}")
+        raise ValueError(
+            f"graph must have the posterior's {n} nodes, got {graph.n_nodes}: give the graph of "
+            "its prior"
+        )
     if not can_be_drawn(graph):
         raise ValueError(
-            f"a graph of {n} nodes and {graph.n_edges} edges is too large to draw edge by edge, "
-            f"which goes up to {MOST_NODES} nodes and {MOST_EDGES} edges: see "
-            "gq.plots.embedding(posterior, prior)"
+            f"graph must have up to {MAX_NODES} nodes and {MAX_EDGES} edges to be drawn, got {n} "
+            f"nodes and {graph.n_edges} edges: use gq.plots.embedding(posterior, prior)"
         )
     try:
         import networkx
@@ -73,19 +80,21 @@ def graph_layout(posterior: NodePosterior, graph: Any, *, ax: Any = None) -> Any
         raise ImportError("the layout of a graph needs networkx: pip install networkx") from error
     from matplotlib.collections import LineCollection
 
+    # Place the nodes; draw edges by their weight, then the nodes and their names.
     edges = sparse.triu(sparse.coo_array(graph.adjacency), k=1)
     network = networkx.from_scipy_sparse_array(sparse.csr_array(graph.adjacency))
     found = networkx.spring_layout(network, seed=0, iterations=200)
     places = np.array([found[node] for node in range(n)])
+    validation.one_of("color", color, ("class", *PARTS))
     ax = new_axes(ax)
     width = 0.3 + 1.2 * edges.data / edges.data.max(initial=1e-300)
     ends = places[np.column_stack([edges.row, edges.col])]
     ax.add_collection(LineCollection(ends, linewidths=width, colors="0.7", zorder=1))
-    draw_nodes(ax, posterior, places, size=float(np.clip(6000 / n, 15, 70)))
-    if n <= MOST_NAMES:
+    draw_nodes(ax, posterior, places, size=float(np.clip(6000 / n, 15, 70)), color=color)
+    if n <= MAX_NAMED:
         for place, name in zip(places, graph.nodes, strict=True):
             ax.annotate(
-                plain(name), place, (4, 4), textcoords="offset points", fontsize=7, zorder=5
+                escape(name), place, (4, 4), textcoords="offset points", fontsize=7, zorder=5
             )
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)

@@ -1,4 +1,4 @@
-"""Which images are hard, and which easy: the paper's Figure 4."""
+"""The hard and easy images of each class: Figure 4 of the paper."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq import validation
-from graphuq.node_posterior import NodePosterior
-from graphuq.plots.canvas import WRONG, new_figure, plain
-from graphuq.plots.classes import short
+from graphuq.plots.canvas import WRONG, escape, new_figure
+from graphuq.plots.class_colors import shorten
+from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.utils import validation
+from graphuq.utils.features import check_images
 
 
 def hard_and_easy(
@@ -22,38 +23,38 @@ def hard_and_easy(
     shape: tuple[int, int] | None = None,
     figure: Any = None,
 ) -> NDArray[Any]:
-    """Show the most uncertain and the most certain images of each class, as the paper's Figure 4.
+    """Show the most uncertain and the most certain images of each class: Figure 4 of the paper.
 
-    Each picture carries its posterior mean s (-1 and +1 are certain, 0 is a coin's toss); a
-    frame marks predictions that are wrong. Labelled nodes are left out.
+    The title of an image is its posterior mean s: -1 and +1 are certain, 0 is 50/50. A frame marks
+    a wrong prediction. Labeled nodes are left out.
 
-    With more than two classes there is a row for each, the hard ones on the left and the easy ones
-    on the right, and pictures carry their two likeliest classes, with their probabilities in per
-    cent.
+    For K > 2 classes, each class has one row, with hard images on the left and easy ones on the
+    right. The title of an image is its two most probable classes and their probabilities in
+    percent.
 
     Parameters
     ----------
     posterior : Posterior or ApproximatePosterior
     images : array_like, shape (N, height * width)
-        Grey levels.
+        Gray levels.
     truth : array_like, shape (N,), optional
-        True classes; rows are then the true classes, and wrong predictions are framed. Without
-        it rows are the predicted classes.
+        True classes: the rows are the true classes, and wrong predictions are framed. Without
+        them, the rows are the predicted classes.
     count : int
-        How many hard ones, and easy ones, of each class.
+        Number of hard images, and of easy images, per class.
     shape : (int, int), optional
         Height and width; square by default.
     figure : matplotlib Figure or SubFigure, optional
 
     Returns
     -------
-    ndarray of matplotlib.axes.Axes, shape (4, count), or (K, 2 count) of K > 2 classes
-        Rows are hard and easy items of the first class, then of the second.
+    ndarray of matplotlib.axes.Axes, shape (4, count), or (K, 2 count) for K > 2 classes
+        Rows are hard and easy images of the first class, then of the second.
 
     Raises
     ------
     ValueError
-        Images or truth that do not fit the posterior.
+        The images or the truth do not fit the posterior.
 
     Examples
     --------
@@ -67,12 +68,15 @@ def hard_and_easy(
     (4, 5)
     """
     n = posterior.n_nodes
-    images = validation.images(images, n, shape)
+    images = check_images(images, n, shape)
     validation.integer("count", count, 1)
     grouped_by = posterior.prediction if truth is None else np.asarray(truth)
     if grouped_by.shape != (n,):
-        raise ValueError(f"truth must have shape ({n},), got {grouped_by.shape}")
+        raise ValueError(
+            f"truth must have shape ({n},), got {grouped_by.shape}: give one class per node"
+        )
 
+    # Choose the nodes of each row: the first and the last unlabeled ones of the ranking.
     hidden = np.ones(n, dtype=bool)
     hidden[posterior.labels.nodes] = False
     classes, ranking = posterior.labels.classes, posterior.ranking()
@@ -81,11 +85,12 @@ def hard_and_easy(
     rows: list[tuple[str, list[NDArray[np.int64]]]] = []
     for value in classes:
         order = ranking[hidden[ranking] & (grouped_by[ranking] == value)]
-        hard, easy, name = order[:count], order[::-1][:count], plain(value)
+        hard, easy, name = order[:count], order[::-1][:count], escape(value)
         rows += (
             [(name, [hard, easy])] if many else [(f"hard {name}", [hard]), (f"easy {name}", [easy])]
         )
 
+    # Draw the images, titled by their probabilities, and frame wrong predictions.
     wide = count * (1 + many)
     figure = new_figure(figure, 0.9 * wide + 1.2, (1.25 + 0.15 * many) * len(rows) + 0.9)
     grid = figure.subplots(len(rows), wide, squeeze=False)
@@ -101,19 +106,19 @@ def hard_and_easy(
                 if truth is not None and posterior.prediction[node] != grouped_by[node]:
                     ax.spines[:].set(visible=True, linewidth=2.5, color=WRONG)
     if many:
-        said = "The two likeliest classes, in per cent; hard items on the left, easy on the right"
+        title = "Two most probable classes, in percent\nHard images on the left, easy on the right"
     else:
-        low, high = map(plain, classes)
-        said = f"Posterior mean label s: -1 is surely {low}, +1 surely {high}, 0 undecided"
-    figure.suptitle(said + ("" if truth is None else "; framed: predicted wrongly"), fontsize=11)
+        low, high = map(escape, classes)
+        title = f"Posterior mean s: -1 certainly {low}, +1 certainly {high}, 0 is 50/50"
+    figure.suptitle(title + ("" if truth is None else "\nFramed: wrong prediction"), fontsize=11)
     return grid
 
 
 def _two_likeliest(posterior: NodePosterior) -> list[str]:
-    """Return a line for each of a node's two likeliest classes."""
+    """Return a title for each node: its two most probable classes, one per line."""
     p, classes = posterior.by_class, posterior.labels.classes
     likeliest = np.argsort(-p, axis=1, kind="stable")[:, :2]
     return [
-        "\n".join(f"{short(classes[k], 9)} {100 * p[node, k]:.0f}" for k in two)
+        "\n".join(f"{shorten(classes[k], 9)} {100 * p[node, k]:.0f}" for k in two)
         for node, two in enumerate(likeliest)
     ]

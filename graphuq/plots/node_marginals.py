@@ -1,4 +1,4 @@
-"""Densities of the latent field at some nodes."""
+"""Marginal posteriors of the latent field at some nodes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq import validation
-from graphuq.node_posterior import NodePosterior
-from graphuq.plots.canvas import new_axes, plain
-from graphuq.plots.classes import short
-from graphuq.prior import Prior
+from graphuq.plots.canvas import escape, new_axes
+from graphuq.plots.class_colors import shorten
+from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.utils import validation
 
-# On either side of 0.
+# Number of bins on either side of 0.
 BINS = 40
 
-# Of more than two classes: how many are shown, and how.
+# Colors and line styles of the most probable classes, for K > 2.
 LIKELIEST = (("#0072b2", "-"), ("#e69f00", "--"), ("#009e73", ":"))
-ORDER = ("likeliest", "second", "third")
+ORDER = ("most probable", "second", "third")
 
 
 def node_marginals(
     posterior: NodePosterior,
-    prior: Prior,
+    prior: GaussianPrior,
     nodes: Any,
     *,
     seed: validation.Seed = 0,
@@ -31,21 +31,22 @@ def node_marginals(
 ) -> Any:
     """Show the marginal posterior of the latent field at some nodes, one above the other.
 
-    Each row is a histogram of draws of u_i, scaled to the same height: hatched below 0, where the
-    label is ``classes[0]``, plain above, where it is ``classes[1]``. Beside it stands the
-    probability of the latter. (At labelled nodes of an `ApproximatePosterior` that is nearer to the
-    truth than its Gaussian, which is drawn from.)
+    Each row is a histogram of draws of u_i, and all rows have the same height. It is hatched below
+    0, where the label is ``classes[0]``, and plain above, where it is ``classes[1]``. The
+    probability of the latter is written on the right. (At the labeled nodes of an
+    `ApproximatePosterior`, this probability is more accurate than the Gaussian of the histogram.)
 
-    With more than two classes a row has the fields of the node's three likeliest classes, scaled
-    alike, and beside it their probabilities in the same order: that the field is the largest.
+    For K > 2 classes, a row shows the fields of the three most probable classes of the node, with
+    their probabilities on the right, in the same order. The probability of a class is that of its
+    field being the largest.
 
     Parameters
     ----------
     posterior : Posterior or ApproximatePosterior
     prior : Prior
-        The one that the posterior is of.
+        The prior of the posterior.
     nodes : array_like of int
-        Drawn from top to bottom.
+        Nodes, from top to bottom.
     seed : int, SeedSequence or Generator
         See `Posterior.latent_draws`.
     ax : matplotlib.axes.Axes, optional
@@ -57,7 +58,7 @@ def node_marginals(
     Raises
     ------
     ValueError
-        No nodes, unknown ones, another prior.
+        There are no nodes or unknown nodes, or the prior is another one.
 
     Examples
     --------
@@ -72,21 +73,22 @@ def node_marginals(
         raise ValueError("nodes must name at least one node, such as posterior.ranking()[:5]")
     draws = np.concatenate(list(posterior.latent_draws(prior, wanted, seed=seed)))
     if draws.ndim == 3:
-        return _of_classes(posterior, wanted, draws, new_axes(ax))
+        return _draw_likeliest(posterior, wanted, draws, new_axes(ax))
     reach = 1.05 * abs(draws).max() or 1.0
     edges = reach * np.arange(-BINS, BINS + 1) / BINS
-    low, high = map(plain, posterior.labels.classes)
+    low, high = map(escape, posterior.labels.classes)
     ax = new_axes(ax)
+    # Draw one histogram per node, in two parts that meet at 0.
     for row, node in enumerate(wanted):
         counts = np.histogram(draws[:, row], edges)[0]
         heights, base = 0.85 * counts / counts.max(), -float(row)
-        for part, colour, hatch in (
+        for part, color, hatch in (
             (slice(0, BINS), "#56b4e9", "////"),
             (slice(BINS, 2 * BINS), "#e69f00", None),
         ):
             ends = edges[part.start : part.stop + 1]
             ax.stairs(
-                base + heights[part], ends, baseline=base, fill=True, facecolor=colour,
+                base + heights[part], ends, baseline=base, fill=True, facecolor=color,
                 edgecolor="0.2", hatch=hatch, linewidth=0.5,
             )  # fmt: skip
         ax.annotate(
@@ -100,30 +102,31 @@ def node_marginals(
         )
     ax.axvline(0, color="black", linewidth=1)
     ax.set(xlim=(-reach, 1.5 * reach))  # room for the probabilities
-    return _rows(ax, wanted, f"latent field u: below 0 is {low}, above {high}")
+    return _name_rows(ax, wanted, f"latent field u: {low} below 0, {high} above")
 
 
-def _of_classes(
+def _draw_likeliest(
     posterior: NodePosterior, wanted: NDArray[np.int64], draws: NDArray[np.float64], ax: Any
 ) -> Any:
-    """Draw the fields of each node's likeliest classes, from draws (n, nodes, K)."""
-    p, classes = posterior.probability[wanted], posterior.labels.classes
+    """Draw the fields of the most probable classes of each node, from draws (n, nodes, K)."""
+    p, classes = posterior.by_class[wanted], posterior.labels.classes
     likeliest = np.argsort(-p, axis=1, kind="stable")[:, : len(LIKELIEST)]
     low, high = draws.min(), draws.max()
     edges = np.linspace(low, high if high > low else low + 1, 2 * BINS + 1)
+    # Draw the histograms of the likeliest classes over each other, scaled to the same height.
     for row, shown in enumerate(likeliest):
         counts = [np.histogram(draws[:, row, k], edges)[0] for k in shown]
         base = -float(row)
-        for place, (k, count, (colour, dashes)) in enumerate(
+        for place, (k, count, (color, dashes)) in enumerate(
             zip(shown, counts, LIKELIEST, strict=True)
         ):
             heights = base + 0.85 * count / np.max(counts)
             if not place:
-                ax.stairs(heights, edges, baseline=base, fill=True, facecolor=colour, alpha=0.2)
-            ax.stairs(heights, edges, baseline=base, edgecolor=colour, linestyle=dashes, lw=1.5)
-            ax.plot([], [], color=colour, linestyle=dashes, label=ORDER[place] if not row else None)
+                ax.stairs(heights, edges, baseline=base, fill=True, facecolor=color, alpha=0.2)
+            ax.stairs(heights, edges, baseline=base, edgecolor=color, linestyle=dashes, lw=1.5)
+            ax.plot([], [], color=color, linestyle=dashes, label=ORDER[place] if not row else None)
             ax.annotate(
-                f"P({short(classes[k], 12)}) = {p[row, k]:.2f}",
+                f"P({shorten(classes[k], 12)}) = {p[row, k]:.2f}",
                 (1, base + 0.72 - 0.28 * place),
                 (-4, 0),
                 xycoords=("axes fraction", "data"),
@@ -134,15 +137,15 @@ def _of_classes(
             )
     ax.set(xlim=(edges[0], edges[-1] + 0.4 * (edges[-1] - edges[0])))
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=8, title="class")
-    return _rows(ax, wanted, "latent fields u: the label is the class of the largest")
+    return _name_rows(ax, wanted, "latent fields u: the label is the class with the largest field")
 
 
-def _rows(ax: Any, wanted: NDArray[np.int64], said: str) -> Any:
+def _name_rows(ax: Any, wanted: NDArray[np.int64], xlabel: str) -> Any:
     ax.set(
         ylim=(0.1 - wanted.size, 1),
         yticks=-np.arange(wanted.size) + 0.3,
         yticklabels=[f"node {node}" for node in wanted],
-        xlabel=said,
+        xlabel=xlabel,
     )
     ax.tick_params(axis="y", length=0)
     ax.spines[["left", "right", "top"]].set_visible(False)

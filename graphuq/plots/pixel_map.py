@@ -1,4 +1,4 @@
-"""The posterior of a picture's pixels, as a picture."""
+"""The posterior of the pixels of an image, as an image."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from graphuq import validation
-from graphuq.node_posterior import NodePosterior
-from graphuq.plots.canvas import COLOURS, colour_bar, new_axes
-from graphuq.plots.classes import legend, painted
+from graphuq.plots.canvas import COLORMAP, add_color_bar, add_entropy_bar, new_axes
+from graphuq.plots.class_colors import add_legend, node_colors
+from graphuq.posterior.assessment.uncertainty import PARTS
+from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.utils import validation
 
 
 def pixel_map(
@@ -20,22 +21,23 @@ def pixel_map(
     pixels: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Show a statistic of nodes that are the pixels of one picture, in their places.
+    """Show a statistic of nodes that are the pixels of one image.
 
     Parameters
     ----------
     posterior : Posterior or ApproximatePosterior
     shape : (int, int)
-        Height and width of the picture.
-    statistic : {"mean", "variance"}
-        What colours show: s, with surely ``classes[0]`` dark and surely ``classes[1]`` bright; or
-        the label's variance, with certain pixels white and coin's tosses black. With more than two
-        classes the mean is the colour of the likeliest, with the opacity 1 - entropy / log K; of
-        more than ten the nine that most pixels are predicted to be of have colours, the others
-        share a grey.
+        Height and width of the image.
+    statistic : {"mean", "variance", "total", "aleatoric", "epistemic"}
+        The colors show the posterior mean s (certainly ``classes[0]`` is dark, certainly
+        ``classes[1]`` is bright), the variance of the label (0 is white, 1 is black), or the
+        entropy and its parts (`NodePosterior.uncertainty`; log K is black). For K > 2
+        classes, the mean is shown as the color of the most probable class, with the opacity
+        1 - entropy / log K. For more than ten classes, the nine most frequent predictions have
+        colors, and the others share a gray.
     pixels : array_like of int, shape (N,), optional
-        The pixel of each node, counted along the rows, where not all are nodes (`Graph.nodes` of a
-        largest component); the others stay blank.
+        The pixel of each node, counted along the rows, if some pixels are not nodes (as in
+        `Graph.nodes` of a largest component). Those pixels stay blank.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -45,7 +47,7 @@ def pixel_map(
     Raises
     ------
     ValueError
-        A shape or pixels that do not fit the posterior; an unknown statistic.
+        The shape or the pixels do not fit the posterior, or the statistic is unknown.
 
     Examples
     --------
@@ -57,43 +59,51 @@ def pixel_map(
     >>> ax = gq.plots.pixel_map(quick, (8, 12))
     >>> ax = gq.plots.pixel_map(quick, (8, 12), statistic="variance")
     """
-    validation.one_of("statistic", statistic, ("mean", "variance"))
+    validation.one_of("statistic", statistic, ("mean", "variance", *PARTS))
     height, width = (validation.integer("shape", side, 1) for side in shape)
     n = posterior.n_nodes
     if pixels is None:
         if height * width != n:
             raise ValueError(
-                f"a picture of {height} x {width} has {height * width} pixels, the posterior {n} "
-                "nodes: say with pixels=... which pixel each node is"
+                f"an image of shape ({height}, {width}) has {height * width} pixels, the posterior "
+                f"{n} nodes: give the pixel of each node with pixels=..."
             )
         pixels = np.arange(n)
     where = validation.node_ids("pixels", pixels, height * width)
     if where.size != n:
-        raise ValueError(f"pixels must name one for each of {n} nodes, got {where.size}")
+        raise ValueError(
+            f"pixels must name one for each of {n} nodes, got {where.size}: give one pixel per node"
+        )
     ax = new_axes(ax)
     many = posterior.labels.classes.size > 2
     if many and statistic == "mean":
-        colours, names = painted(posterior)
-        painting = np.zeros((height * width, 4))  # transparent where there is no node
-        painting[where] = colours
-        ax.imshow(painting.reshape(height, width, 4), interpolation="nearest")
-        for name, colour in names:
-            ax.scatter([], [], color=[colour], marker="s", label=name)
-        legend(ax, "likeliest class,\npale if unsure")
+        colors, names = node_colors(posterior)
+        rgba = np.zeros((height * width, 4))  # transparent where there is no node
+        rgba[where] = colors
+        ax.imshow(rgba.reshape(height, width, 4), interpolation="nearest")
+        for name, color in names:
+            ax.scatter([], [], color=[color], marker="s", label=name)
+        add_legend(ax, "most probable class;\npale: uncertain")
         ax.set(xticks=[], yticks=[])
         return ax
-    picture = np.full(height * width, np.nan)
-    picture[where] = getattr(posterior, statistic)
+    values = np.full(height * width, np.nan)
+    entropy = statistic in PARTS
+    values[where] = (posterior.uncertainty() if entropy else vars(posterior))[statistic]
     if statistic == "mean":
-        drawn = ax.imshow(
-            picture.reshape(height, width), cmap=COLOURS, vmin=-1, vmax=1, interpolation="nearest"
+        image = ax.imshow(
+            values.reshape(height, width), cmap=COLORMAP, vmin=-1, vmax=1, interpolation="nearest"
         )
-        colour_bar(drawn, ax, posterior)
+        add_color_bar(image, ax, posterior)
     else:
-        drawn = ax.imshow(
-            picture.reshape(height, width), cmap="gray_r", vmin=0, vmax=1, interpolation="nearest"
+        most = np.log(posterior.labels.classes.size) if entropy else 1
+        image = ax.imshow(
+            values.reshape(height, width), cmap="gray_r", vmin=0, vmax=most, interpolation="nearest"
         )
-        most = "all classes alike" if many else "a coin's toss"
-        ax.figure.colorbar(drawn, ax=ax, label=f"variance of the label: 0 certain, 1 {most}")
+        one = "all classes equally likely" if many else "50/50"
+        if entropy:
+            add_entropy_bar(image, ax, statistic)
+        else:
+            said = f"variance of the label: 0 is certain, 1 is {one}"
+            ax.figure.colorbar(image, ax=ax, label=said)
     ax.set(xticks=[], yticks=[])
     return ax

@@ -1,4 +1,4 @@
-"""What the labels say of the settings that were tried."""
+"""The evidence of the settings that were tried."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from graphuq.inference.parameter_ranges import LINEAR
+from graphuq.inference.tune import Tuning
 from graphuq.plots.canvas import RIGHT, WRONG, new_figure
-from graphuq.tuning import LINEAR, Tuning
 
-# Settings whose labels are exp(-30) times as probable as under the one chosen are not shown.
-NATS = 30
+# Settings whose log evidence is lower than the best by more than this are not shown.
+MAX_NATS = 30
 
 
 def tuning(found: Tuning, *, figure: Any = None) -> NDArray[Any]:
-    """Show the evidence of all settings that `graphuq.tune` looked at, a panel a parameter.
+    """Show the evidence of all settings that `graphuq.tune` tried, one panel per parameter.
 
-    The upper edge of the points is the largest evidence that was seen with each value; the ring is
-    what was chosen, by the evidence and a weak prior on alpha. Settings more than 30 nats below,
-    or without convergence, are left out.
+    The upper edge of the points is the largest evidence found at each value. The circle is the
+    chosen setting, which maximizes the evidence times a weak prior on alpha. Settings more than 30
+    nats below it, and settings without convergence, are left out.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def tuning(found: Tuning, *, figure: Any = None) -> NDArray[Any]:
     Raises
     ------
     TypeError
-        What is no `Tuning`.
+        ``found`` is not a `Tuning`.
 
     Examples
     --------
@@ -43,9 +44,9 @@ def tuning(found: Tuning, *, figure: Any = None) -> NDArray[Any]:
     >>> axes = gq.plots.tuning(found)
     """
     if not isinstance(found, Tuning):
-        raise TypeError(f"tuning must come from gq.tune, got {type(found).__name__}")
+        raise TypeError(f"tuning must come from gq.tune, got {type(found).__name__}: call gq.tune")
     best = float(found.log_evidence)
-    seen = found.table[found.table["log_evidence"] > best - NATS]
+    seen = found.table[found.table["log_evidence"] > best - MAX_NATS]
     names = list(found.ranges)
     figure = new_figure(figure, 1.2 + 3.2 * len(names), 3.6)
     axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
@@ -59,5 +60,5 @@ def tuning(found: Tuning, *, figure: Any = None) -> NDArray[Any]:
         )  # fmt: skip
     axes[0].set_ylabel("log evidence: log probability of the labels")
     shown = f"{len(seen)} of {len(found.table)} settings"
-    figure.suptitle(f"{shown}; ringed: what was chosen, with {best:.2f}", fontsize=11)
+    figure.suptitle(f"{shown}; circled: chosen, log evidence {best:.2f}", fontsize=11)
     return axes

@@ -1,4 +1,4 @@
-"""A page that says what was found and how far to trust it, for those who did not run it."""
+"""An HTML page about a result and how far to trust it, for readers who did not run it."""
 
 from graphuq.report.write import write_report
 

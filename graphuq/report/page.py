@@ -36,11 +36,18 @@ def items(values: Iterable[Any]) -> str:
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Return a table; the first column names the rows."""
-    head = "".join(f'<th scope="col">{text(name)}</th>' for name in header)
+    """Return a table; the first column names the rows.
+
+    On a narrow screen each cell is a line of its own, which begins with the name of its column.
+    """
+    names = list(header)
+    head = "".join(f'<th scope="col">{text(name)}</th>' for name in names)
     body = ""
     for first, *rest in rows:
-        cells = "".join(f"<td>{text(cell)}</td>" for cell in rest)
+        cells = "".join(
+            f'<td data-column="{escape(str(name))}">{text(cell)}</td>'
+            for name, cell in zip(names[1:], rest, strict=True)
+        )
         body += f'<tr><th scope="row">{text(first)}</th>{cells}</tr>\n'
     return (
         f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n'
@@ -54,7 +61,7 @@ def code(value: str) -> str:
 
 
 def picture(png: bytes, said: str, kind: str = "plot") -> Markup:
-    """Return an image that the page itself holds; ``said`` is for those who cannot see it."""
+    """Return an image that is embedded in the page, with ``said`` as its alternative text."""
     data = b64encode(png).decode("ascii")
     return Markup(f'<img class="{kind}" alt="{escape(said)}" src="data:image/png;base64,{data}">')
 
@@ -73,7 +80,7 @@ def bar(share: float, said: str) -> Markup:
 
 
 def page(title: str, opening: str, sections: Iterable[Section], closing: str) -> str:
-    """Return the whole page. Its policy keeps a browser from asking anything of anyone."""
+    """Return the whole page. Its security policy keeps a browser from loading anything else."""
     sections = list(sections)
     contents = "".join(f'<li><a href="#{s.name}">{text(s.title)}</a></li>' for s in sections)
     body = "".join(
@@ -129,5 +136,15 @@ figure { margin: 1.5rem 0; }
 figcaption { font-size: .93rem; color: #444; }
 pre { background: #f4f4f4; padding: .8rem; overflow-x: auto; font-size: .85rem; }
 footer { margin-top: 3rem; font-size: .85rem; color: #555; }
+@media (max-width: 40rem) {
+  nav ol { columns: 1; }
+  table, tbody, tr, th, td { display: block; }
+  thead { display: none; }
+  tr { padding: .5rem 0; border-bottom: 1px solid #ccc; }
+  th, td { border: 0; padding: .1rem 0; overflow-wrap: anywhere; }
+  td::before { content: attr(data-column) ": "; color: #555; }
+  .bar { width: 4rem; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+}
 @media print { nav { display: none; } section { break-inside: avoid-page; } }
 """

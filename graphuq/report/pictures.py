@@ -1,4 +1,4 @@
-"""The plots of the report, each with what it shows."""
+"""The plots of the report, each with a caption."""
 
 from __future__ import annotations
 
@@ -9,122 +9,152 @@ from typing import Any
 
 from graphuq import plots
 from graphuq.graphs import Graph
-from graphuq.node_posterior import NodePosterior
 from graphuq.plots.graph_layout import can_be_drawn
-from graphuq.plots.png import png
-from graphuq.posterior import Posterior
+from graphuq.plots.rendering import png
+from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.prior import Prior
 from graphuq.report import page
 from graphuq.report.subject import Subject
 
 # Traced nodes whose chains are shown.
-MOST_TRACED = 5
+MAX_TRACED = 5
+
+# Draws of a chain below which its traces show nothing.
+MIN_DRAWS = 4
 
 
-def pictures(subject: Subject) -> Iterator[str]:
-    """Yield what can be drawn of what is known."""
-    posterior, prior, graph = subject.posterior, subject.prior, subject.graph
-    classes = posterior.labels.classes
-    many = classes.size > 2
-    colours = (
-        "Each class has a colour, or a colour and a shape, the paler the less certain it is; given "
-        "labels are larger, and framed."
-        if many
-        else f"Dark is surely {classes[0]}, bright surely {classes[1]}. Rings mark items whose "
-        "class is unsure, triangles given labels in their colour."
-    )
+def draw_pictures(subject: Subject) -> Iterator[str]:
+    """Yield the plots for which the data are known."""
+    posterior, prior = subject.posterior, subject.prior
     if subject.truth is None and subject.hidden.size:
-        yield of_confusion(posterior)
-    if classes.size == 3:
+        yield draw_confusion(posterior)
+    if posterior.labels.classes.size == 3:
         yield page.figure(
             png(lambda figure: plots.simplex(posterior, subject.truth, ax=figure.subplots()), 7, 5),
             "The items in the triangle of their probabilities.",
-            "In a corner an item is surely of that class, on a side surely not of the one "
-            "opposite, in the middle anything.",
+            "An item in a corner certainly has that class, an item on a side certainly does not "
+            "have the class opposite, and in the middle all classes are equally likely.",
         )
     if subject.images is not None:
-        _, height, width = subject.images.shape
-        flat = subject.images.reshape(posterior.n_nodes, -1)
-        yield page.figure(
-            png(
-                lambda figure: plots.hard_and_easy(
-                    posterior,
-                    flat,
-                    subject.truth,
-                    count=4 if many else 8,
-                    shape=(height, width),
-                    figure=figure,
-                ),
-                8.4,
-                1.4 * classes.size + 0.9 if many else 5.9,
-            ),
-            "Images that are hard and easy to tell.",
-            "The least and the most certain images without a label, by "
-            + ("predicted" if subject.truth is None else "true")
-            + " class.",
-        )
-    if graph is not None and can_be_drawn(graph) and find_spec("networkx"):
-        named = Graph(graph.adjacency, subject.names)
+        yield _draw_images(subject)
+    if subject.graph is not None and can_be_drawn(subject.graph) and find_spec("networkx"):
+        named = Graph(subject.graph.adjacency, subject.names)
         yield page.figure(
             png(lambda figure: plots.graph_layout(posterior, named, ax=figure.subplots()), 8, 6),
-            "The graph, its nodes coloured by their probable class.",
-            f"The items, with lines between those that are alike. {colours}",
-        )
-    if prior is not None and prior.rank > 1:
-        yield page.figure(
-            png(lambda figure: plots.embedding(posterior, prior, ax=figure.subplots()), 8, 5.5),
-            "The items in a plane, coloured by their probable class.",
-            "The items in the plane where the graph's two smoothest patterns put them, like near "
-            f"like. {colours}",
+            "The graph, its nodes colored by their probable class.",
+            f"The items, with lines between similar ones. {_explain_colors(posterior)}",
         )
     if prior is not None:
-        yield page.figure(
-            png(lambda figure: plots.spectrum(prior, ax=figure.subplots()), 7, 4),
-            "Eigenvalues of the graph Laplacian.",
-            "How rough the graph's patterns are, the smoothest first. Left of the dashed line are "
-            "those that the prior makes classes from; a gap after the first few tells how many "
-            "clusters the graph has.",
-        )
-    if isinstance(posterior, Posterior) and posterior.modes.shape[1] >= 4:
-        yield from _of_chains(posterior)
+        yield from _draw_prior(posterior, prior)
+    run = posterior.run
+    if run is not None and run.modes.shape[1] >= MIN_DRAWS:
+        yield from _draw_chains(run, posterior.labels.classes.size)
     else:
         yield page.paragraph("There are no chains to show, or they are too short.")
     if prior is None:
         yield page.paragraph(
-            "With the prior at hand (write_report(..., prior=prior)) the items would be shown in a "
-            "plane here, and with the graph or with images these."
+            "Given the prior, write_report(..., prior=prior), this page would also show the items "
+            "in a plane; given the graph or images, it would show these."
         )
 
 
-def _of_chains(posterior: Posterior) -> Iterator[str]:
-    panels = 4 + len(posterior.hyperparameters) + min(posterior.traced.size, MOST_TRACED)
-    traces = partial(plots.traces, posterior, nodes=MOST_TRACED)
-    ranks = partial(plots.ranks, posterior, nodes=MOST_TRACED)
+def _explain_colors(posterior: NodePosterior) -> str:
+    classes = posterior.labels.classes
+    if classes.size > 2:
+        return (
+            "Each class has a color, or a color and a shape, paler where it is less certain; given "
+            "labels are larger and framed."
+        )
+    return (
+        f"Dark is certainly {classes[0]}, bright certainly {classes[1]}. Rings mark unsure items, "
+        "triangles mark given labels in their color."
+    )
+
+
+def _draw_images(subject: Subject) -> str:
+    """Return the most and the least certain images."""
+    posterior, images = subject.posterior, subject.images
+    n_classes = posterior.labels.classes.size
+    many = n_classes > 2
+    draw = partial(
+        plots.hard_and_easy,
+        posterior,
+        images.reshape(posterior.n_nodes, -1),
+        subject.truth,
+        count=4 if many else 8,
+        shape=images.shape[1:],
+    )
+    return page.figure(
+        png(lambda figure: draw(figure=figure), 8.4, 1.4 * n_classes + 0.9 if many else 5.9),
+        "Hard and easy images.",
+        "The least and the most certain images without a label, by "
+        f"{'predicted' if subject.truth is None else 'true'} class.",
+    )
+
+
+def _draw_prior(posterior: NodePosterior, whole: GaussianPrior) -> Iterator[str]:
+    """Yield the items in the plane of two modes, and the spectrum."""
+    prior = whole.graph_part
+    if not isinstance(prior, Prior):
+        return
+    if prior.rank > 1:
+        yield page.figure(
+            png(lambda figure: plots.embedding(posterior, prior, ax=figure.subplots()), 8, 5.5),
+            "The items in a plane, colored by their probable class.",
+            "The items in the plane of the graph's two smoothest patterns, where similar items are "
+            f"close to each other. {_explain_colors(posterior)}",
+        )
+    yield page.figure(
+        png(lambda figure: plots.spectrum(prior, ax=figure.subplots()), 7, 4),
+        "Eigenvalues of the graph Laplacian.",
+        f"The roughness of the graph's patterns, the smoothest first. {_explain_truncation(prior)} "
+        "A gap after the first few indicates how many clusters the graph has.",
+    )
+
+
+def _explain_truncation(prior: Prior) -> str:
+    """Return which patterns the prior uses; only a truncated spectrum has a dashed line."""
+    if prior.rank == prior.n_nodes - 1:
+        return "The prior makes classes from all of them."
+    if prior.kind == "approximated":
+        return (
+            "The prior makes classes from all of them, but those right of the dashed line share "
+            "one eigenvalue."
+        )
+    return "The prior makes classes from those left of the dashed line."
+
+
+def _draw_chains(run: Any, n_classes: int) -> Iterator[str]:
+    """Yield traces and ranks of the chains."""
+    panels = 4 + len(run.hyperparameters) + min(run.traced.size, MAX_TRACED)
+    traces = partial(plots.traces, run, nodes=MAX_TRACED)
+    ranks = partial(plots.ranks, run, nodes=MAX_TRACED)
+    worst = (
+        " For K > 2 classes each mode is shown for the class on which the chains agree least."
+        if n_classes > 2
+        else ""
+    )
     yield page.figure(
         png(lambda figure: traces(figure=figure), 9, 1.4 * panels + 0.5),
         "Densities and traces of the chains.",
-        "Each chain in a colour of its own: on the left how often it had which value, on the right "
-        "its draws in their order. The log posterior says how well a draw fits prior and labels, a "
-        "mode how much of that one of the graph's smoothest patterns it has"
-        + (
-            ", in the field of the class named, for which chains agree least"
-            if posterior.labels.classes.size > 2
-            else ""
-        )
-        + ". Where chains agree, "
-        "the curves lie on each other and the draws look like noise about one level.",
+        "Each chain has its own color: on the left the distribution of its values, on the right "
+        "its draws in order. The log posterior measures how well a draw fits prior and labels; a "
+        f"mode is the weight of one of the graph's smoothest patterns.{worst} Where chains agree, "
+        "the curves coincide and the draws look like noise around one level.",
     )
-    if posterior.modes.shape[0] > 1:
+    if run.modes.shape[0] > 1:
         yield page.figure(
             png(lambda figure: ranks(figure=figure), 2.8 * panels, 3),
             "Ranks of the chains' draws.",
-            "All draws together were put in order, and ranked; bars have a row for each chain. "
-            "Where chains agree, low and high ranks are equally frequent in each: bars are about "
-            "level, or lines stay near 0.",
+            "All draws were ranked together; each chain has a row of bars, or a line. Where chains "
+            "agree, low and high ranks are equally frequent in each chain: bars have about the "
+            "same height, and lines stay near 0.",
         )
 
 
-def of_confusion(posterior: NodePosterior, truth: Any = None) -> str:
-    """Return which of more than two classes are taken for which."""
+def draw_confusion(posterior: NodePosterior, truth: Any = None) -> str:
+    """Return the confusion matrix for K > 2 classes, and nothing for two."""
     K = posterior.labels.classes.size
     if K == 2:
         return ""
@@ -132,16 +162,16 @@ def of_confusion(posterior: NodePosterior, truth: Any = None) -> str:
     if truth is None:
         return page.figure(
             png(lambda figure: plots.confusion(posterior, figure=figure), side + 1.5, side),
-            "How probable each class is where another was predicted.",
-            "A row is of the unlabelled items that are predicted to be of the class it names: how "
-            "probable each class is at them, in per cent where there is room. What lies off the "
-            "diagonal, and is coloured, may be confused.",
+            "Expected confusion matrix.",
+            "Each row is for the unlabeled items predicted to have the class named: the mean "
+            "probability of each class, in per cent where there is room. Colored cells off the "
+            "diagonal are classes that may be confused.",
         )
     return page.figure(
         png(lambda figure: plots.confusion(posterior, truth, figure=figure), 2 * side + 1, side),
-        "Confusion of classes, expected and counted.",
-        "A row is of the unlabelled items whose true class it names: on the left how probable each "
-        "class is at them, on the right how often it was predicted, in per cent where there is "
-        "room. What lies off the diagonal, and is coloured, is confusion. Where the left has more "
-        "of it than the right, the posterior doubts more than it errs.",
+        "Confusion matrices, expected and observed.",
+        "Each row is for the unlabeled items whose true class is named: on the left the mean "
+        "probability of each class, on the right how often it was predicted, in per cent where "
+        "there is room. Colored cells off the diagonal are confused classes. If the left has more "
+        "of them than the right, the posterior doubts more often than it errs.",
     )

@@ -1,4 +1,4 @@
-"""The code that does a run again."""
+"""The code that reproduces a run."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 
-import graphuq
-from graphuq.node_posterior import NodePosterior
-from graphuq.posterior import Posterior
+from graphuq import likelihoods, samplers
+from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.utils.version import __version__
 
 PACKAGES = ("numpy", "scipy", "numba", "arviz", "scikit-learn")
 
-# Longer lists of labels are not spelled out.
-MOST_LABELS = 200
+# Likelihoods and samplers of the package; others are the user's own.
+OWN = {*likelihoods.__all__, *samplers.__all__}
+
+# More labels than this are not listed.
+MAX_LABELS = 200
 
 
 def code_of(posterior: NodePosterior, lambda_bar: float | None = None) -> str:
-    """Return a program that makes ``posterior`` again, on the user's graph."""
+    """Return a program that reproduces ``posterior`` on the user's graph."""
     settings, labels = posterior.settings, posterior.labels
     prior, likelihood = settings["prior"], settings["likelihood"]
     lines = [
@@ -29,50 +32,57 @@ def code_of(posterior: NodePosterior, lambda_bar: float | None = None) -> str:
     ]
     silent = np.setdiff1d(labels.classes, labels.values).size > 0
     all_ = f", classes={labels.classes.tolist()!r}" if silent else ""
-    if len(labels) <= MOST_LABELS:
+    if len(labels) <= MAX_LABELS:
         lines.append(
             f"labels = gq.Labels({labels.nodes.tolist()}, {labels.values.tolist()!r}{all_})"
         )
     else:
         lines.append(f"labels = ...  # yours, of {len(labels)} nodes; a result's .labels has them")
-    rank = {} if prior["kind"] == "full" else {"rank": prior["rank"]}
-    parameters = {name: prior[name] for name in ("alpha", "tau", "null_mode")}
-    if lambda_bar is not None:
-        parameters["lambda_bar"] = lambda_bar
     unknown = prior["kind"] == "approximated" and lambda_bar is None
     lines.append(
-        f"prior = gq.Prior.{prior['kind']}({_listed('graph', rank | parameters)})"
+        f"prior = {_prior(prior, lambda_bar)}"
         + ("  # and lambda_bar, if it was given" if unknown else "")
     )
-    own = "" if likelihood["name"] in graphuq.__all__ else "  # your own"
+    own = "" if likelihood["name"] in OWN else "  # your own"
     lines.append(f"likelihood = {_called(likelihood)}{own}")
-    if not isinstance(posterior, Posterior):
-        return "\n".join([*lines, "post = gq.approximate(prior, likelihood, labels)"])
-    entropy, key = settings["seed_entropy"], settings["seed_spawn_key"]
+    call = posterior.call()
+    if call.options is None or call.seed is None:
+        return "\n".join([*lines, f"post = gq.{call.function}(prior, likelihood, labels)"])
+    entropy, key = call.seed
     seed = f"{entropy}"
     if key or not isinstance(entropy, int):
         lines.insert(0, "import numpy as np\n")
-        seed = f"np.random.SeedSequence({entropy}, spawn_key={tuple(key)})"
-    options: dict[str, Any] = {name: settings[name] for name in ("chains", "warmup", "thin")}
-    if posterior.traced.size:
-        options["nodes"] = posterior.traced.tolist()
-    if settings["target_ess"] is None:
-        options = {"draws": settings["draws"], **options}
-    else:
-        options = {"target_ess": settings["target_ess"], **options}
-    if posterior.hyperparameters:
-        function, first = "sample_jointly", "prior, likelihood, labels"
-        options |= {name: tuple(ends) for name, ends in settings["ranges"].items()}
-    else:
-        function = "sample"
-        first = f"prior, likelihood, labels, {_called(settings['sampler'])}"
-    lines.append(f"post = gq.{function}(\n    {_listed(first, options)}, seed={seed}\n)")
+        seed = f"np.random.SeedSequence({entropy}, spawn_key={key})"
+    first = "prior, likelihood, labels"
+    if call.sampler is not None:
+        first += f", {_called(call.sampler)}"
+    lines.append(f"post = gq.{call.function}(\n    {_listed(first, call.options)}, seed={seed}\n)")
     return "\n".join(lines)
 
 
+def _prior(described: dict[str, Any], lambda_bar: float | None) -> str:
+    """Return the expression that makes a prior, as settings describe it."""
+    if "weights" in described:
+        first = {name: described[name] for name in described.keys() - {"parts", "weights", "level"}}
+        terms = [_prior(first, lambda_bar), *(_prior(part, None) for part in described["parts"])]
+        terms += [f"gq.Level({described['level']!r})"] * bool(described["level"])
+        if len(described["weights"]) == 1:
+            return " + ".join(terms)
+        return (
+            f"gq.SumPrior.of(\n    [{', '.join(terms)}],\n    weights={described['weights']!r},\n)"
+        )
+    if described["kind"] == "features":
+        return f"gq.FeaturePrior(X, length_scale={described['length_scale']!r})"
+    rank = {} if described["kind"] == "full" else {"rank": described["rank"]}
+    parameters = {name: described[name] for name in ("alpha", "tau", "null_mode")}
+    if lambda_bar is not None:
+        parameters["lambda_bar"] = lambda_bar
+    return f"gq.Prior.{described['kind']}({_listed('graph', rank | parameters)})"
+
+
 def versions() -> dict[str, str]:
-    """Return what this runs on."""
-    found = {"graphuq": graphuq.__version__, "Python": platform.python_version()}
+    """Return the versions of graphuq, Python and the packages that it needs."""
+    found = {"graphuq": __version__, "Python": platform.python_version()}
     for name in PACKAGES:
         try:
             found[name] = version(name)
@@ -84,7 +94,7 @@ def versions() -> dict[str, str]:
 def _called(described: dict[str, Any]) -> str:
     """Return the expression that makes a likelihood or sampler, as settings describe it."""
     options = {name: value for name, value in described.items() if name != "name"}
-    module = "gq." if described["name"] in graphuq.__all__ else ""
+    module = "gq." if described["name"] in OWN else ""
     return f"{module}{described['name']}({_listed('', options)})"
 
 

@@ -1,4 +1,4 @@
-"""The sections of the report; each number is explained where it stands."""
+"""The sections of the report, with an explanation beside each number."""
 
 from __future__ import annotations
 
@@ -8,38 +8,36 @@ from typing import Any
 import numpy as np
 
 from graphuq import plots
-from graphuq.approximation import ApproximatePosterior
-from graphuq.calibration import Calibration
-from graphuq.node_posterior import NodePosterior
-from graphuq.plots.png import png, thumbnail
-from graphuq.posterior import Posterior
-from graphuq.report import meanings, page, pictures, reproduction
+from graphuq.plots.rendering import png, thumbnail
+from graphuq.posterior.assessment.calibration import Calibration
+from graphuq.posterior.assessment.trust import Trust
+from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.priors.prior import Prior
+from graphuq.report import glossary as meanings
+from graphuq.report import page, pictures, reproduction
 from graphuq.report.page import Markup, Section
 from graphuq.report.subject import Subject
-from graphuq.report.trust import Trust
+from graphuq.utils.words import choose_form, count
 
 # Items in a list.
-MOST = 20
+MAX_ITEMS = 20
 
 LABEL_NEXT = (
-    "To have these labelled would teach something, if some of it twice: graphuq sample and, in "
-    "Python, post.suggest name those to label next, which teach most together."
+    "Labels of these items would be informative, but partly redundant: graphuq suggest and, in "
+    "Python, post.suggest list the most informative, non-redundant items to label next."
 )
-
-# Labels from which calibration is looked at without the truth: fewer leave bins all but empty.
-ENOUGH = 20
 
 
 def sections(subject: Subject, found: Trust) -> list[Section]:
     """Return all sections in their order."""
     return [
-        Section("trust", "Is the sampler to be trusted?", _trust(found)),
+        Section("trust", "Can the sampler be trusted?", _trust(found)),
         Section("run", "What was run", _run(subject)),
         Section("accuracy", "How often is it right?", _accuracy(subject)),
         Section("uncertain", "Which items are uncertain?", _uncertain(subject)),
         Section("suspect", "Which given labels are suspect?", _suspect(subject)),
-        Section("plots", "Plots", "".join(pictures.pictures(subject))),
-        Section("reproduce", "How to do it again", _reproduce(subject)),
+        Section("plots", "Plots", "".join(pictures.draw_pictures(subject))),
+        Section("reproduce", "How to reproduce this", _reproduce(subject)),
     ]
 
 
@@ -49,10 +47,10 @@ def _trust(found: Trust) -> str:
         + page.items(found.reasons)
         + page.table(("", "value", "wanted", "what it means"), found.numbers)
         + page.paragraph(
-            "Green: nothing speaks against the run. Amber: it falls short of what is asked for "
-            "where results are published. Red: the numbers below are not yet those of the model. "
-            "The light speaks of the computation alone. Whether the model is right, only items "
-            "whose true class is known can tell: see below, how often it is."
+            "Green: no problem was found. Amber: the run misses the limits for published results. "
+            "Red: the numbers below are not yet those of the model. The light judges only the "
+            "computation. Whether the model is right can only be told from items whose true class "
+            "is known: see below how often it is right."
         )
     )
 
@@ -63,13 +61,21 @@ def _run(subject: Subject) -> str:
     prior = settings["prior"]
     given = ", ".join(f"{(labels.values == c).sum():,} x {c}" for c in labels.classes)
     rows: list[tuple[str, Any, str]] = [
-        ("items", f"{posterior.n_nodes:,}", "What there is to classify: the nodes of the graph."),
-        ("labels", f"{len(labels):,}: {given}", "Items whose class was given, perhaps wrongly."),
+        ("items", f"{posterior.n_nodes:,}", "The items to classify: nodes of the graph."),
+        ("labels", f"{len(labels):,}: {given}", "Items with a given class, which may be wrong."),
         ("prior", prior["kind"], meanings.of_prior(prior)),
     ]
     if subject.graph is not None:
-        rows.insert(1, ("edges", f"{subject.graph.n_edges:,}", "Pairs of items taken for alike."))
-    rows += [(name, _short(prior[name]), meanings.PRIOR[name]) for name in ("rank", "alpha", "tau")]
+        rows.insert(1, ("edges", f"{subject.graph.n_edges:,}", "Pairs of similar items."))
+    shown = dict(prior)
+    if "weights" in prior:
+        shown |= {"weight": prior["weights"][0]} if len(prior["weights"]) > 1 else {}
+        shown |= {k: v for part in prior["parts"] for k, v in part.items() if k == "length_scale"}
+    rows += [
+        (name, _short(shown[name]), meaning)
+        for name, meaning in meanings.PRIOR.items()
+        if name in shown
+    ]
     likelihood = settings["likelihood"]
     rows.append(("likelihood", likelihood["name"], meanings.of_likelihood(likelihood["name"])))
     rows += [
@@ -77,60 +83,60 @@ def _run(subject: Subject) -> str:
         for name, value in likelihood.items()
         if name != "name"
     ]
-    if isinstance(posterior, ApproximatePosterior):
+    if posterior.run is None:
         rows += [
-            ("method", "expectation propagation", "A Gaussian in the place of draws, at once."),
-            ("seconds", f"{settings['seconds']:.2f}", "What it took."),
+            ("method", "expectation propagation", "A Gaussian approximation instead of draws."),
+            ("seconds", f"{settings['seconds']:.2f}", "Wall time."),
         ]
     else:
-        assert isinstance(posterior, Posterior)
         name = settings["sampler"]["name"]
         rows += [
             ("sampler", name, meanings.of_sampler(name)),
             (
                 "draws",
-                f"{settings['chains']} chains of {settings['draws']:,}",
-                f"After {settings['warmup']:,} each that were thrown away while the sampler "
-                f"adapted. From one draw to the next it took {settings['thin']:,} of its steps.",
+                f"{count(settings['chains'], 'chain')} of {settings['draws']:,}",
+                f"After {count(settings['warmup'], 'draw')} of each chain for adaptation, which "
+                f"{choose_form(settings['warmup'], 'was', 'were')} discarded. The sampler made "
+                f"{count(settings['thin'], 'step')} per draw.",
             ),
-            ("seconds", f"{settings['sampling_time']:.2f}", "What the sampling took."),
+            ("seconds", f"{settings['sampling_time']:.2f}", "Wall time of sampling."),
         ]
         rows += [
             (
                 f"{name}, sampled",
                 f"{values.mean():.3g}, from {np.quantile(values, 0.025):.3g} to "
                 f"{np.quantile(values, 0.975):.3g}",
-                "Sampled along with the classes: its mean, and where it lies with probability 95%.",
+                "Sampled together with the classes: mean and 95% interval.",
             )
-            for name, values in posterior.hyperparameters.items()
+            for name, values in posterior.run.hyperparameters.items()
         ]
     return page.table(("", "value", "what it means"), rows)
 
 
 def _accuracy(subject: Subject) -> str:
-    posterior, truth = subject.posterior, subject.truth
-    if truth is not None:
-        hidden = subject.hidden
-        values, counts = np.unique(truth[hidden], return_counts=True)
-        common = values[counts.argmax()]
-        lead = (
-            "The true classes of all items were given, and are held against what was predicted for "
-            f"the {hidden.size:,} items without a label. Who always said {common}, the commonest "
-            f"class, would be right in {counts.max() / hidden.size:.1%} of them."
+    posterior, truth, score = subject.posterior, subject.truth, subject.calibration
+    if score is None:
+        return page.paragraph(
+            "Not known: the true classes were not given, so probabilities are only as good as the "
+            "model. Once the true classes are known, pass them to graphuq report RESULT --truth "
+            "FILE, or to graphuq.write_report."
         )
-        shown = _scores(posterior, posterior.calibration(truth), lead)
-        return shown + pictures.of_confusion(posterior, truth)
-    if isinstance(posterior, ApproximatePosterior) and len(posterior.labels) >= ENOUGH:
+    if truth is None:
         lead = (
-            "The true classes are not known. Instead each label was held against what all other "
-            "labels say of its item. That takes the labels for right and for drawn at random."
+            "The true classes are not known. Instead each label was compared with what all other "
+            "labels predict for its item. This assumes that the labels are right and were drawn at "
+            "random."
         )
-        return _scores(posterior, posterior.calibration(), lead)
-    return page.paragraph(
-        "Not known: it takes the true classes, which were not given. Without them, trust in "
-        "probabilities rests on the model. Once the true classes are known, they can be told to "
-        "graphuq report RESULT --truth FILE, or to graphuq.write_report."
+        return _scores(posterior, score, lead)
+    hidden = subject.hidden
+    values, counts = np.unique(truth[hidden], return_counts=True)
+    lead = (
+        "The true classes of all items were given. The scores compare them with the predictions "
+        f"for the {hidden.size:,} items without a label. Always predicting "
+        f"{values[counts.argmax()]}, the most frequent class, would be right in "
+        f"{counts.max() / hidden.size:.1%} of them."
     )
+    return _scores(posterior, score, lead) + pictures.draw_confusion(posterior, truth)
 
 
 def _scores(posterior: NodePosterior, score: Calibration, lead: str) -> str:
@@ -146,46 +152,60 @@ def _scores(posterior: NodePosterior, score: Calibration, lead: str) -> str:
         + page.figure(
             png(lambda figure: plots.reliability(score, figure=figure), 6, 6.5),
             "Reliability diagram: accuracy against confidence.",
-            "Items that were called equally sure stand in one column, at the share of them that is "
-            "right, with its 95% interval. On the dashed line probabilities mean what they say; "
-            "above it predictions are more often right than they claim, below it less often. The "
-            "bars below count the items.",
+            "Items of similar confidence are in one column, at the share of them that is right, "
+            "with its 95% interval. On the dashed line confidence equals accuracy; above it "
+            "predictions are right more often than their probabilities say, below it less often. "
+            "The bars below count the items.",
         )
     )
 
 
 def _uncertain(subject: Subject) -> str:
-    posterior, hidden = subject.posterior, subject.hidden[:MOST]
+    hidden = subject.hidden[:MAX_ITEMS]
     if not hidden.size:
         return page.paragraph("Every item came with a label.")
+    return page.paragraph(meanings.of_parts(_shares(subject))) + _most_uncertain(subject, hidden)
+
+
+def _shares(subject: Subject) -> tuple[float, float]:
+    """Return the epistemic and the aleatoric share of the entropy of the items without a label."""
+    parts = subject.posterior.uncertainty().iloc[subject.hidden].sum()
+    return tuple(parts[name] / max(parts["total"], 1e-300) for name in ("epistemic", "aleatoric"))
+
+
+def _most_uncertain(subject: Subject, hidden: Any) -> str:
+    posterior = subject.posterior
     if posterior.labels.classes.size > 2:
-        return _uncertain_of_many(subject, hidden)
+        return _uncertain_multiclass(subject, hidden)
     low, high = posterior.labels.classes
     settings = posterior.settings["likelihood"]
     field = ", or the expected field" if settings["name"] == "GinzburgLandau" else ""
     header, rows = ["item", "probably", f"probability of {high}", "variance", "mean"], []
     for node in hidden:
-        p, error = posterior.probability[node], posterior.mcse[node]
+        p, q, error = (
+            values[node]
+            for values in (posterior.probability, posterior.latent_probability, posterior.mcse)
+        )
         known = f" ± {error:.3f}" if np.isfinite(error) else ""
         row = [
             subject.names[node],
             posterior.prediction[node],
             page.bar(p, f"{p:.1%}"),
-            f"{4 * p * (1 - p):.2f}",
+            f"{4 * q * (1 - q):.2f}",
             f"{posterior.mean[node]:+.3f}{known}",
         ]
         rows.append(row if subject.truth is None else [*row, subject.truth[node]])
     return page.paragraph(
-        f"The {hidden.size} items without a label whose class is least sure, the least sure first. "
-        f"Probability is that of {high}, the rest that of {low}. Variance says the same on a scale "
-        "from 0, certain, to 1, a coin's toss. Mean is the expected label, from -1, surely "
-        f"{low}, to +1, surely {high}{field}, give or take what finitely many draws leave open. "
-        + LABEL_NEXT
+        f"The {hidden.size} most uncertain items without a label, the most uncertain first. "
+        f"Probability is that of {high}; the rest is that of {low}. Variance and mean are those of "
+        "the class that the field alone would give, without the overlap of the classes: variance "
+        f"from 0, certain, to 1, a coin toss; mean from -1, certainly {low}, to +1, certainly "
+        f"{high}{field}, with its Monte Carlo error. " + LABEL_NEXT
     ) + _items_table(subject, hidden, [*header, *(["truth"] * (subject.truth is not None))], rows)
 
 
-def _uncertain_of_many(subject: Subject, nodes: Any) -> str:
-    """Return the uncertain items of more than two classes, with the two likeliest."""
+def _uncertain_multiclass(subject: Subject, nodes: Any) -> str:
+    """Return the uncertain items for K > 2 classes, with their two most probable classes."""
     posterior = subject.posterior
     classes, p, entropy = posterior.labels.classes, posterior.by_class, posterior.entropy
     header, rows = ["item", "probably", "probability", "or else", "probability", "entropy"], []
@@ -201,27 +221,36 @@ def _uncertain_of_many(subject: Subject, nodes: Any) -> str:
         ]
         rows.append(row if subject.truth is None else [*row, subject.truth[node]])
     return page.paragraph(
-        f"The {nodes.size} items without a label whose class is least sure, the least sure first, "
-        "each with its two likeliest classes. Entropy says how unsure an item is, of all its "
-        f"classes: 0 is certain, and {np.log(classes.size):.2f} all {classes.size} alike. "
+        f"The {nodes.size} most uncertain items without a label, the most uncertain first, each "
+        "with its two most probable classes. Entropy measures the uncertainty over all classes: 0 "
+        f"is certain, {np.log(classes.size):.2f} means all {classes.size} are equally likely. "
         + LABEL_NEXT
     ) + _items_table(subject, nodes, [*header, *(["truth"] * (subject.truth is not None))], rows)
 
 
 def _suspect(subject: Subject) -> str:
     table = subject.posterior.suspect_labels()
-    likely = int((table["probability_wrong"] > 0.5).sum())
-    header, rows = ["item", "label given", "probably", "probability that it is wrong"], []
-    first = table.head(MOST)
+    n_suspect = int(table["suspect"].sum())
+    header = ["item", "label given", "probably", "probability that it is wrong", "suspect"]
+    rows = []
+    # Mistakes come first, and a suspect label need not be one.
+    first = table.sort_values("suspect", ascending=False, kind="stable").head(MAX_ITEMS)
     for row in first.itertuples():
         p = row.probability_wrong
-        cells = [subject.names[row.node], row.label, row.likelier, page.bar(p, f"{p:.1%}")]
+        cells = [
+            subject.names[row.node],
+            row.label,
+            row.likelier,
+            page.bar(p, f"{p:.1%}"),
+            "yes" if row.suspect else "no",
+        ]
         rows.append(cells if subject.truth is None else [*cells, subject.truth[row.node]])
+    doubt = meanings.of_likelihood(subject.posterior.settings["likelihood"]["name"])
     return page.paragraph(
-        f"{likely or 'None'} of the {len(table):,} given labels "
-        f"{'is' if likely == 1 else 'are'} more probably wrong than right. Here are the "
-        f"{len(first)} most suspect ones. How readily labels are doubted is up to the "
-        f"likelihood: {meanings.of_likelihood(subject.posterior.settings['likelihood']['name'])}"
+        f"{n_suspect or 'None'} of the {len(table):,} given labels "
+        f"{choose_form(n_suspect or 1, 'is', 'are')} suspect: a label is suspect if another class "
+        f"is more probable. These are the {len(first)} most doubtful ones. The likelihood "
+        f"determines how readily labels are doubted: {doubt}"
     ) + _items_table(
         subject,
         first["node"].to_numpy(),
@@ -244,20 +273,21 @@ def _items_table(subject: Subject, nodes: Any, header: list[str], rows: list[lis
 
 def _reproduce(subject: Subject) -> str:
     posterior, prior = subject.posterior, subject.prior
-    lambda_bar = None if prior is None else prior.lambda_bar
+    part = None if prior is None else prior.graph_part
+    lambda_bar = part.lambda_bar if isinstance(part, Prior) else None
     line = subject.command
-    told = "" if line is None else page.paragraph("With the same file:") + page.code(line)
+    told = "" if line is None else page.paragraph("With the same files:") + page.code(line)
     return (
         page.paragraph(
-            "The seed decides all that is random, on however many cores: with the same versions "
-            "this does the same again, digit for digit."
+            "The seed determines all random numbers, with any number of cores: the same versions "
+            "give the same result, digit for digit."
         )
         + told
         + page.paragraph("In Python, on the same graph:")
         + page.code(reproduction.code_of(posterior, lambda_bar))
         + page.paragraph("This page was made with")
         + page.table(("", "version"), reproduction.versions().items())
-        + page.paragraph("All settings, as they are kept with the result:")
+        + page.paragraph("All settings, as saved with the result:")
         + page.code(json.dumps(posterior.settings, indent=1))
     )
 

@@ -1,66 +1,85 @@
-"""What a report is about."""
+"""The subject of a report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq import validation
 from graphuq.graphs import Graph
-from graphuq.node_posterior import NodePosterior
-from graphuq.prior import Prior
+from graphuq.posterior.assessment.calibration import Calibration
+from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.utils.features import check_images
+
+# Labels from which calibration is computed without the truth: fewer leave bins almost empty.
+MIN_LABELS = 20
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Subject:
-    """A posterior, and what else is known of its nodes."""
+    """A posterior, and what else is known about its nodes; refused if it does not fit.
+
+    Attributes
+    ----------
+    posterior : NodePosterior
+    names : array_like, shape (N,), optional
+        The nodes' numbers by default.
+    truth : array_like, shape (N,), optional
+    images : array_like, shape (N, height * width), optional
+        Afterwards shape (N, height, width).
+    shape : (int, int), optional
+        Height and width of an image; square by default.
+    prior : Prior, optional
+    graph : Graph, or what `Graph.of` takes, optional
+    command : str, optional
+    """
 
     posterior: NodePosterior
-    names: NDArray[Any]
-    truth: NDArray[Any] | None
-    images: NDArray[np.float64] | None
-    prior: Prior | None
-    graph: Graph | None
-    command: str | None
+    names: Any = None
+    truth: Any = None
+    images: Any = None
+    shape: tuple[int, int] | None = None
+    prior: GaussianPrior | None = None
+    graph: Any = None
+    command: str | None = None
 
-    @classmethod
-    def checked(
-        cls,
-        posterior: NodePosterior,
-        *,
-        names: Any,
-        truth: Any,
-        images: Any,
-        shape: tuple[int, int] | None,
-        prior: Any,
-        graph: Any,
-        command: str | None,
-    ) -> Subject:
-        """Return the subject, if all of it fits the posterior."""
-        n = posterior.n_nodes
-        names = np.arange(n) if names is None else np.asarray(names)
-        if names.shape != (n,):
-            raise ValueError(f"names must name {n} nodes, got shape {names.shape}")
-        if truth is not None:
-            posterior.labels.unlabelled_truth(truth, n)
-            truth = np.asarray(truth)
-        if images is not None:
-            images = validation.images(images, n, shape)
-        if prior is not None and (not isinstance(prior, Prior) or prior.n_nodes != n):
+    def __post_init__(self) -> None:
+        n = self.posterior.n_nodes
+        self.names = np.arange(n) if self.names is None else np.asarray(self.names)
+        if self.names.shape != (n,):
+            raise ValueError(f"names must name {n} nodes, got shape {self.names.shape}")
+        if self.truth is not None:
+            self.posterior.labels.unlabelled_truth(self.truth, n)
+            self.truth = np.asarray(self.truth)
+        if self.images is not None:
+            self.images = check_images(self.images, n, self.shape)
+        prior = self.prior
+        if prior is not None and (not isinstance(prior, GaussianPrior) or prior.n_nodes != n):
             raise ValueError(
                 f"prior must be a gq.Prior on the posterior's {n} nodes, got {prior!r}"
             )
-        if graph is not None:
-            graph = Graph.of(graph)
-            if graph.n_nodes != n:
-                raise ValueError(f"graph must have the posterior's {n} nodes, got {graph.n_nodes}")
-        return cls(posterior, names, truth, images, prior, graph, command)
+        if self.graph is not None:
+            self.graph = Graph.of(self.graph)
+            if self.graph.n_nodes != n:
+                raise ValueError(
+                    f"graph must have the posterior's {n} nodes, got {self.graph.n_nodes}"
+                )
 
-    @property
+    @cached_property
     def hidden(self) -> NDArray[np.int64]:
-        """Unlabelled nodes, most uncertain first."""
+        """Unlabeled nodes, most uncertain first."""
         order = self.posterior.ranking()
         return order[~np.isin(order, self.posterior.labels.nodes)]
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """Scores by the truth; for an approximation by its labels; None if there are too few."""
+        if self.truth is not None:
+            return self.posterior.calibration(self.truth)
+        if self.posterior.run is None and len(self.posterior.labels) >= MIN_LABELS:
+            return self.posterior.calibration()
+        return None

@@ -1,4 +1,4 @@
-"""The report: one HTML page, which holds its pictures and asks nothing of anyone."""
+"""The report: one HTML page, which contains its pictures and loads nothing else."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from graphuq import __version__
-from graphuq.node_posterior import NodePosterior
-from graphuq.plots.nodes import unsure
+from graphuq.posterior.assessment.trust import Trust
+from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.predictions import SURE
 from graphuq.report import page, sections
 from graphuq.report.subject import Subject
-from graphuq.report.trust import Trust, trust
-from graphuq.whole import written_whole
+from graphuq.utils.atomic_files import write_atomically
+from graphuq.utils.interruption import named_interruption
+from graphuq.utils.version import __version__
+from graphuq.utils.words import choose_form
 
-# Up to so many classes are named in the title.
-MOST_NAMED = 5
+# More classes than this are counted in the title instead of named.
+MAX_NAMED = 5
 
 SIGNS = {"green": "✓", "amber": "!", "red": "✗"}
 
 
 def write_report(
-    result: NodePosterior | str | os.PathLike[str],
+    result: NodePosterior | Subject | str | os.PathLike[str],
     path: str | os.PathLike[str],
     *,
     truth: Any = None,
@@ -33,42 +35,42 @@ def write_report(
     graph: Any = None,
     command: str | None = None,
 ) -> None:
-    """Write what a posterior says as one HTML page that a stranger can read.
+    """Write a posterior as one HTML page for readers who did not run it.
 
-    It says whether the sampler is to be trusted, by a traffic light with reasons: red, if
-    `Posterior.diagnostics` complains; amber, if the run falls short of R-hat 1.01 or an effective
-    sample size of 400 (Vehtari et al. 2021), is of one chain, or an approximation; else green. Then
-    what was run, accuracy and calibration where the truth is known, the uncertain items, the
-    suspect labels, plots, and the code that does it again.
+    A traffic light with reasons says whether the sampler can be trusted: red if
+    `Posterior.diagnostics` has messages; amber if the run misses R-hat 1.01 or an effective sample
+    size of 400 (Vehtari et al. 2021), has one chain, or is an approximation; otherwise green. Then
+    follow what was run, accuracy and calibration if the truth is known, the uncertain items, the
+    suspect labels, plots, and the code that reproduces the result.
 
     Parameters
     ----------
     result : Posterior, ApproximatePosterior or path-like
-        Or the file that its ``save`` wrote.
+        A path is that of a file written by ``save``. A `graphuq.report.subject.Subject`, which has
+        all of the following in it, is taken too.
     path : path-like
-        Of the page; an existing file is replaced, whole or not at all.
+        Where to write the page; an existing file is replaced, whole or not at all.
     truth : array_like, shape (N,), optional
         True classes, for accuracy and calibration.
     images : array_like, shape (N, height * width), optional
-        Grey levels, where items are images.
+        Gray levels of items that are images.
     shape : (int, int), optional
         Height and width of an image; square by default.
     names : array_like, shape (N,), optional
-        What the items are called; their numbers by default.
+        Names of the items; their numbers by default.
     prior : Prior, optional
-        The one that the posterior is of, for its spectrum and the nodes in the plane.
+        The prior of the posterior, for its spectrum and the nodes in the plane.
     graph : Graph, networkx graph or adjacency, optional
         Drawn if it has at most 500 nodes and 5,000 edges, and networkx is installed.
-
     command : str, optional
-        The command line that made the result, to be shown where it says how to do it again.
+        The command line that made the result, shown under how to reproduce it.
 
     Raises
     ------
     ValueError
-        What does not fit the posterior's nodes; a file that is no result.
+        Arguments that do not fit the posterior's nodes; a file without a result.
     FileNotFoundError
-        No such file, or no folder to write to.
+        The file, or the folder to write to, does not exist.
 
     Examples
     --------
@@ -84,34 +86,31 @@ def write_report(
     ...     "the sampler can be trusted" in file.read_text()
     True
     """
-    if isinstance(result, str | os.PathLike):
-        from graphuq.export import load
-
-        posterior: NodePosterior = load(result)
-    elif isinstance(result, NodePosterior):
-        posterior = result
+    if isinstance(result, Subject):
+        subject = result
     else:
+        posterior = _load(result)
+        subject = Subject(posterior, names, truth, images, shape, prior, graph, command)
+    with named_interruption("writing the report"), write_atomically(path) as temporary:
+        Path(temporary).write_text(_page(subject), encoding="utf-8")
+
+
+def _load(result: Any) -> NodePosterior:
+    if isinstance(result, NodePosterior):
+        return result
+    if not isinstance(result, str | os.PathLike):
         raise TypeError(
             "result must be what gq.sample or gq.approximate return, or the file that their save "
             f"wrote, got {type(result).__name__}"
         )
-    subject = Subject.checked(
-        posterior,
-        names=names,
-        truth=truth,
-        images=images,
-        shape=shape,
-        prior=prior,
-        graph=graph,
-        command=command,
-    )
-    with written_whole(path) as temporary:
-        Path(temporary).write_text(_page(subject), encoding="utf-8")
+    from graphuq.posterior.from_arviz import load
+
+    return load(result)
 
 
 def _page(subject: Subject) -> str:
     labels, n = subject.posterior.labels, subject.posterior.n_nodes
-    found = trust(subject.posterior)
+    found = subject.posterior.trust()
     return page.page(
         f"{_question(labels.classes.tolist())} {n:,} items, {len(labels):,} labels",
         _opening(subject, found),
@@ -125,8 +124,8 @@ def _page(subject: Subject) -> str:
 
 
 def _question(classes: list[Any]) -> str:
-    """Return what is asked of each item."""
-    if len(classes) > MOST_NAMED:
+    """Return the question about each item."""
+    if len(classes) > MAX_NAMED:
         return f"Which of {len(classes)} classes?"
     *some, last = classes
     return f"{', '.join(map(str, some))} or {last}?"
@@ -136,13 +135,16 @@ def _opening(subject: Subject, found: Trust) -> str:
     posterior, hidden = subject.posterior, subject.hidden
     classes = posterior.labels.classes
     predicted = posterior.prediction[hidden]
-    doubtful = int(unsure(posterior)[hidden].sum())
-    counts = [f"{(predicted == c).sum():,} are {c}" for c in classes]
-    said = f"{', '.join(counts[:-1])} and {counts[-1]}"
-    doubt = (
-        "probability lies between 15% and 85%."
+    n_unsure = int(posterior.unsure[hidden].sum())
+    sizes = [int((predicted == c).sum()) for c in classes]
+    counts = [
+        f"{n:,} {choose_form(n, 'is', 'are')} {c}" for n, c in zip(sizes, classes, strict=True)
+    ]
+    listed = f"{', '.join(counts[:-1])} and {counts[-1]}"
+    meaning = (
+        f"probability lies between {1 - SURE:.0%} and {SURE:.0%}."
         if classes.size == 2
-        else "likeliest class has a probability below 85%."
+        else f"most probable class has a probability below {SURE:.0%}."
     )
     light = (
         f'<div class="light {found.light}" role="status"><b aria-hidden="true">'
@@ -150,8 +152,9 @@ def _opening(subject: Subject, found: Trust) -> str:
         f"{page.text(found.verdict)} {page.text(found.reasons[0])}</span></div>\n"
     )
     return light + page.paragraph(
-        f"Of {posterior.n_nodes:,} items, joined to those that are like them, "
-        f"{len(posterior.labels):,} came with a label, which may be wrong. From these graphuq "
-        f"works out how probable each class is for every item. Of the other {hidden.size:,} "
-        f"probably {said}. The class of {doubtful:,} of them is unsure: its {doubt}"
+        f"The graph connects {posterior.n_nodes:,} items with similar ones. "
+        f"{len(posterior.labels):,} of them came with a label, which may be wrong. From these "
+        "labels graphuq computes the probability of each class for every item. Predictions for "
+        f"the {hidden.size:,} others: {listed}. The class of {n_unsure:,} of them is unsure: its "
+        f"{meaning}"
     )

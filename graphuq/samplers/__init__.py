@@ -1,4 +1,4 @@
-"""Samplers of the posterior, and the one runner that serves them all."""
+"""Samplers of the posterior at the nodes that the likelihood reads."""
 
 from graphuq.samplers.elliptical_slice import EllipticalSlice
 from graphuq.samplers.harmonic import Harmonic

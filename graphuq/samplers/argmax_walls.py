@@ -1,59 +1,57 @@
-"""Harmonic flow of K > 2 fields at once, where a label is the largest of them.
+"""Harmonic flow of K > 2 fields at once; a label is the largest of them.
 
 As in `graphuq.samplers.harmonic` the state turns about the origin, x(t) = x cos t + w sin t, with
-the same law N(0, G) for each field. Phi is V times the number of labels that are not the largest of
-their node's fields: it steps where the label's field x_jc comes to be the largest, or ceases to be.
-There x_jc = x_jk, k being the other of the two, and with d = w_jc - w_jk the normal velocity is
-d / (2 G_jj)^(1/2): a change of it by s adds s / (2 G_jj)^(1/2) G_.j to w_.c and takes as much from
+the same law N(0, G) for each field. Phi is V times the number of labels whose field is not the
+largest at their node: it steps where the field x_jc of the label becomes the largest, or no longer
+is. There x_jc = x_jk for another class k. With d = w_jc - w_jk the unit normal velocity is
+d / (2 G_jj)^(1/2); a change of it by s adds s / (2 G_jj)^(1/2) G_.j to w_.c and subtracts it from
 w_.k.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numba
 import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
-from graphuq.jit import kernel
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from graphuq.priors.gaussian import Gaussian
+from graphuq.samplers.walls import walls_at
+from graphuq.utils.jit import kernel
+from graphuq.utils.typing import Array, Nodes
 
 
 class ArgmaxWalls(NamedTuple):
-    """The labels, as the flow meets them: each class at each place once.
+    """The labels of K > 2 classes; see `graphuq.samplers.walls.LabelWalls`.
 
-    A place is a labelled node, or several with the same fields but for a factor. Where these have
-    labels of several classes, it comes once for each, one after another.
+    A place is a labeled node, or several with the same fields up to a factor. It has one entry for
+    each class of its labels, one after another.
     """
 
-    first: Ints
-    """The first labelled node of each entry's place, shape (E,)."""
-    wanted: Ints
-    """The entry's class."""
+    first: Nodes
+    """The first labeled node at the place of each entry, shape (E,)."""
+    wanted: Nodes
+    """The class of each entry."""
     tally: Array
-    """How many labels of each class are at the place, shape (E, K)."""
-    begin: Ints
+    """Number of labels of each class at the place, shape (E, K)."""
+    begin: Nodes
     """The first entry of the same place."""
-    end: Ints
-    """One past the last."""
+    end: Nodes
+    """One past the last entry of the same place."""
     covariance: Array
     """G of the places, shape (E, E)."""
-    entry: Ints
-    """An entry of each labelled node's place."""
+    entry: Nodes
+    """An entry at the place of each labeled node, shape (m,)."""
     ratio: Array
-    """The node's field over that of the place's first; 0 where there is no field."""
-    classes: Ints
-    """Class of each labelled node, shape (m,)."""
+    """Field of each labeled node over that of the first at its place; 0 if it has no field."""
 
     @classmethod
-    def of(cls, walls: Any, classes: Ints, n_classes: int) -> ArgmaxWalls:
-        """Return those of labels of these ``classes`` at `graphuq.samplers.harmonic.Walls`."""
-        tally = np.zeros((walls.first.size, n_classes))
+    def at(cls, law: Gaussian, y: Array, n_fields: int) -> ArgmaxWalls:
+        """Return the walls of labels ``y``, class indices, at the nodes of ``law``."""
+        walls, classes = walls_at(law, signed=True), y.astype(np.int64)
+        tally = np.zeros((walls.first.size, n_fields))
         np.add.at(tally, (walls.of, classes), np.sign(walls.ratio))
         place, wanted = map(np.ascontiguousarray, np.nonzero(tally))
         begin, end = np.searchsorted(place, place, "left"), np.searchsorted(place, place, "right")
@@ -61,74 +59,56 @@ class ArgmaxWalls(NamedTuple):
         if not np.array_equal(place, np.arange(len(G))):
             G = np.ascontiguousarray(G[np.ix_(place, place)])
         entry = np.searchsorted(place, walls.of)
-        return cls(
-            walls.first[place], wanted, tally[place], begin, end, G, entry, walls.ratio, classes
-        )
+        return cls(walls.first[place], wanted, tally[place], begin, end, G, entry, walls.ratio)
 
-    def read(self, fields: Array) -> Array:
-        """Return the K fields at each entry, from those at each node, to be overwritten."""
-        if np.array_equal(self.first, np.arange(self.classes.size)):
-            return fields
-        by_class = fields.reshape(len(fields), -1, self.classes.size)
-        return by_class[:, :, self.first].reshape(len(fields), -1)
+    @property
+    def _is_plain(self) -> bool:
+        """Whether each labeled node is a place of its own, with one entry."""
+        return np.array_equal(self.first, np.arange(self.entry.size))
 
-    def right(self, x: Array) -> bool:
-        """Whether all labels are."""
-        best = x.reshape(-1, self.first.size).argmax(axis=0)
-        return bool((best == self.wanted).all())
+    def at_walls(self, fields: Array) -> Array:
+        """Return the K fields at each entry."""
+        return fields if self._is_plain else np.take(fields, self.first, axis=2)
 
-    def made_right(self, x: Array) -> Array:
-        """Return a state where they are: the largest field goes to the label's class."""
-        right = x.reshape(-1, self.first.size).copy()
+    def at_nodes(self, kept: Array) -> Array:
+        """Return the K fields at each node."""
+        return kept if self._is_plain else np.take(kept, self.entry, axis=2) * self.ratio
+
+    def are_right(self, x: Array) -> bool:
+        """Whether all labels are right."""
+        return bool((x.argmax(axis=0) == self.wanted).all())
+
+    def make_right(self, x: Array) -> Array:
+        """Return a state with right labels: the largest field and the label's are exchanged."""
+        right = x.copy()
         entries = np.arange(self.first.size)
         best = right.argmax(axis=0)
         largest, own = right[best, entries].copy(), right[self.wanted, entries].copy()
         right[best, entries], right[self.wanted, entries] = own, largest
-        return right.reshape(-1)
+        return right
 
     def fly(
         self, x: Array, w: Array, costs: Array, first: int, thin: int, kept: Array, hits: Array
     ) -> None:
         """Flow; see `_flow`."""
-        shape = len(w), -1, self.first.size
-        _flow(
-            x.reshape(shape[1:]),
-            w.reshape(shape),
-            self.covariance,
-            self.wanted,
-            self.tally,
-            self.begin,
-            self.end,
-            costs,
-            first,
-            thin,
-            kept,
-            hits,
-        )
-
-    def at_nodes(self, kept: Array) -> Array:
-        """Return the K fields at each node, from those at each entry."""
-        if np.array_equal(self.first, np.arange(self.classes.size)):
-            return kept
-        by_class = kept.reshape(len(kept), -1, self.first.size)
-        return (by_class[:, :, self.entry] * self.ratio).reshape(len(kept), -1)
-
-    def wrong(self, fields: Array) -> Array:
-        """Return how many labels are wrong in each draw."""
-        return wrong_labels(fields, self.classes)
+        _flow(x, w, self, costs, Output(first, thin, kept, hits))
 
 
-def wrong_labels(fields: Array, classes: Ints) -> Array:
-    """Return at how many labelled nodes another class's field is the largest, for each draw.
+class Output(NamedTuple):
+    """The output arrays of the kernel."""
 
-    Parameters
-    ----------
-    fields : ndarray, shape (draws, K m)
-        As in `graphuq.samplers.family.Chunk`.
-    classes : ndarray of int, shape (m,)
-    """
-    best = fields.reshape(len(fields), -1, classes.size).argmax(axis=1)
-    return np.asarray((best != classes).sum(axis=1))
+    first: int
+    """Number of the first flow in these arrays."""
+    thin: int
+    fields: Array
+    hits: Array
+
+
+_INTEGERS, _VECTOR, _MATRIX = types.int64[::1], types.float64[::1], types.float64[:, ::1]
+WALLS = types.NamedTuple(
+    [_INTEGERS, _INTEGERS, _MATRIX, _INTEGERS, _INTEGERS, _MATRIX, _INTEGERS, _VECTOR], ArgmaxWalls
+)
+OUTPUT = types.NamedTuple([types.int64, types.int64, types.float64[:, :, ::1], _VECTOR], Output)
 
 
 @numba.njit
@@ -142,7 +122,7 @@ def _turn(x, w, cos, sin):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy")
 def _meet(x, w, own_x, own_w, below, above):  # type: ignore[no-untyped-def]
-    """Take one field into account, which the labels' own fields may meet.
+    """Take one field into account, which the fields of the labels may meet.
 
     D = x_jc - x_jk is 0 first where cot(s) = -D' / D, the sooner the smaller D' / D. The smallest
     where D > 0 goes to ``below``, the largest where D < 0 to ``above``.
@@ -156,37 +136,25 @@ def _meet(x, w, own_x, own_w, below, above):  # type: ignore[no-untyped-def]
             above[j] = ratio
 
 
-@kernel(
-    types.void(
-        types.float64[:, ::1],
-        types.float64[:, :, ::1],
-        types.float64[:, ::1],
-        types.int64[::1],
-        types.float64[:, ::1],
-        types.int64[::1],
-        types.int64[::1],
-        types.float64[::1],
-        types.int64,
-        types.int64,
-        types.float64[:, ::1],
-        types.float64[::1],
-    )
-)
-def _flow(x, velocities, G, wanted, tally, begin, end, costs, first, thin, fields, hits):  # type: ignore[no-untyped-def]
+@kernel(types.void(_MATRIX, types.float64[:, :, ::1], WALLS, _VECTOR, OUTPUT))
+def _flow(x, velocities, walls, costs, out):  # type: ignore[no-untyped-def]
     """Flow ``x`` (K, E), in place, a quarter turn for each velocity, which is used up.
 
-    Each label that is not the largest costs as much as ``costs`` says for the flow. Flows count
-    from ``first``; every ``thin``-th state is kept, and the walls hit on the way.
+    Each label that is not the largest costs as much as ``costs`` says for the flow. Every
+    ``thin``-th state is kept.
     """
+    wanted, tally, begin, end = walls.wanted, walls.tally, walls.begin, walls.end
+    G, fields, hits = walls.covariance, out.fields, out.hits
     K, m = x.shape
     own_x, own_w = np.empty(m), np.empty(m)
     below, above = np.empty(m), np.empty(m)
     for flow in range(velocities.shape[0]):
-        draw, rest = divmod(first + flow + 1, thin)
+        draw, rest = divmod(out.first + flow + 1, out.thin)
         w = velocities[flow]
         left = 0.5 * math.pi
         hit, c, k, ahead = -1, 0, 0, False
         while True:
+            # next wall: where the field of a label meets another field
             below[:] = math.inf
             above[:] = -math.inf
             for j in range(m):
@@ -194,13 +162,13 @@ def _flow(x, velocities, G, wanted, tally, begin, end, costs, first, thin, field
             for i in range(K):
                 _meet(x[i], w[i], own_x, own_w, below, above)
             if hit >= 0:
-                # at the wall just met both are equal, and do not meet again before pi
+                # the two fields at the wall just met are equal, and do not meet again before pi
                 for j in range(begin[hit], end[hit]):
                     if (wanted[j] == c and not ahead) or (wanted[j] == k and ahead):
                         above[j] = math.inf
             lowest, hit = math.inf, -1
             for j in range(m):
-                # a label is the largest from when the last comes below it until the first is above
+                # a label is right from when the last field falls below it until one rises above
                 meeting = below[j]
                 if above[j] > -math.inf:
                     meeting = above[j] if above[j] < below[j] else math.inf
@@ -209,6 +177,7 @@ def _flow(x, velocities, G, wanted, tally, begin, end, costs, first, thin, field
             s = math.atan2(1.0, -lowest)
             if hit < 0 or s >= left:
                 break
+            # k: the other field at the wall
             c, k = wanted[hit], 0
             while k < K - 1 and not (
                 x[c, hit] != x[k, hit]
@@ -220,17 +189,20 @@ def _flow(x, velocities, G, wanted, tally, begin, end, costs, first, thin, field
             cos, sin = math.cos(s), math.sin(s)
             for i in range(K):
                 _turn(x[i], w[i], cos, sin)
+            # the unit normal velocity v_n, and the step V that it meets
             spread = math.sqrt(2.0 * G[hit, hit])
             speed = (w[c, hit] - w[k, hit]) / spread
-            # what is gained where c takes over from k is lost the other way round
+            # a step up from k to c is a step down from c to k
             rise = tally[hit, k] - tally[hit, c] if speed > 0.0 else tally[hit, c] - tally[hit, k]
             step = rise * costs[flow] if rise != 0.0 else 0.0
-            if step == -math.inf:  # into where it is allowed to be
+            if step == -math.inf:  # from a forbidden place to an allowed one
                 after = speed
+            # across: v_n^2 - 2 V; or reflection
             elif speed * speed > 2.0 * step:
                 after = math.copysign(math.sqrt(speed * speed - 2.0 * step), speed)
             else:
                 after = -speed
+            # kick both fields along row j of G
             kick = (after - speed) / spread
             for j in range(m):
                 w[c, j] += kick * G[hit, j]
@@ -238,8 +210,9 @@ def _flow(x, velocities, G, wanted, tally, begin, end, costs, first, thin, field
             ahead = after > 0.0
             for j in range(begin[hit], end[hit]):
                 x[c, j] = x[k, j]
+        # no wall is left in this quarter turn; keep
         cos, sin = math.cos(left), math.sin(left)
         for i in range(K):
             _turn(x[i], w[i], cos, sin)
             if rest == 0:
-                fields[draw - 1, i * m : (i + 1) * m] = x[i]
+                fields[draw - 1, i] = x[i]

@@ -10,30 +10,38 @@ import numpy as np
 from numba import types
 from numba.core.types import NumPyRandomGeneratorType
 
-from graphuq import validation
-from graphuq.jit import kernel
-from graphuq.likelihoods.contract import FIELD, OBSERVED, POTENTIAL, Bound
-from graphuq.samplers.family import Array, Chunk, NonFinitePotentialError, Target, prior_blocks
+from graphuq.likelihoods.contract import FIELD, OBSERVED, POTENTIAL
+from graphuq.samplers.protocol import (
+    Chunk,
+    NonFinitePotentialError,
+    Sampler,
+    Target,
+    prior_blocks,
+)
+from graphuq.utils import validation
+from graphuq.utils.jit import kernel
+from graphuq.utils.typing import Array
 
 
 class SliceState(NamedTuple):
-    """Where a chain stands."""
+    """The state of a chain."""
 
     field: Array
+    """The field at the nodes read, shape (m, C)."""
 
 
 @dataclass(frozen=True)
-class EllipticalSlice:
-    """Move along a random ellipse through the state and a draw of the prior, as far as Phi allows.
+class EllipticalSlice(Sampler):
+    """Move along a random ellipse through the state and a draw from the prior, as Phi allows.
 
     Each step draws xi ~ N(0, C) and a level Phi(u) + E, E ~ Exp(1), and shrinks a bracket of
-    angles t until Phi(u cos t + xi sin t) is at most that level. It serves every likelihood. Where
-    Phi counts b times, so does b times the level: E is divided by b.
+    angles t until Phi(u cos t + xi sin t) is at most that level. It supports every likelihood.
+    For b Phi the level is Phi(u) + E / b.
 
     Parameters
     ----------
     thin : int
-        Steps from one kept draw to the next, unless `sample` is told otherwise.
+        Steps from one kept draw to the next, if `sample` gets no ``thin``.
 
     Raises
     ------
@@ -51,15 +59,6 @@ class EllipticalSlice:
     def __post_init__(self) -> None:
         validation.integer("thin", self.thin, 1)
 
-    def warmup(self, draws: int) -> int:
-        """Return half of ``draws``, and at least 100."""
-        return max(100, draws // 2)
-
-    def noise(self, likelihood: Bound) -> float:
-        """Return 0: it serves every likelihood as it stands."""
-        del likelihood
-        return 0.0
-
     def start(self, target: Target, rng: np.random.Generator) -> SliceState:
         """Return a draw from the prior."""
         return SliceState(target.draw(rng))
@@ -75,24 +74,13 @@ class EllipticalSlice:
     ) -> tuple[SliceState, Chunk]:
         """Make ``draws * thin`` steps and keep every ``thin``-th."""
         del tune  # there is nothing to tune
-        field = state.field.copy()
-        fields = np.empty((draws, target.size))
+        field, bound = state.field.copy(), target.likelihood
+        fields = np.empty((draws, *target.shape))
         potential, tries = np.empty(draws), np.zeros(draws)
-        for first, xi in prior_blocks(target.law, draws * thin, rng, target.likelihood.columns):
-            good = _slide(
-                field,
-                xi,
-                target.power,
-                target.likelihood.potential,
-                target.likelihood.observed,
-                rng,
-                first,
-                thin,
-                fields,
-                potential,
-                tries,
-            )
-            if good < xi.shape[0]:
+        for first, xi in prior_blocks(target.law, draws * thin, rng, bound.n_fields):
+            out = Output(first, thin, fields, potential, tries)
+            good = _slide(field, xi, target.power, bound.potential, bound.observed, rng, out)
+            if good < len(xi):
                 break
         stats = {
             "potential": potential,
@@ -100,57 +88,80 @@ class EllipticalSlice:
             "n_evaluations": tries,
         }
         chunk = Chunk(fields, stats)
-        if good < xi.shape[0]:
+        if good < len(xi):
             raise NonFinitePotentialError.after(first + good, thin, target, field, chunk)
         return SliceState(field), chunk
+
+
+class Output(NamedTuple):
+    """The output arrays of the kernel."""
+
+    first: int
+    """Number of the first step in these arrays."""
+    thin: int
+    fields: Array
+    potential: Array
+    tries: Array
+    """Evaluations of the potential."""
+
+
+OUTPUT = types.NamedTuple(
+    [
+        types.int64,
+        types.int64,
+        types.float64[:, :, ::1],
+        types.float64[::1],
+        types.float64[::1],
+    ],
+    Output,
+)
 
 
 @kernel(
     types.int64(
         FIELD,
-        types.float64[:, ::1],
+        types.float64[:, :, ::1],
         types.float64,
         POTENTIAL,
         OBSERVED,
         NumPyRandomGeneratorType("NumPyRandomGeneratorType"),
-        types.int64,
-        types.int64,
-        types.float64[:, ::1],
-        types.float64[::1],
-        types.float64[::1],
+        OUTPUT,
     )
 )
-def _slide(  # type: ignore[no-untyped-def]
-    u, xi, power, potential, observed, rng, first, thin, fields, potentials, tries
-):
+def _slide(u, xi, power, potential, observed, rng, out):  # type: ignore[no-untyped-def]
     """Move ``u``, in place, along the ellipse of each xi; every ``thin``-th state is kept.
 
-    Return how many steps were good: where Phi is NaN or -infinity it stops, with that field in
+    Return how many steps were good: it stops where Phi is NaN or -infinity, with that field in
     ``u``.
     """
     m, w = u.shape[0], np.empty_like(u)
+    fields, potentials, tries = out.fields, out.potential, out.tries
     phi = potential(u, observed)
     for i in range(xi.shape[0]):
-        draw, rest = divmod(first + i + 1, thin)
+        draw, rest = divmod(out.first + i + 1, out.thin)
+        # draw the level, and the first bracket of angles
         level = phi - math.log(1.0 - rng.random()) / power
         angle = 2.0 * math.pi * rng.random()
         low, high = angle - 2.0 * math.pi, angle
         while True:
+            # propose
             cos, sin = math.cos(angle), math.sin(angle)
             for j in range(m):
                 for c in range(u.shape[1]):
-                    w[j, c] = u[j, c] * cos + xi[i, c * m + j] * sin
+                    w[j, c] = u[j, c] * cos + xi[i, c, j] * sin
             phi_w = potential(w, observed)
             if not phi_w > -math.inf:
                 u[:] = w
                 return i
             tries[draw - (rest == 0)] += 1
+            # accept
             if phi_w <= level:
                 break
-            if high - low < 1e-14:  # rounding alone keeps the state itself out
+            if high - low < 1e-14:  # only rounding keeps the state itself out
                 w[:] = u
                 phi_w = phi
                 break
+            # shrink the bracket toward the state, at angle 0
             if angle < 0.0:
                 low = angle
             else:
@@ -158,8 +169,9 @@ def _slide(  # type: ignore[no-untyped-def]
             angle = low + (high - low) * rng.random()
         u[:] = w
         phi = phi_w
+        # keep
         if rest == 0:
             for c in range(u.shape[1]):
-                fields[draw - 1, c * m : (c + 1) * m] = u[:, c]
+                fields[draw - 1, c] = u[:, c]
             potentials[draw - 1] = phi
     return xi.shape[0]

@@ -11,28 +11,39 @@ import numpy as np
 from numba import types
 from numba.core.types import NumPyRandomGeneratorType
 
-from graphuq import validation
-from graphuq.jit import kernel
-from graphuq.likelihoods.contract import FIELD, OBSERVED, POTENTIAL, Bound
-from graphuq.samplers.family import Array, Chunk, NonFinitePotentialError, Target, prior_blocks
+from graphuq.likelihoods.contract import FIELD, OBSERVED, POTENTIAL
+from graphuq.samplers.protocol import (
+    Chunk,
+    NonFinitePotentialError,
+    Sampler,
+    Target,
+    prior_blocks,
+)
+from graphuq.utils import validation
+from graphuq.utils.jit import kernel
+from graphuq.utils.typing import Array
+
+FIRST_BETA = 0.3
 
 
 class PCNState(NamedTuple):
-    """Where a chain stands."""
+    """The state of a chain."""
 
     field: Array
+    """The field at the nodes read, shape (m, C)."""
     beta: float
+    """Size of a step."""
     tuned: int
     """Steps of adaptation made so far."""
 
 
 @dataclass(frozen=True)
-class PCN:
+class PCN(Sampler):
     """Preconditioned Crank-Nicolson: propose w = sqrt(1 - beta^2) u + beta xi, xi ~ N(0, C).
 
     Accept with probability min(1, exp(Phi(u) - Phi(w))); Bertozzi et al. 2017, Algorithms 1 to 3.
-    It serves every likelihood, and its draws are strongly correlated: hundreds of steps are worth
-    one independent draw.
+    It supports every likelihood. Its draws are strongly correlated: hundreds of steps are worth one
+    independent draw.
 
     Parameters
     ----------
@@ -40,9 +51,9 @@ class PCN:
         Size of a step. By default it starts at 0.3, is adapted during warm-up, and is fixed from
         then on.
     target_acceptance : float in (0, 1)
-        What adaptation aims at.
+        The acceptance rate that adaptation aims at.
     thin : int
-        Steps from one kept draw to the next, unless `sample` is told otherwise.
+        Steps from one kept draw to the next, if `sample` gets no ``thin``.
 
     Raises
     ------
@@ -66,19 +77,10 @@ class PCN:
             raise ValueError(f"target_acceptance must lie in (0, 1), got {self.target_acceptance}")
         validation.integer("thin", self.thin, 1)
 
-    def warmup(self, draws: int) -> int:
-        """Return half of ``draws``, and at least 100."""
-        return max(100, draws // 2)
-
-    def noise(self, likelihood: Bound) -> float:
-        """Return 0: it serves every likelihood as it stands."""
-        del likelihood
-        return 0.0
-
     def start(self, target: Target, rng: np.random.Generator) -> PCNState:
         """Return a draw from the prior."""
         field = target.draw(rng)
-        return PCNState(field, 0.3 if self.beta is None else float(self.beta), 0)
+        return PCNState(field, FIRST_BETA if self.beta is None else float(self.beta), 0)
 
     def advance(
         self,
@@ -90,110 +92,116 @@ class PCN:
         tune: bool,
     ) -> tuple[PCNState, Chunk]:
         """Make ``draws * thin`` steps and keep every ``thin``-th."""
-        field = state.field.copy()
-        fields = np.empty((draws, target.size))
+        field, bound = state.field.copy(), target.likelihood
+        aim = float(self.target_acceptance) if tune and self.beta is None else 0.0
+        step = Step(state.beta, state.tuned, aim)
+        fields = np.empty((draws, *target.shape))
         potential, acceptance = np.empty(draws), np.zeros(draws)
-        beta, tuned = state.beta, state.tuned
-        aim = self.target_acceptance if tune and self.beta is None else 0.0
-        for first, xi in prior_blocks(target.law, draws * thin, rng, target.likelihood.columns):
+        for first, xi in prior_blocks(target.law, draws * thin, rng, bound.n_fields):
+            out = Output(first, thin, fields, potential, acceptance)
             beta, tuned, good = _walk(
-                field,
-                xi,
-                beta,
-                tuned,
-                aim,
-                target.power,
-                target.likelihood.potential,
-                target.likelihood.observed,
-                rng,
-                first,
-                thin,
-                fields,
-                potential,
-                acceptance,
+                field, xi, step, target.power, bound.potential, bound.observed, rng, out
             )
-            if good < xi.shape[0]:
+            step = Step(beta, tuned, aim)
+            if good < len(xi):
                 break
         stats = {
             "potential": potential,
             "acceptance_rate": acceptance,
-            "beta": np.full(draws, beta),
+            "beta": np.full(draws, step.beta),
         }
         chunk = Chunk(fields, stats)
-        if good < xi.shape[0]:
+        if good < len(xi):
             raise NonFinitePotentialError.after(first + good, thin, target, field, chunk)
-        return PCNState(field, beta, tuned), chunk
+        return PCNState(field, step.beta, step.tuned), chunk
+
+
+class Step(NamedTuple):
+    """The size of a step, as the kernel reads it."""
+
+    beta: float
+    tuned: int
+    aim: float
+    """Acceptance rate that adaptation aims at; 0 for none."""
+
+
+class Output(NamedTuple):
+    """The output arrays of the kernel."""
+
+    first: int
+    """Number of the first step in these arrays."""
+    thin: int
+    fields: Array
+    potential: Array
+    acceptance: Array
+
+
+STEP = types.NamedTuple([types.float64, types.int64, types.float64], Step)
+OUTPUT = types.NamedTuple(
+    [
+        types.int64,
+        types.int64,
+        types.float64[:, :, ::1],
+        types.float64[::1],
+        types.float64[::1],
+    ],
+    Output,
+)
 
 
 @numba.njit
 def _tempered(phi, power):  # type: ignore[no-untyped-def]
-    """Return b Phi; a forbidden place stays so at b = 0, where nothing else counts."""
+    """Return b Phi; a forbidden place stays forbidden at b = 0, where nothing else counts."""
     return phi if phi == math.inf else power * phi
 
 
 @kernel(
     types.Tuple([types.float64, types.int64, types.int64])(
         FIELD,
-        types.float64[:, ::1],
-        types.float64,
-        types.int64,
-        types.float64,
+        types.float64[:, :, ::1],
+        STEP,
         types.float64,
         POTENTIAL,
         OBSERVED,
         NumPyRandomGeneratorType("NumPyRandomGeneratorType"),
-        types.int64,
-        types.int64,
-        types.float64[:, ::1],
-        types.float64[::1],
-        types.float64[::1],
+        OUTPUT,
     )
 )
-def _walk(  # type: ignore[no-untyped-def]
-    u,
-    xi,
-    beta,
-    tuned,
-    target_acceptance,
-    power,
-    potential,
-    observed,
-    rng,
-    first,
-    thin,
-    fields,
-    potentials,
-    acceptance,
-):
+def _walk(u, xi, step, power, potential, observed, rng, out):  # type: ignore[no-untyped-def]
     """Make a step of ``u``, in place, for each draw xi ~ N(0, C) of eqs. (11), (12) or (14).
 
-    Adapt beta if ``target_acceptance`` is positive. Steps count from ``first``; every ``thin``-th
-    state is kept. Return beta, its adaptations, and how many steps were good: where Phi is NaN or
-    -infinity the walk stops, with that proposal in ``u``.
+    Every ``thin``-th state is kept. Return beta, its adaptations, and how many steps were good: the
+    walk stops where Phi is NaN or -infinity, with that proposal in ``u``.
     """
     m, w = u.shape[0], np.empty_like(u)
+    beta, tuned, aim = step
+    fields, potentials, acceptance = out.fields, out.potential, out.acceptance
     phi = _tempered(potential(u, observed), power)
     keep = math.sqrt(1.0 - beta * beta)
     for i in range(xi.shape[0]):
-        draw, rest = divmod(first + i + 1, thin)
+        draw, rest = divmod(out.first + i + 1, out.thin)
+        # propose
         for j in range(m):
             for c in range(u.shape[1]):
-                w[j, c] = keep * u[j, c] + beta * xi[i, c * m + j]
+                w[j, c] = keep * u[j, c] + beta * xi[i, c, j]
         phi_w = _tempered(potential(w, observed), power)
         if not phi_w > -math.inf:
             u[:] = w
             return beta, tuned, i
+        # accept
         alpha = 1.0 if phi == math.inf else math.exp(min(0.0, phi - phi_w))
         if rng.random() < alpha:
             phi = phi_w
             u[:] = w
-        acceptance[draw - (rest == 0)] += alpha / thin
-        if target_acceptance > 0.0:
+        acceptance[draw - (rest == 0)] += alpha / out.thin
+        # adapt: Robbins-Monro on log beta
+        if aim > 0.0:
             tuned += 1
-            beta = min(1.0, beta * math.exp((alpha - target_acceptance) * tuned**-0.6))
+            beta = min(1.0, beta * math.exp((alpha - aim) * tuned**-0.6))
             keep = math.sqrt(1.0 - beta * beta)
+        # keep
         if rest == 0:
             for c in range(u.shape[1]):
-                fields[draw - 1, c * m : (c + 1) * m] = u[:, c]
+                fields[draw - 1, c] = u[:, c]
             potentials[draw - 1] = potential(u, observed)
     return beta, tuned, xi.shape[0]

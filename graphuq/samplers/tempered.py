@@ -1,56 +1,63 @@
-"""Parallel tempering of Phi: replicas from the posterior to the prior, which exchange states.
+"""Parallel tempering of Phi: replicas from the posterior to the prior exchange their fields.
 
-Deterministic even-odd exchanges, and a ladder that equalises their rejection rates, as in Syed,
-Bouchard-Cote, Deligiannidis and Doucet 2022.
+Exchanges alternate between even and odd pairs, and a ladder makes their rejection rates equal, as
+in Syed, Bouchard-Cote, Deligiannidis and Doucet 2022.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphuq import validation
-from graphuq.likelihoods.contract import Bound, evaluate
-from graphuq.samplers.family import Array, Chunk, NonFinitePotentialError, Target
+from graphuq.likelihoods.bound import Bound, evaluate
 from graphuq.samplers.hilbert_hmc import HilbertHMC
 from graphuq.samplers.pcn import PCN
+from graphuq.samplers.protocol import Chunk, NonFinitePotentialError, Sampler, Target
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
 
-# Exchanges between two adaptations of the ladder, in warm-up.
+# Warm-up adapts the ladder each time after this many exchanges.
 LADDER_ROUND = 50
 
 STATISTICS = ("potential", "acceptance_rate", "swap_rate", "diverging")
 
 
 class TemperedState(NamedTuple):
-    """Where a chain stands."""
+    """The state of a chain."""
 
     replicas: tuple[Any, ...]
-    """States of the base sampler; the first is the posterior's."""
+    """States of the base sampler; the first is that of the posterior."""
     powers: Array
     """Inverse temperatures, from 1 to 0."""
     rejections: Array
-    """Rejection rates of each pair's exchanges since the ladder last moved, summed."""
+    """Sum of each pair's rejection rates since the ladder last moved."""
     rounds: int
     """Exchanges made so far."""
 
+    @property
+    def field(self) -> Array:
+        """The field of the posterior's replica, shape (m, C)."""
+        return np.asarray(self.replicas[0].field)
+
 
 @dataclass(frozen=True)
-class Tempered:
-    """Run replicas of exp(-b Phi(u)) N(u; 0, C), 1 = b_0 > ... > b_K = 0, and exchange states.
+class Tempered(Sampler):
+    """Run replicas of exp(-b Phi(u)) N(u; 0, C), 1 = b_0 > ... > b_K = 0, and exchange fields.
 
-    Replicas with small b cross between the wells of a multi-modal posterior, such as
-    Ginzburg-Landau's with small epsilon, and hand what they find down to b = 1. Neighbours
-    exchange with probability min(1, exp((b_i - b_j) (Phi_i - Phi_j))). In warm-up the ladder is
-    moved until all neighbours exchange equally often.
+    Replicas with small b cross between the wells of a multimodal posterior, such as
+    Ginzburg-Landau's with small epsilon, and hand down what they find to b = 1. Neighbors exchange
+    with probability min(1, exp((b_i - b_j) (Phi_i - Phi_j))). Warm-up moves the ladder until all
+    neighbors exchange equally often.
 
     Parameters
     ----------
     base : HilbertHMC or PCN
-        What moves each replica: `HilbertHMC` by default.
+        The sampler that moves each replica: `HilbertHMC` by default.
     replicas : int
-        Number of replicas, at least 2: more where ``swap_rate`` in the statistics is small.
+        Number of replicas, at least 2. Take more if ``swap_rate`` in the statistics is small.
     thin : int
         Rounds of moves and exchanges from one kept draw to the next.
 
@@ -65,7 +72,7 @@ class Tempered:
     6
     """
 
-    base: HilbertHMC | PCN = field(default_factory=HilbertHMC)
+    base: HilbertHMC | PCN = dataclasses.field(default_factory=HilbertHMC)
     replicas: int = 12
     thin: int = 1
 
@@ -80,7 +87,7 @@ class Tempered:
         return max(500, draws)
 
     def noise(self, likelihood: Bound) -> float:
-        """Return what the base sampler says."""
+        """Return the noise of the base sampler."""
         return self.base.noise(likelihood)
 
     def start(self, target: Target, rng: np.random.Generator) -> TemperedState:
@@ -101,10 +108,11 @@ class Tempered:
         """Make ``draws * thin`` rounds of moves and exchanges; keep every ``thin``-th."""
         states, powers = list(state.replicas), state.powers.copy()
         rejections, rounds = state.rejections.copy(), state.rounds
-        fields = np.empty((draws, target.size))
+        fields = np.empty((draws, *target.shape))
         stats = {name: np.zeros(draws) for name in STATISTICS}
         for draw in range(draws):
             for _ in range(thin):
+                # move each replica
                 for k, power in enumerate(powers):
                     try:
                         states[k], moved = self.base.advance(
@@ -123,6 +131,7 @@ class Tempered:
                         stats["acceptance_rate"][draw] += moved.stats["acceptance_rate"][0] / thin
                         if "diverging" in moved.stats:
                             stats["diverging"][draw] += moved.stats["diverging"][0]
+                # exchange the fields of even or odd pairs
                 potentials = [evaluate(target.likelihood, s.field) for s in states]
                 swaps = _swap_probabilities(powers, potentials)
                 rejections += 1 - swaps
@@ -134,22 +143,24 @@ class Tempered:
                         states[k] = here._replace(field=there.field)
                         states[k + 1] = there._replace(field=here.field)
                 rounds += 1
+                # adapt the ladder
                 if tune and rounds % LADDER_ROUND == 0:
                     powers = _even_ladder(powers, rejections / LADDER_ROUND)
                     rejections[:] = 0.0
-            fields[draw] = states[0].field.T.reshape(-1)
+            # keep
+            fields[draw] = states[0].field.T
             stats["potential"][draw] = evaluate(target.likelihood, states[0].field)
         return TemperedState(tuple(states), powers, rejections, rounds), Chunk(fields, stats)
 
 
 def _swap_probabilities(powers: Array, potentials: list[float]) -> Array:
-    """Return min(1, exp((b_k - b_k+1) (Phi_k - Phi_k+1))) for each pair of neighbours."""
-    finite = np.minimum(potentials, 1e300)  # replicas may start where it is forbidden
+    """Return min(1, exp((b_k - b_k+1) (Phi_k - Phi_k+1))) for each pair of neighbors."""
+    finite = np.minimum(potentials, 1e300)  # replicas may start at a forbidden place
     return np.exp(np.minimum(0.0, np.diff(powers) * np.diff(finite)))
 
 
 def _even_ladder(powers: Array, rejections: Array) -> Array:
-    """Return powers between which rejection rates, taken to add up, are equal."""
+    """Return powers between which rejection rates are equal, if these add up along the ladder."""
     barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejections, 1e-3))])
     even = np.linspace(0.0, barrier[-1], powers.size)
     ladder = np.interp(even, barrier, powers)

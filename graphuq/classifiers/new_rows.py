@@ -1,0 +1,53 @@
+"""Class probabilities of new rows of features, connected to the graph by its own rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphuq.graphs import Graph
+from graphuq.graphs.neighbors import Neighbors
+from graphuq.posterior.new_items import new_probability
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.utils.features import require_squarable
+from graphuq.utils.typing import Array
+
+
+def classify_new_rows(
+    posterior: Any, prior: GaussianPrior, graph: Graph, neighbors: Neighbors, X: Array
+) -> Array:
+    """Return the class probabilities of new rows, shape (m, K).
+
+    A row that equals fitted ones gets their mean.
+
+    Parameters
+    ----------
+    posterior : Posterior or ApproximatePosterior
+    prior : Prior, FeaturePrior or SumPrior
+        That of the posterior, on ``graph``.
+    graph : Graph
+        The graph of ``neighbors``.
+    neighbors : Neighbors
+        The fitted rows.
+    X : ndarray, shape (m, d)
+        Checked features.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> from graphuq.graphs.construction import build_graph
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> neighbors = Neighbors(X[:90], 8, "self-tuning")
+    >>> graph = build_graph(neighbors, connect=True)
+    >>> prior = gq.Prior.projected(graph, rank=20, alpha=2.0)
+    >>> quick = gq.approximate(prior, gq.Probit(0.1), gq.reveal(y[:90], counts=5, seed=0))
+    >>> p = classify_new_rows(quick, prior, graph, neighbors, X[90:])
+    >>> p.shape, bool((p.argmax(axis=1) == y[90:]).mean() > 0.8)
+    ((10, 2), True)
+    """
+    require_squarable(X)
+    weights, same = neighbors.weigh_new(X)
+    by_class = new_probability(posterior, prior, graph.degrees, weights, X)
+    fitted = np.asarray(same.sum(axis=1) > 0)[:, None]
+    return np.where(fitted, same @ posterior.by_class, by_class)

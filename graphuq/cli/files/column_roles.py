@@ -1,0 +1,123 @@
+"""The role of each column of a table of items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graphuq.cli.files.class_column import to_ids
+from graphuq.cli.files.label_table import ID, LABEL, no_column
+from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.table import Table
+from graphuq.utils.words import list_names
+
+
+class ColumnRoles:
+    """Which columns hold ids, classes and features.
+
+    Attributes
+    ----------
+    classes : list of str
+        Columns of labels and of true classes.
+    features : list of str
+        All columns without another role.
+    as_text : list of str
+        Columns that are read as they are written.
+    key : str or None
+        The column of ids.
+    misnamed : bool
+        Whether an option names a column that does not exist.
+    """
+
+    def __init__(self, table: Table, options: ReadOptions, problems: Problems) -> None:
+        names = table.columns
+        self._table = table
+        self.misnamed = _require_columns(table, options, problems)
+        own = own_label(names, options)
+        if options.labels is None and own is None and options.truth is None:
+            problems.add(
+                f"{table.path} has no column 'label': name the column of labels with --label, or a "
+                f"file of labels with --labels: the columns are {list_names(names)}",
+                "--label COLUMN",
+            )
+        self.key = options.id_column
+        if self.key is None:
+            self.key = default_id(names, options.ignore)
+        elif self.key not in names:
+            self.key = None
+        wanted = dict.fromkeys([own, options.truth])
+        self.classes = [name for name in wanted if name is not None and name in names]
+        roles = {*self.classes, self.key, *options.ignore, *table.empty_columns}
+        self.as_text = [*self.classes, *([] if self.key is None else [self.key])]
+        self.features = [name for name in names if name not in roles]
+
+    def ids(self, frame: pd.DataFrame, problems: Problems) -> NDArray[Any]:
+        """Return the ids of the rows, each one once."""
+        if self.key is None:
+            return np.arange(len(frame)).astype(str)
+        written = to_ids(frame[self.key])
+        blank = [row for row, text in enumerate(written) if text is None]
+        if blank:
+            more = f" (in {len(blank)} rows)" if len(blank) > 1 else ""
+            where = self._table.where(blank[0], self.key)
+            problems.add(f"{where}: the id is missing{more}: give the item an id")
+        first: dict[str, int] = {}
+        repeated = []
+        for row, text in enumerate(written):
+            if text is not None and first.setdefault(text, row) != row:
+                repeated.append(row)
+        if repeated:
+            row, text = repeated[0], written[repeated[0]]
+            more = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
+            problems.add(
+                f"{self._table.where(row, self.key)}: duplicate id {text!r} (first in "
+                f"{self._table.where(first[text], self.key)}{more}): give every item its own id"
+            )
+        return np.array(["" if text is None else text for text in written])
+
+
+def own_label(names: Sequence[str], options: ReadOptions) -> str | None:
+    """Return the name of the column of labels, without those to exclude; None if there is none."""
+    if options.label is not None:
+        return options.label
+    return LABEL if LABEL in names and LABEL not in options.ignore else None
+
+
+def default_id(names: Sequence[str], ignore: Sequence[str]) -> str | None:
+    """Return the column ``id``, or a first column without a name, unless it is ignored."""
+    found = next((name for name in names if name.lower() == ID or name == ""), None)
+    return None if found in ignore else found
+
+
+def _require_columns(table: Table, options: ReadOptions, problems: Problems) -> bool:
+    """Refuse names of columns that do not exist, and two sources of labels.
+
+    Return whether a name does not exist.
+    """
+    names, misnamed = table.columns, False
+    categorical = options.categorical if isinstance(options.categorical, tuple) else ()
+    for option, name in (
+        ("--label", None if options.labels else options.label),
+        ("--id", options.id_column),
+        *(("--ignore", name) for name in options.ignore),
+        *(("--categorical", name) for name in categorical),
+    ):
+        if name is not None and name not in names:
+            problems.add(no_column(table.path, option, name, names))
+            misnamed = True
+    if options.label is not None and options.label in options.ignore:
+        problems.add(
+            f"{table.path}: --label and --ignore both name the column {options.label!r}: leave out "
+            "one of them"
+        )
+    if options.labels is not None and LABEL in names and LABEL not in options.ignore:
+        problems.add(
+            f"{table.path} has a column 'label', and --labels names a second source of labels: "
+            "exclude the column with --ignore label, or leave out --labels"
+        )
+    return misnamed

@@ -1,0 +1,293 @@
+"""From the columns of a table to features: numbers, categories, missing values."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graphuq.cli.files.encoding import (
+    CATEGORIES,
+    ColumnForm,
+    Encoding,
+    find_categories,
+    form_of,
+    to_indicators,
+)
+from graphuq.cli.files.numbers import (
+    COMMAS,
+    AmbiguousColumnError,
+    Numbers,
+    may_be_thousands,
+    read_numbers,
+)
+from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.table import Table
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
+from graphuq.utils.words import count, list_names
+
+# A text column with more different values is refused: it is probably a column of names.
+MAX_CATEGORIES = 50
+
+# Notes list this many columns by name.
+MAX_NAMED = 5
+
+
+class Features(NamedTuple):
+    """Features of the rows that are kept.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n, d)
+    kept : ndarray of bool, shape (rows,)
+    notes : tuple of str
+    encoding : Encoding or None
+        None if there are problems.
+    """
+
+    values: Array
+    kept: NDArray[np.bool_]
+    notes: tuple[str, ...]
+    encoding: Encoding | None = None
+
+
+class _Encoded(NamedTuple):
+    """All columns as numbers, before missing values are treated."""
+
+    X: Array
+    is_number: NDArray[np.bool_]  # for each column of X; the others are indicators of categories
+    invalid: NDArray[np.bool_]  # for each row and column of the table
+    notes: list[str]
+    columns: dict[str, ColumnForm]
+
+
+def build_features(
+    table: Table, frame: pd.DataFrame, options: ReadOptions, problems: Problems
+) -> Features:
+    """Return the columns of ``frame`` as numbers.
+
+    Numeric columns are used as they are. Yes and no (y, n, t, f, true, false) become 1 and -1, and
+    dates become days. A column of categories becomes one indicator column, 1 or 0, for each
+    category. Two different categories then have the squared distance 2, the mean squared distance
+    of two items in a scaled numeric column.
+
+    Parameters
+    ----------
+    table : Table
+        The table of the frame, to name places in it.
+    frame : DataFrame
+    options : ReadOptions
+    problems : Problems
+        Collects values that are not numbers, with their places; the features are empty then.
+
+    Raises
+    ------
+    ValueError
+        No rows or no features are left.
+    """
+    if frame.shape[1] == 0 and not problems.found:
+        problems.add(
+            f"{table.path} has no feature columns, only ids and labels: add columns of features, "
+            "or name fewer columns with --ignore"
+        )
+    encoded = _encode(table, frame, options, problems)
+    if encoded is None:
+        return Features(np.empty((len(frame), 0)), np.ones(len(frame), dtype=np.bool_), ())
+    X, kept, notes = treat_missing(str(table.path), encoded.X, encoded.invalid, options.missing)
+    fill = np.nanmean(encoded.X if kept.all() else X, axis=0)
+
+    # Drop constant columns, and scale the numeric ones.
+    varying = np.ptp(X, axis=0) > 0
+    if not varying.any():
+        raise ValueError(
+            f"{table.path}: every feature column is constant: add a column whose values differ"
+        )
+    X, is_number = X[:, varying], encoded.is_number[varying]
+    notes = [
+        f"features: {list_names([str(name) for name in frame.columns], MAX_NAMED)}",
+        *notes,
+        *encoded.notes,
+    ]
+    center, scale = np.zeros(is_number.size), np.ones(is_number.size)
+    if options.scale is not False and is_number.any():
+        center[is_number], scale[is_number] = X.mean(axis=0)[is_number], X.std(axis=0)[is_number]
+        notes.append("scaled each numeric column to mean 0 and standard deviation 1")
+    encoding = Encoding(encoded.columns, fill, varying, center, scale)
+    return Features((X - center) / scale, kept, tuple(notes), encoding)
+
+
+def treat_missing(
+    place: str, X: Array, invalid: NDArray[np.bool_], missing: str
+) -> tuple[Array, NDArray[np.bool_], list[str]]:
+    """Drop rows with NaN, or fill them in by column means; return X, the kept rows and notes.
+
+    Parameters
+    ----------
+    place : str
+        The file, for messages.
+    X : ndarray, shape (n, d)
+        NaN where a value is missing or invalid.
+    invalid : ndarray of bool, shape (n, columns)
+        Invalid cells of the file.
+    missing : {"refuse", "drop", "fill"}
+    """
+    kept: NDArray[np.bool_] = np.ones(len(X), dtype=np.bool_)
+    notes: list[str] = []
+    n_rows, n_cells = int(invalid.any(axis=1).sum()), int(invalid.sum())
+    if missing == "drop" and n_rows:
+        kept = np.asarray(~invalid.any(axis=1))
+        X = X[kept]
+        notes.append(
+            f"dropped {n_rows} of {count(kept.size, 'row')} ({n_rows / kept.size:.1%}) with "
+            "missing or invalid values"
+        )
+    if len(X) < 2:
+        raise ValueError(
+            f"{place} has {count(len(X), 'row')} without missing values, but at least 2 are "
+            "needed: fill missing values with --fill-missing, or exclude the columns with the "
+            "most missing values with --ignore"
+        )
+    if missing == "fill" and n_rows:
+        X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+        notes.append(
+            f"replaced {count(n_cells, 'missing or invalid value')} in {count(n_rows, 'row')} by "
+            "the column mean"
+        )
+    return X, kept, notes
+
+
+def _encode(
+    table: Table, frame: pd.DataFrame, options: ReadOptions, problems: Problems
+) -> _Encoded | None:
+    """Return all columns as numbers, NaN where invalid; None if there are problems."""
+    blocks: dict[str, Array] = {}
+    columns: dict[str, ColumnForm] = {}
+    forms: dict[str, list[str]] = {}
+    for name in frame.columns:
+        column = frame[name]
+        if not column.notna().any():
+            fix = f"--ignore {quote(name)}"
+            problems.add(
+                f"{table.path}, column {name!r} has no valid values: exclude it with {fix}", fix
+            )
+            continue
+        try:
+            numbers = _numbers_unless_categories(column, options)
+        except AmbiguousColumnError as error:
+            where = table.where(int(np.flatnonzero(column.notna())[0]), name)
+            problems.add(f"{where}: {error}, or exclude the column with --ignore {quote(name)}")
+            continue
+        if numbers is not None:
+            require_moderate(table, name, numbers.values, problems)
+            blocks[name] = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
+            forms.setdefault(numbers.note, []).append(name)
+            columns[name] = form_of(column, numbers, options.decimal)
+        elif _may_be_categories(table, column, options, problems):
+            columns[name] = ColumnForm(CATEGORIES, None, find_categories(column))
+            blocks[name] = to_indicators(column, columns[name].categories)
+    invalid: dict[str, NDArray[np.bool_]] = {
+        name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()
+    }
+    if COMMAS in forms and options.decimal is None:
+        _require_decimal_points(table, forms.get("", []), problems)
+    if options.missing == "refuse":
+        _report_invalid(table, frame, invalid, problems)
+    if problems.found:
+        return None
+    X = np.hstack(list(blocks.values()))
+    categories = [name for name, column in columns.items() if column.form == CATEGORIES]
+    is_number = [name not in categories for name in blocks for _ in range(blocks[name].shape[1])]
+    notes = [
+        f"read {form}{' as days' * (form == 'dates')} in {list_names(names, MAX_NAMED)}"
+        for form, names in forms.items()
+        if form
+    ]
+    if categories:
+        listed = list_names(categories, MAX_NAMED)
+        notes.append(f"categories, with one indicator column each: {listed}")
+    invalid_cells = np.column_stack(list(invalid.values()))
+    return _Encoded(X, np.array(is_number), invalid_cells, notes, columns)
+
+
+def _require_decimal_points(table: Table, names: list[str], problems: Problems) -> None:
+    """Ask about numbers such as 1.234 in a table that has decimal commas elsewhere."""
+    for name in names:
+        texts = table.texts(name)
+        if may_be_thousands(texts):
+            row = next(k for k, text in enumerate(texts) if "." in text)
+            problems.add(
+                f"{table.where(row, name)}: the point in {texts[row]!r} may be a decimal point or "
+                "stand between thousands, because other columns have decimal commas: use --decimal "
+                f"comma for the latter, or exclude the column with --ignore {quote(name)}",
+                "--decimal comma",
+            )
+
+
+def _numbers_unless_categories(column: pd.Series, options: ReadOptions) -> Numbers | None:
+    """Return the column as numbers, or None if it is text or declared to hold categories."""
+    named = options.categorical if isinstance(options.categorical, tuple) else ()
+    return None if column.name in named else read_numbers(column, options.decimal)
+
+
+def require_moderate(table: Table, name: str, numbers: Array, problems: Problems) -> None:
+    """Refuse numbers whose squares would overflow."""
+    largest = abs(numbers[np.isfinite(numbers)]).max(initial=0.0)
+    if largest > validation.MAX_MAGNITUDE:
+        problems.add(
+            f"{table.path}, column {name!r}: expected numbers up to "
+            f"{validation.MAX_MAGNITUDE:g}, got {largest:g}: correct it, or exclude the column "
+            f"with --ignore {quote(name)}",
+            f"--ignore {quote(name)}",
+        )
+
+
+def _may_be_categories(
+    table: Table, column: pd.Series, options: ReadOptions, problems: Problems
+) -> bool:
+    """Return whether a text column may be used as categories; otherwise add the problem."""
+    known = column.dropna().astype(str).str.strip()
+    name, n_different = str(column.name), known.nunique()
+    where, text = table.where(int(np.flatnonzero(column.notna())[0]), name), known.iloc[0]
+    if n_different > MAX_CATEGORIES:
+        problems.add(
+            f"{where}: expected at most {MAX_CATEGORIES} categories, got {n_different} "
+            f"different texts such as {text!r}: exclude the column with --ignore {quote(name)}, "
+            f"or, if it names the items, use --id {quote(name)}",
+            f"--ignore {quote(name)}",
+        )
+        return False
+    declared = options.categorical
+    if declared is True or (isinstance(declared, tuple) and name in declared):
+        return True
+    problems.add(
+        f"{where}: {text!r} is not a number: treat text columns as categories with --categorical, "
+        f"or this one with --categorical {quote(name)}, exclude it with --ignore {quote(name)}, "
+        f"or, if it names the items, use --id {quote(name)}",
+        f"--{'categorical' if n_different < len(known) else 'ignore'} {quote(name)}",
+    )
+    return False
+
+
+def _report_invalid(
+    table: Table, frame: pd.DataFrame, invalid: dict[str, NDArray[np.bool_]], problems: Problems
+) -> None:
+    """Add the problem of missing or invalid values: the first of them, and the columns."""
+    names = [name for name, mask in invalid.items() if mask.any()]
+    if not names:
+        return
+    rows = np.column_stack([invalid[name] for name in names])
+    row, at = (int(index[0]) for index in np.nonzero(rows))
+    value, name = frame[names[at]].iloc[row], names[at]
+    fault = "the value is missing" if pd.isna(value) else f"{str(value)!r} is not a finite number"
+    where = f" in {list_names(names, MAX_NAMED)}" if len(names) > 1 else ""
+    problems.add(
+        f"{table.where(row, name)}: {fault} (found in {int(rows.any(axis=1).sum())} of "
+        f"{count(len(frame), 'row')}{where}): correct it, drop such rows with --drop-missing, or "
+        "replace such values by the column mean with --fill-missing",
+        "--fill-missing",
+    )

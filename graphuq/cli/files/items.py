@@ -1,0 +1,110 @@
+"""The items of a file: ids, features or a graph, and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.cli.files.encoding import Encoding
+from graphuq.graphs import Graph, knn_graph
+from graphuq.graphs.labels import Labels
+from graphuq.utils.typing import Array
+
+# Default number of neighbors of an item.
+NEIGHBORS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Items to classify, with features or a graph, and the labels of some of them.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    ids : ndarray of str, shape (n,)
+    features : ndarray, shape (n, d), or None
+    graph : Graph or None
+        Either the features or the graph is given.
+    known : ndarray of object, shape (n,)
+        The class of each item, a string, or None if it is unknown.
+    truth : ndarray of object, shape (n,), or None
+        The true classes, if a column gives them. They are used only to score predictions.
+    notes : tuple of str
+        Sentences that say how the contents of the file were changed.
+    left_out : tuple of str
+        Ids of the items in the file that were dropped.
+    image_shape : (int, int) or None
+        Height and width, if the features are the pixels of images.
+    encoding : Encoding or None
+        How the columns of the file became features.
+    classes : tuple of str
+        Classes that the user listed; they may have no label.
+    """
+
+    path: Path
+    ids: NDArray[Any]
+    features: Array | None
+    graph: Graph | None
+    known: NDArray[Any]
+    truth: NDArray[Any] | None = None
+    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    image_shape: tuple[int, int] | None = None
+    encoding: Encoding | None = None
+    classes: tuple[str, ...] = ()
+
+    def labels(self) -> Labels:
+        """Return the known labels.
+
+        Raises
+        ------
+        ValueError
+            The labels have fewer than two classes.
+
+        Examples
+        --------
+        >>> known = np.array(["spam", None, "ham"], dtype=object)
+        >>> Items(Path("mail.npz"), np.array(["a", "b", "c"]), np.eye(3), None, known).labels()
+        Labels(2 nodes: 1 x 'ham', 1 x 'spam')
+        """
+        nodes = np.flatnonzero([label is not None for label in self.known])
+        values = [str(label) for label in self.known[nodes]]
+        if not values:
+            raise ValueError(
+                f"{self.path}: no item has a label: name the column of labels with --label, or a "
+                "file of labels with --labels"
+            )
+        classes = sorted({*values, *self.classes})
+        if len(classes) < 2:
+            found = f"all {len(values)} labels are" if len(values) > 1 else "the only label is"
+            raise ValueError(
+                f"{self.path}: {found} {values[0]!r}: label at least one item of another class"
+            )
+        return Labels(nodes, values, classes)
+
+    def to_graph(self, n_neighbors: int | None = None) -> Graph:
+        """Return the graph of the file, or the nearest-neighbor graph of its features.
+
+        Parameters
+        ----------
+        n_neighbors : int, optional
+            Number of neighbors of each item, by default 10, or all other items if there are fewer.
+        """
+        if self.graph is not None:
+            if n_neighbors is not None:
+                raise ValueError(
+                    f"{self.path} is a graph, and --neighbors builds one from features: leave it "
+                    "out"
+                )
+            return self.graph
+        assert self.features is not None
+        return knn_graph(self.features, self.n_neighbors(n_neighbors), connect=True)
+
+    def n_neighbors(self, wanted: int | None) -> int:
+        """Return the number of neighbors that `to_graph` uses."""
+        return min(NEIGHBORS, self.ids.size - 1) if wanted is None else wanted

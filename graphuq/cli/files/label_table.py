@@ -1,0 +1,183 @@
+"""A second table that gives labels, or true classes, by the ids of the items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.cli.csv_file import safe_cell
+from graphuq.cli.files.class_column import read_class_column, to_class_names, to_ids
+from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.table import TABLES, Table, open_table, require_file
+from graphuq.utils.words import list_names
+
+# Default names of the columns of ids and labels.
+ID, LABEL = "id", "label"
+
+
+def read_classes(
+    path: str | Path,
+    ids: NDArray[Any],
+    option: str,
+    encoding: str = "utf-8",
+    classes: tuple[str, ...] = (),
+) -> NDArray[Any]:
+    r"""Return the class that a table gives to each of ``ids``, None if it gives none.
+
+    Parameters
+    ----------
+    path : path-like
+        A table with columns id and label.
+    ids : ndarray of str, shape (n,)
+    option : str
+        The command-line option that named the table, for error messages.
+    encoding : str
+        Encoding of the table.
+    classes : tuple of str
+        Values that are classes, although they look like marks of unknown ones, such as NA.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        The message is one line: the place in the file, the problem and the remedy.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "classes.csv")
+    >>> _ = path.write_text("id,label\nb,rose\na,lily\n")
+    >>> read_classes(path, np.array(["a", "b", "c"]), "--truth").tolist()
+    ['lily', 'rose', None]
+    """
+    problems, options = Problems(), ReadOptions(classes=classes, encoding=encoding)
+    found = read_label_table(Path(path), ids, options, problems, option)
+    problems.require_none()
+    return found[LABEL].names
+
+
+class ClassColumn(NamedTuple):
+    """The class of each item, None if it is unknown, and notes on how it was read."""
+
+    names: NDArray[Any]
+    notes: tuple[str, ...]
+
+
+def read_label_table(
+    path: Path, ids: NDArray[Any], options: ReadOptions, problems: Problems, option: str
+) -> dict[str, ClassColumn]:
+    """Return the labels, and the true classes if the table has their column, for all ``ids``.
+
+    The labels are also returned under the name ``label``, unless an option names their column.
+
+    Parameters
+    ----------
+    path : Path
+    ids : ndarray of str, shape (n,)
+    options : ReadOptions
+    problems : Problems
+        Collects unknown and repeated ids, and values that may be classes.
+    option : str
+        The command-line option that named the table, for error messages.
+    """
+    if require_file(path) not in TABLES:
+        raise ValueError(f"{path} is not a table of ids and labels: save it as .csv")
+    table = open_table(path, options.encoding)
+    names, label = table.columns, options.label
+    key = key_column(names)
+    own = label or (LABEL if LABEL in names else names[-1])
+    unclear = label is None and LABEL not in names and len(names) > 2
+    if own not in names or own == key or unclear:
+        raise ValueError(no_column(path, option, own if label else LABEL, names))
+    position = {name: at for at, name in enumerate(ids.tolist())}
+    if key in position:
+        raise ValueError(
+            f"{path}, line 1: expected column names, got {key!r}, the id of an item: begin the "
+            "file with the line id,label"
+        )
+    wanted = [own]
+    if options.truth is not None and options.truth in names and options.truth != own:
+        wanted.append(options.truth)
+    frame = table.frame(as_text=[key, *wanted])
+    written = _own_ids(to_ids(frame[key]), list(position))
+    rows = _known_rows(table, key, written, position, problems)
+    places = [position[written[row]] for row in rows]
+    found: dict[str, ClassColumn] = {}
+    for name in wanted:
+        how = options if name == own else for_truth(options, found[own].names)
+        # The rows of the table decide what is missing, not the items that it leaves out.
+        values, notes = read_class_column(
+            frame[name].to_numpy(object)[rows], f"{path}", how, problems
+        )
+        column = np.full(ids.size, None, dtype=object)
+        column[places] = values
+        found[name] = ClassColumn(column, notes)
+    return found if own == LABEL or label else {**found, LABEL: found[own]}
+
+
+def for_truth(options: ReadOptions, known: NDArray[Any]) -> ReadOptions:
+    """Return the options that read true classes: those among the labels are classes."""
+    shown = dict.fromkeys(name for name in known if name is not None)
+    return replace(options, classes=(*options.classes, *shown), unlabelled=())
+
+
+def _own_ids(written: NDArray[Any], ids: list[str]) -> list[Any]:
+    """Return the ids of items for those in a table, where they differ only as they are written.
+
+    A table that graphuq wrote may have an apostrophe in front (`graphuq.cli.csv_file.safe_cell`),
+    and other programs write 1 as 1.0.
+    """
+    known = set(ids)
+    other = {safe_cell(name): name for name in ids}
+    other |= dict(zip(to_class_names(ids).tolist(), ids, strict=True))
+    numbers = to_class_names(written)
+    return [
+        name if name in known else other.get(name, other.get(number, name))
+        for name, number in zip(written.tolist(), numbers.tolist(), strict=True)
+    ]
+
+
+def key_column(names: Sequence[str]) -> str:
+    """Return the column of ids: ``id``, or the first."""
+    return next((name for name in names if name.lower() == ID), names[0])
+
+
+def no_column(path: Path, option: str, name: str, names: Sequence[str]) -> str:
+    """Return the message for a column that does not exist."""
+    known = list_names(names) or "none"
+    return f"{path} has no column {name!r} ({option}): name one of its columns: {known}"
+
+
+def _known_rows(
+    table: Table, key: str, written: list[Any], position: dict[str, int], problems: Problems
+) -> list[int]:
+    """Return the rows whose id is in the main file; refuse other ids, and ids that occur twice."""
+    seen: set[Any] = set()
+    rows: list[int] = []
+    duplicate: list[int] = []
+    unknown: list[int] = []
+    for row, name in enumerate(written):
+        group = duplicate if name in seen else rows if name in position else unknown
+        group.append(row)
+        seen.add(name)
+    if duplicate:
+        more = f" (and {len(duplicate) - 1} more)" if len(duplicate) > 1 else ""
+        problems.add(
+            f"{table.where(duplicate[0], key)}: duplicate id {written[duplicate[0]]!r}{more}: keep "
+            "one row for each item"
+        )
+    if unknown:
+        name, example = written[unknown[0]], next(iter(position))
+        more = f" (as are {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+        problems.add(
+            f"{table.where(unknown[0], key)}: the id is missing: add it, or remove the row"
+            if name is None
+            else f"{table.where(unknown[0], key)}: {name!r} is not one of the {len(position)} "
+            f"items, such as {example!r}{more}: correct the id, or remove the row"
+        )
+    return rows

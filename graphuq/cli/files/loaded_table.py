@@ -1,0 +1,172 @@
+"""Tables with typed values: Parquet, Excel and JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from graphuq.cli.files.class_column import to_ids
+from graphuq.utils.words import list_names
+
+
+@dataclass(frozen=True)
+class LoadedTable:
+    """A table that is read as a whole; its rows are numbered as its kind of file shows them.
+
+    Attributes
+    ----------
+    path : Path
+    encoding : str
+
+    Raises
+    ------
+    ModuleNotFoundError
+        The package that reads such files is not installed.
+    ValueError
+        A damaged file, a file without rows, or column names that are repeated.
+    """
+
+    path: Path
+    encoding: str = "utf-8"
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return [str(name).strip() for name in self._read.columns]
+
+    @property
+    def empty_columns(self) -> list[str]:
+        """See `TextTable.empty_columns`; such columns are left out already."""
+        return []
+
+    @property
+    def separator(self) -> str:
+        """What stands between names of columns in messages."""
+        return ","
+
+    def frame(self, as_text: Collection[str] = (), decimal: str | None = None) -> pd.DataFrame:
+        """Return the rows; see `TextTable.frame`."""
+        frame = self._read.copy()
+        frame.columns = pd.Index(self.columns, dtype=object)
+        for name in as_text:
+            frame[name] = pd.Series(to_ids(frame[name]), frame.index, dtype=object)
+        return frame
+
+    def where(self, row: int, column: str) -> str:
+        """Return the place of a cell in words."""
+        # Spreadsheets and text files count from 1; the first row of a spreadsheet has the names.
+        first = {".xlsx": 2, ".parquet": 0, ".pq": 0}.get(self.path.suffix.lower(), 1)
+        return f"{self.path}, row {row + first}, column {column!r}"
+
+    def texts(self, column: str) -> list[str]:
+        """Return the texts of a column; numbers are not texts."""
+        return [value for value in self._read.iloc[:, self.columns.index(column)]
+                if isinstance(value, str)]  # fmt: skip
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the names of the columns, then the number and the cells of every row."""
+        yield 0, self.columns
+        texts = [to_ids(self._read.iloc[:, k]) for k in range(self._read.shape[1])]
+        for row, cells in enumerate(zip(*texts, strict=True)):
+            yield row, [cell or "" for cell in cells]
+
+    @cached_property
+    def _read(self) -> pd.DataFrame:
+        reader = {".parquet": _read_parquet, ".pq": _read_parquet, ".xlsx": _read_excel}
+        frame = reader.get(self.path.suffix.lower(), _read_json)(self.path, self.encoding)
+        if frame.empty:
+            raise ValueError(f"{self.path} has no rows: add one row per item")
+        names = pd.Index([str(name).strip() for name in frame.columns])
+        if names.has_duplicates:
+            name = names[names.duplicated()][0]
+            raise ValueError(
+                f"{self.path}: duplicate column {name!r}: give every column its own name"
+            )
+        return frame
+
+
+def _read_parquet(path: Path, encoding: str) -> pd.DataFrame:
+    try:
+        import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "Parquet files need pyarrow: pip install 'graphuq[parquet]', or save as CSV"
+        ) from error
+    try:
+        frame = pd.read_parquet(path, engine="pyarrow")
+    except (pyarrow.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        raise ValueError(
+            f"{path} is not a Parquet file, or is damaged ({error}): write it again"
+        ) from error
+    return frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
+
+
+def _read_excel(path: Path, encoding: str) -> pd.DataFrame:
+    """Return the first sheet."""
+    try:
+        import openpyxl  # type: ignore[import-untyped, import-not-found, unused-ignore]  # noqa: F401
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "Excel files need openpyxl: pip install 'graphuq[excel]', or save as CSV"
+        ) from error
+    try:
+        sheets = pd.read_excel(path, sheet_name=None, dtype=object, engine="openpyxl")
+    except Exception as error:  # damage can make the reader fail in any way
+        raise ValueError(
+            f"{path} is not an Excel file, or is damaged ({error}): save it again"
+        ) from error
+    sheets = {name: sheet for name, sheet in sheets.items() if not sheet.empty}
+    if len(sheets) > 1:
+        raise ValueError(
+            f"{path} has several sheets ({list_names(list(sheets))}): save the one with the table "
+            "by itself"
+        )
+    frame = next(iter(sheets.values()), pd.DataFrame())
+    unnamed = [str(name).startswith("Unnamed:") for name in frame.columns]
+    return frame.loc[:, [not a or bool(frame.iloc[:, k].notna().any())
+                         for k, a in enumerate(unnamed)]].infer_objects()  # fmt: skip
+
+
+def _read_json(path: Path, encoding: str) -> pd.DataFrame:
+    """Return a table from a list of objects, or from lines with one object each."""
+    try:
+        text = path.read_text(encoding=encoding)
+    except (UnicodeDecodeError, LookupError) as error:
+        raise ValueError(
+            f"{path} is not {encoding.upper()} text ({error}): save the file as UTF-8, or name "
+            "its encoding, for example --encoding latin-1"
+        ) from error
+    if text.lstrip().startswith("["):
+        rows = _parse(path, "", text)
+        places = [f"item {k}" for k in range(1, len(rows) + 1)]
+    else:
+        lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
+        rows = [_parse(path, f", line {k}", line) for k, line in lines]
+        places = [f"line {k}" for k, _ in lines]
+    for place, row in zip(places, rows, strict=True):
+        if not isinstance(row, dict):
+            raise ValueError(
+                f"{path}, {place}: expected an object such as "
+                f'{{"id": "a", "x": 1, "label": null}}, got {type(row).__name__}: write one object '
+                "per item"
+            )
+        for name, value in row.items():
+            if isinstance(value, dict | list):
+                raise ValueError(
+                    f"{path}, {place}: the value of {name!r} is not a number or a text: write one "
+                    "value per name"
+                )
+    return pd.DataFrame(rows)
+
+
+def _parse(path: Path, where: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}{where}: not JSON ({error}): correct it") from error

@@ -1,0 +1,193 @@
+"""From a column of a table to numbers: plain ones, decimal commas, dates, yes and no."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from graphuq.utils.typing import Array
+
+# Answers that count as numbers.
+ANSWERS = {"y": 1.0, "yes": 1.0, "t": 1.0, "true": 1.0, "n": -1.0, "no": -1.0, "f": -1.0,
+           "false": -1.0}  # fmt: skip
+
+# A number with commas: as the decimal mark, and between thousands.
+DECIMAL_COMMA = r"[+-]?(?:\d*|[1-9]\d{0,2}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?"
+THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?"
+EITHER = r"[+-]?[1-9]\d{0,2},\d{3}"  # 1,234 may be either
+WITHOUT_COMMA = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:[eE][+-]?\d+)?"
+POINTS_BETWEEN_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
+POINTED = r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?"
+
+# How numbers with decimal commas were read.
+COMMAS = "decimal commas"
+
+# Dates: the year first, with or without a time; days before months; or an order to find out.
+YEAR_FIRST = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}.*)?"
+DAY_FIRST = r"\d{1,2}\.\d{1,2}\.\d{4}"
+UNCLEAR = r"(\d{1,2})([/-])(\d{1,2})\2\d{4}"
+
+
+class AmbiguousColumnError(ValueError):
+    """A column that can be read in two ways."""
+
+    def __init__(self, message: str, option: str = "") -> None:
+        self.option = option
+        super().__init__(message)
+
+
+class Numbers(NamedTuple):
+    """Numbers, NaN where a value is missing or invalid, and a note on how they were read."""
+
+    values: Array
+    note: str = ""
+
+
+def read_numbers(column: pd.Series, decimal: str | None = None) -> Numbers | None:
+    """Return a column as numbers, or None if it is mostly text.
+
+    Dates become days since 1970, and yes and no become 1 and -1.
+
+    Parameters
+    ----------
+    column : Series
+    decimal : {".", ","}, optional
+        The decimal mark; by default the column tells.
+
+    Raises
+    ------
+    AmbiguousColumnError
+        Numbers such as 1,234, or dates such as 03/04/2020, in all rows.
+
+    Examples
+    --------
+    >>> read_numbers(pd.Series(["2,5", "3", "x"]))
+    Numbers(values=array([2.5, 3. , nan]), note='decimal commas')
+    >>> read_numbers(pd.Series(["1970-01-03", None]))
+    Numbers(values=array([ 2., nan]), note='dates')
+    """
+    if pd.api.types.is_bool_dtype(column):
+        answers = column.astype(object).map({True: 1.0, False: -1.0})
+        return Numbers(answers.to_numpy(dtype=np.float64, na_value=np.nan))
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return Numbers(_to_days(column), "dates")
+    if pd.api.types.is_timedelta64_dtype(column):
+        return Numbers(column.dt.total_seconds().to_numpy(dtype=np.float64))
+    if pd.api.types.is_complex_dtype(column):
+        return None
+    if pd.api.types.is_numeric_dtype(column):
+        return Numbers(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    texts = column.dropna().astype(str).str.strip()
+    if texts.empty:
+        return Numbers(np.full(len(column), np.nan))
+    found = _read_texts(texts, decimal)
+    if found is None:
+        return None
+    values, note = found
+    return Numbers(values.reindex(column.index).to_numpy(dtype=np.float64), note)
+
+
+def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, str] | None:
+    """Return texts as numbers, NaN where invalid, and a note; None if most are not numbers."""
+    answers = texts.str.lower().map(ANSWERS)
+    if answers.notna().all():
+        return answers.astype(float), ""
+    note = ""
+    with_comma = texts.str.contains(",", regex=False)
+    if decimal == "," or (with_comma.any() and decimal is None):
+        mark = decimal or _find_decimal_mark(texts, texts[with_comma])
+        if mark == ",":
+            spelled = texts.str.fullmatch(DECIMAL_COMMA) | texts.str.fullmatch(WITHOUT_COMMA)
+            texts_of_numbers = texts.str.replace(".", "", regex=False).str.replace(",", ".")
+            numbers = pd.to_numeric(texts_of_numbers.where(spelled), errors="coerce")
+            note = COMMAS
+        else:
+            numbers, note = _without_thousands(texts)
+    elif decimal == ".":
+        numbers, note = _without_thousands(texts)
+    else:
+        numbers = pd.to_numeric(texts, errors="coerce")
+    if 2 * numbers.notna().sum() > len(texts):
+        return numbers, note
+    dates = _read_dates(texts)
+    if dates is not None:
+        return dates, "dates"
+    return None
+
+
+def may_be_thousands(texts: Iterable[str]) -> bool:
+    """Return whether all numbers with a point may have it between thousands, as in 1.234."""
+    pointed = [text for text in texts if "." in text]
+    return bool(pointed) and all(re.fullmatch(POINTS_BETWEEN_THOUSANDS, text) for text in pointed)
+
+
+def _find_decimal_mark(texts: pd.Series, with_comma: pd.Series) -> str:
+    """Return the decimal mark of a column with commas."""
+    if texts.str.fullmatch(POINTED).any():
+        return "."
+    if with_comma.str.fullmatch(THOUSANDS).all():
+        if with_comma.str.fullmatch(EITHER).all():
+            first = with_comma.iloc[0]
+            raise AmbiguousColumnError(
+                f"{first!r} may be {float(first.replace(',', '.')):g} or "
+                f"{first.replace(',', '')}: use --decimal comma or --decimal point"
+            )
+        return "."
+    return "," if with_comma.str.fullmatch(DECIMAL_COMMA).any() else "."
+
+
+def _without_thousands(texts: pd.Series) -> tuple[pd.Series, str]:
+    """Return numbers with a decimal point, and maybe commas between thousands."""
+    grouped = texts.str.fullmatch(THOUSANDS)
+    plain = texts.where(~grouped, texts.str.replace(",", "", regex=False))
+    return pd.to_numeric(plain, errors="coerce"), "commas between thousands" * bool(grouped.any())
+
+
+def _read_dates(texts: pd.Series) -> pd.Series | None:
+    """Return dates as days since 1970, NaN where invalid; None if most texts are not dates."""
+    orders = {YEAR_FIRST: False, DAY_FIRST: True, UNCLEAR: None}
+    pattern = next((p for p in orders if 2 * texts.str.fullmatch(p).sum() > len(texts)), None)
+    if pattern is None:
+        return None
+    spelled, day_first = texts[texts.str.fullmatch(pattern)], orders[pattern]
+    if day_first is None:
+        parts = [re.fullmatch(UNCLEAR, text) for text in spelled]
+        firsts = max(int(match[1]) for match in parts if match)
+        seconds = max(int(match[3]) for match in parts if match)
+        if (firsts > 12) == (seconds > 12):
+            raise AmbiguousColumnError(
+                f"{spelled.iloc[0]!r} may begin with the day or with the month: write dates as "
+                "YYYY-MM-DD"
+            )
+        day_first = firsts > 12
+    dates = pd.to_datetime(
+        spelled, format="mixed", dayfirst=bool(day_first), errors="coerce", utc=True
+    )
+    return pd.Series(_to_days(dates), spelled.index).reindex(texts.index)
+
+
+def _to_days(dates: pd.Series) -> Array:
+    """Return days since 1970, NaN where there is no date."""
+    if dates.dt.tz is not None:
+        dates = dates.dt.tz_convert(None)
+    days = (dates - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    return days.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number with a decimal point.
+
+    Examples
+    --------
+    >>> is_number("1e3"), is_number("1,5")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

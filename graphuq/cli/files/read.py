@@ -1,0 +1,253 @@
+"""Read a user's file: ids, features or a graph, and labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graphuq.cli.files.archive import read_archive
+from graphuq.cli.files.class_column import read_class_column
+from graphuq.cli.files.column_roles import ColumnRoles
+from graphuq.cli.files.contents import NUMBERED, Contents
+from graphuq.cli.files.edges import keep_connected, read_edges
+from graphuq.cli.files.features import build_features
+from graphuq.cli.files.graphml import read_graphml
+from graphuq.cli.files.items import Items
+from graphuq.cli.files.label_table import (
+    LABEL,
+    ClassColumn,
+    for_truth,
+    no_column,
+    read_label_table,
+)
+from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.recognize_edges import lists_edges
+from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_file
+from graphuq.cli.files.text_table import TextTable
+from graphuq.utils.words import count, list_names
+
+DEFAULTS = ReadOptions()
+
+
+def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
+    r"""Return the items of a table, an archive or a graph.
+
+    Parameters
+    ----------
+    path : path-like
+        A table with one row per item, or a list of edges (.csv, .tsv, .parquet, .xlsx, .jsonl); an
+        archive (.npz); or .graphml.
+    options : ReadOptions
+
+    Raises
+    ------
+    FileNotFoundError, ModuleNotFoundError, ValueError
+        The message has one line for each problem: the place in the file, the problem and the
+        remedy.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "flowers.csv")
+    >>> _ = path.write_text("id,length,width,label\na,1,2,rose\nb,1,3,\nc,5,2,lily\n")
+    >>> items = read(path)
+    >>> items.ids.tolist(), items.known.tolist()
+    (['a', 'b', 'c'], ['rose', None, 'lily'])
+    >>> items.features.shape
+    (3, 2)
+    """
+    path = Path(path)
+    problems = Problems()
+    try:
+        contents = _read_contents(path, options, problems)
+        if contents.graph is not None:
+            contents = keep_connected(contents, path, options.largest)
+        # Take the classes of all items from the file itself, or from a second one.
+        known, truth, notes = _classes(path, contents, options, problems)
+    except ValueError as error:
+        problems.add_error(error)
+        problems.require_none()
+        raise
+    problems.require_none()
+
+    # Leave out the items that were dropped.
+    ids = contents.ids
+    kept = np.ones(ids.size, dtype=bool) if contents.kept is None else contents.kept
+    notes = (*contents.notes, *notes)
+    lost = sum(value is not None for value in known[~kept])
+    if lost:
+        notes += (f"the dropped items include {count(lost, 'labeled item')}",)
+    return Items(
+        path,
+        ids[kept],
+        contents.features,
+        contents.graph,
+        known[kept],
+        None if truth is None else truth[kept],
+        notes,
+        tuple(ids[~kept].tolist()),
+        contents.image_shape,
+        contents.encoding,
+        options.classes,
+    )
+
+
+def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Contents:
+    """Choose the reader by the suffix, and a list of edges by its header or its contents."""
+    suffix = require_file(path)
+    if suffix == ".npz":
+        contents = read_archive(path, options)
+        _require_used(path, options, "an .npz file" if contents.graph is None else "a graph")
+        return contents
+    if suffix == ".graphml":
+        _require_used(path, options, "a graph")
+        return read_graphml(path)
+    table = open_table(path, options.encoding)
+    if isinstance(table, TextTable) and (error := table.decoding_error()):
+        # Go on with a likely encoding, to tell the other problems too.
+        encoding = table.likely_encoding()
+        problems.add(str(error), f"--encoding {encoding}")
+        table = TextTable(path, encoding)
+    if lists_edges(table, options):
+        _require_used(path, options, "a list of edges")
+        return read_edges(table, options)
+    _require_used(path, options, "a table")
+    return _read_table(table, options, problems)
+
+
+def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Contents:
+    """Return the contents of a table with one row per item."""
+    roles = ColumnRoles(table, options, problems)
+    unclear = roles.misnamed
+    frame = table.frame(as_text=roles.as_text, decimal=options.decimal)
+    ids = roles.ids(frame, problems)
+    columns = {name: frame[name].to_numpy(object) for name in roles.classes}
+    # A text column may be the one whose name was misspelled: it is judged once that is clear.
+    features = [
+        name for name in roles.features if not unclear or pd.api.types.is_numeric_dtype(frame[name])
+    ]
+    found = build_features(table, frame[features], options, problems)
+    notes = found.notes
+    if roles.key is None:
+        notes += (NUMBERED,)
+    elif not roles.key:
+        notes += ("the ids are in the first column, which has no name",)
+    if table.empty_columns:
+        notes += (f"ignored {list_names(table.empty_columns)} without a name",)
+    encoding = None if found.encoding is None else found.encoding._replace(id_column=roles.key)
+    return Contents(
+        ids, found.values, None, columns, notes, found.kept, names=table.columns, encoding=encoding
+    )
+
+
+# Options that have no effect on a kind of file.
+UNUSED = {
+    "a table": ("weight",),
+    "an .npz file": ("weight", "categorical", "decimal", "edges"),
+    "a list of edges": ("id_column", "missing", "categorical", "decimal", "scale"),
+    "a graph": ("missing", "categorical", "decimal", "scale", "edges", "weight"),
+}
+FLAGS = {
+    "weight": "--weight",
+    "categorical": "--categorical",
+    "decimal": "--decimal",
+    "edges": "--edges and --table",
+    "id_column": "--id",
+    "missing": "--drop-missing and --fill-missing",
+    "scale": "--scale and --no-scale",
+}
+
+
+def _require_used(path: Path, options: ReadOptions, contents: str) -> None:
+    """Refuse options that have no effect on such a file."""
+    for name in UNUSED[contents]:
+        if getattr(options, name) != getattr(DEFAULTS, name):
+            raise ValueError(f"{path}: {FLAGS[name]} has no use for {contents}: leave it out")
+
+
+def _classes(
+    path: Path, contents: Contents, options: ReadOptions, problems: Problems
+) -> tuple[NDArray[Any], NDArray[Any] | None, tuple[str, ...]]:
+    """Return the labels and the true classes of all items, and notes on them."""
+    ids, own, truth = contents.ids, options.label or LABEL, options.truth
+    found: dict[str, ClassColumn] = {}
+    if options.labels is not None:
+        found = read_label_table(Path(options.labels), ids, options, problems, "--labels")
+    elif own in contents.columns and own not in options.ignore:
+        found[own] = _read_column(contents, own, options, problems)
+    if own not in found:
+        found[own] = ClassColumn(np.full(ids.size, None, dtype=object), ())
+    known, notes = found[own]
+    if options.label is not None and options.labels is None and own not in contents.columns:
+        problems.add(no_column(path, "--label", own, contents.names or sorted(contents.columns)))
+    if truth is None:
+        return known, None, notes
+
+    of_truth = for_truth(options, known)
+    if truth in contents.columns and truth not in found:
+        found[truth] = _read_column(contents, truth, of_truth, problems)
+    elif truth not in found and _is_table(truth):
+        table = replace(of_truth, label=None, truth=None)
+        found[truth] = read_label_table(Path(truth), ids, table, problems, "--truth")[LABEL]
+    if truth not in found:
+        problems.add(no_column(path, "--truth", truth, contents.names or sorted(contents.columns)))
+        return known, None, notes
+    true = found[truth].names
+    _require_complete(path, truth, ids, true, problems)
+    _require_shown(truth, known, true, options, problems)
+    return known, true, notes
+
+
+def _require_shown(
+    source: str, known: NDArray[Any], true: NDArray[Any], options: ReadOptions, problems: Problems
+) -> None:
+    """Refuse true classes that neither a label shows nor an option lists, if there are labels."""
+    shown = {name for name in known if name is not None}
+    others = sorted({name for name in true if name is not None} - shown - {*options.classes})
+    if not shown or not others:
+        return
+    labels = list_names(sorted(shown))
+    if not shown & {*true}:
+        problems.add(
+            f"{source} names none of the classes {labels}, got {list_names(others)}: give the true "
+            "classes by the same names as the labels"
+        )
+        return
+    n = sum(value in others for value in true)
+    problems.add(
+        f"{source}: {count(n, 'item')} of the true class {list_names(others)}, which no label "
+        f"shows (labels: {labels}): correct them, label such items, or list the class with --class "
+        f"{quote(others[0])}"
+    )
+
+
+def _read_column(
+    contents: Contents, name: str, options: ReadOptions, problems: Problems
+) -> ClassColumn:
+    """Return the classes in a column of the file."""
+    column = read_class_column(contents.columns[name], f"column {name!r}", options, problems)
+    return ClassColumn(*column)
+
+
+def _is_table(name: str) -> bool:
+    """Return whether the name is that of a table, rather than of a column."""
+    return kind(Path(name)) in TABLES or Path(name).is_file()
+
+
+def _require_complete(
+    path: Path, column: str, ids: NDArray[Any], truth: NDArray[Any], problems: Problems
+) -> None:
+    missing = np.flatnonzero([value is None for value in truth])
+    if missing.size:
+        more = f" (and of {missing.size - 1} more)" if missing.size > 1 else ""
+        problems.add(
+            f"{path}, column {column!r}: the true class of item {ids[missing[0]].item()!r} is "
+            f"missing{more}: give the true class of every item, or leave out --truth"
+        )

@@ -1,0 +1,149 @@
+"""Read new items, whose columns become features as those of the items before did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graphuq.cli.files.archive import read_matrix
+from graphuq.cli.files.class_column import to_class_names
+from graphuq.cli.files.encoding import CATEGORIES, ColumnForm, Encoding, form_of, to_indicators
+from graphuq.cli.files.features import require_moderate
+from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
+from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.table import TABLES, Table, open_table, require_file
+from graphuq.utils.typing import Array
+from graphuq.utils.words import count, list_names
+
+
+class NewItems(NamedTuple):
+    """Ids and features of new items, and notes on how they were read.
+
+    Attributes
+    ----------
+    ids : ndarray of str, shape (m,)
+    features : ndarray, shape (m, d)
+    notes : tuple of str
+    """
+
+    ids: NDArray[Any]
+    features: Array
+    notes: tuple[str, ...]
+
+
+def read_new(
+    path: Path, encoding: Encoding, fill: bool = False, text_encoding: str = "utf-8"
+) -> NewItems:
+    """Return the new items in a file with the columns that the first file had.
+
+    Other columns are ignored.
+
+    Parameters
+    ----------
+    path : Path
+    encoding : Encoding
+        How the columns of the first file became features.
+    fill : bool
+        Whether to replace missing values by the column means of the first items.
+    text_encoding : str
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        The message has one line for each problem: the place in the file, the problem and the
+        remedy.
+    """
+    suffix = require_file(path)
+    if (suffix == ".npz") != (encoding.columns is None) or suffix not in (*TABLES, ".npz"):
+        kind = "an .npz file with X" if encoding.columns is None else "a table"
+        raise ValueError(f"{path}: expected {kind}, as for the first items: save such a file")
+    if encoding.columns is None:
+        ids, X, place = *read_matrix(path, encoding.means.size, encoding.id_column), f"{path}"
+    else:
+        problems = Problems()
+        table = open_table(path, text_encoding)
+        ids, X, place = _read_columns(table, encoding, encoding.columns, problems)
+        problems.require_none()
+    missing = np.isnan(X)
+    n_rows = int(missing.any(axis=1).sum())
+    if n_rows and not fill:
+        raise ValueError(
+            f"{place}: values are missing or invalid in {n_rows} of {count(len(X), 'row')}, first "
+            f"that of item {ids[int(missing.any(axis=1).argmax())].item()!r}: correct them, or "
+            "replace them by the column means of the first items with --fill-missing"
+        )
+    notes = (f"replaced missing values in {count(n_rows, 'row')} by column means",)
+    X = np.where(missing, encoding.means, X)
+    return NewItems(ids, encoding.to_features(X), notes if n_rows else ())
+
+
+def _read_columns(
+    table: Table, encoding: Encoding, columns: dict[str, ColumnForm], problems: Problems
+) -> tuple[NDArray[Any], Array, str]:
+    """Return the ids, the encoded columns, and the names of those with missing values."""
+    key = encoding.id_column
+    absent = [name for name in columns if name not in table.columns]
+    if absent:
+        raise ValueError(
+            f"{table.path} has no column {list_names(absent)}, from which features are made: add "
+            f"{'it' if len(absent) == 1 else 'them'}"
+        )
+    key = key if key in table.columns else None
+    # A column with decimal commas stays text until it is read with them.
+    as_text = [name for name, form in columns.items() if form.decimal == ","]
+    frame = table.frame(as_text=[*as_text, *([] if key is None else [key])])
+    blocks: dict[str, Array] = {}
+    for name, form in columns.items():
+        block = _read_column(table, frame[name], form, problems)
+        if block is not None:
+            blocks[name] = block
+    ids = np.arange(len(frame)).astype(str) if key is None else to_class_names(frame[key])
+    ids = np.array([str(row) if name is None else name for row, name in enumerate(ids)])
+    if problems.found:
+        return ids, np.empty((len(frame), 0)), ""
+    gaps = [name for name, block in blocks.items() if np.isnan(block).any()]
+    return ids, np.hstack(list(blocks.values())), f"{table.path}, {list_names(gaps)}"
+
+
+def _read_column(
+    table: Table, column: pd.Series, expected: ColumnForm, problems: Problems
+) -> Array | None:
+    """Return the encoded column, NaN where a value is missing; add what does not fit."""
+    name = str(column.name)
+    known = column.notna().to_numpy()
+    if not known.any():
+        width = len(expected.categories) if expected.form == CATEGORIES else 1
+        return np.full((len(column), width), np.nan)
+    where = table.where(int(np.flatnonzero(known)[0]), name)
+    if expected.form == CATEGORIES:
+        texts = column.dropna().astype(str).str.strip()
+        other = texts[~texts.isin(expected.categories)]
+        if other.empty:
+            return to_indicators(column, expected.categories)
+        row = int(np.flatnonzero(column.index == other.index[0])[0])
+        problems.add(
+            f"{table.where(row, name)}: {other.iloc[0]!r} is not one of the categories "
+            f"{list_names(expected.categories)}: correct it, remove the row, or run graphuq sample "
+            "with such items"
+        )
+        return None
+    try:
+        numbers = read_numbers(column, expected.decimal)
+    except AmbiguousColumnError as error:
+        problems.add(f"{where}: {error}")
+        return None
+    form = None if numbers is None else form_of(column, numbers).form
+    if numbers is None or form != expected.form:
+        problems.add(
+            f"{where}: expected {expected.form}, as in the first file, got "
+            f"{str(column[known].iloc[0])!r}: correct the column {quote(name)}"
+        )
+        return None
+    require_moderate(table, name, numbers.values, problems)
+    values: Array = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
+    return values

@@ -1,0 +1,259 @@
+"""Tables in text files: CSV and TSV, and the place of each cell for messages."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from graphuq.cli.files.numbers import is_number
+from graphuq.utils.words import count
+
+# Texts that mark a missing value of a feature.
+MISSING = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
+
+SEPARATORS = (",", ";", "\t")
+
+# A message lists this many rows of a wrong length.
+MAX_RAGGED = 5
+
+# Characters that are read at a time.
+CHUNK = 1 << 20
+
+# The name of a column without name and values, such as a spreadsheet writes at the end of rows.
+EMPTY = "empty column {}"
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A CSV or TSV file, maybe compressed, whose first line names the columns.
+
+    Attributes
+    ----------
+    path : Path
+    encoding : str
+
+    Raises
+    ------
+    ValueError
+        An empty file, a wrong encoding, rows of different lengths, or column names that are
+        missing or repeated.
+    """
+
+    path: Path
+    encoding: str
+
+    @cached_property
+    def separator(self) -> str:
+        """The most frequent of comma, semicolon and tab in the first line, outside quotes.
+
+        It is a tab in TSV files.
+        """
+        if ".tsv" in [suffix.lower() for suffix in self.path.suffixes[-2:]]:
+            return "\t"
+        try:
+            with self._text() as lines:
+                first = next((line for line in lines if line.strip()), "")
+        except UnicodeError as error:
+            raise self._decoding_error() from error
+        return max(SEPARATORS, key=re.sub(r'"[^"]*"', "", first).count)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the columns; the first may be blank."""
+        line, names = next(self.rows(), (0, []))
+        if not line:
+            raise ValueError(f"{self.path} is empty: expected a line of column names, then rows")
+        names = [name.strip() for name in names]
+        if all(is_number(name) for name in names):
+            raise ValueError(
+                f"{self.path}, line {line}: expected column names, got numbers: begin the file "
+                "with a line of column names, or use --edges if it lists edges"
+            )
+        if any(not name for name in names[1:]):
+            names = self._name_empty(names)
+        faults = []
+        for at, name in enumerate(names):
+            if name in names[:at] or (not name and at > 0):
+                faults.append(f"duplicate column {name!r}" if name else
+                              f"column {at + 1} has no name")  # fmt: skip
+        if faults:
+            raise ValueError(
+                f"{self.path}, line {line}: {', '.join(dict.fromkeys(faults))}: give every column "
+                "its own name in the first line"
+            )
+        return names
+
+    @property
+    def empty_columns(self) -> list[str]:
+        """Columns that have neither a name in the file nor values."""
+        return [name for at, name in enumerate(self.columns) if name == EMPTY.format(at + 1)]
+
+    def frame(self, as_text: Collection[str] = (), decimal: str | None = None) -> pd.DataFrame:
+        """Return the rows: numeric columns as numbers, missing values as NaN.
+
+        Parameters
+        ----------
+        as_text : collection of str
+            Columns that stay as they are written; only blanks are missing in them.
+        decimal : str, optional
+            The decimal mark, a point by default.
+        """
+        names = self.columns
+        first = next(islice(self.rows(), 1, None), None)
+        if first is None:
+            raise ValueError(f"{self.path} has column names but no rows: add one row per item")
+        if len(first[1]) != len(names):
+            self._refuse_ragged()
+        try:
+            with self._text() as lines:
+                frame = pd.read_csv(
+                    lines,
+                    sep=self.separator,
+                    header=0,
+                    names=names,
+                    dtype=dict.fromkeys(as_text, str),
+                    keep_default_na=False,
+                    na_values={n: [""] if n in as_text else list(MISSING) for n in names},
+                    decimal=decimal or ".",
+                    skipinitialspace=True,
+                    low_memory=False,
+                )
+        except UnicodeError as error:
+            raise self._decoding_error() from error
+        except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
+            self._refuse_ragged()
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"{self.path} cannot be read as a table ({reason}): correct the file"
+            ) from None
+        if frame.iloc[:, -1].isna().any():  # pandas fills up rows that are too short
+            self._refuse_ragged()
+        return frame
+
+    def where(self, row: int, column: str) -> str:
+        """Return the place of a cell in words."""
+        # In a table of one column, pandas counts an empty text in quotes, and `rows` does not.
+        line, _ = next(islice(self.rows(), row + 1, None), (row + 2, []))
+        return f"{self.path}, line {line}, column {column!r}"
+
+    def texts(self, column: str) -> list[str]:
+        """Return the cells of a column as they are written."""
+        at = self.columns.index(column)
+        return [cells[at].strip() for _, cells in islice(self.rows(), 1, None)]
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line number and the cells of every row that is not blank, from the first."""
+        line = 1
+        try:
+            with self._text() as lines:
+                reader = csv.reader(lines, delimiter=self.separator, skipinitialspace=True)
+                for cells in reader:
+                    if len(cells) > 1 or (cells and cells[0].strip()):
+                        yield line, cells
+                    line = reader.line_num + 1
+        except UnicodeError as error:
+            raise self._decoding_error() from error
+        except csv.Error as error:
+            raise ValueError(f"{self.path}, line {line}: {error}: correct that line") from error
+
+    def _text(self) -> Any:
+        # Spreadsheets begin UTF-8 files with a byte order mark.
+        has_mark = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+        encoding = "utf-8-sig" if has_mark else self.encoding
+        try:
+            if self.path.suffix.lower() == ".gz":
+                return io.TextIOWrapper(io.BytesIO(self._unpacked), encoding, newline="")
+            return open(self.path, encoding=encoding, newline="")
+        except LookupError as error:
+            raise ValueError(
+                f"unknown encoding {self.encoding!r}: use for example utf-8, latin-1 or utf-16"
+            ) from error
+
+    def _bytes(self) -> bytes:
+        """Return the contents, decompressed."""
+        return self._unpacked if self.path.suffix.lower() == ".gz" else self.path.read_bytes()
+
+    @cached_property
+    def _unpacked(self) -> bytes:
+        try:
+            return gzip.decompress(self.path.read_bytes())
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(
+                f"{self.path} is not a gzip file, or is damaged ({error}): compress it again"
+            ) from error
+
+    def _name_empty(self, names: list[str]) -> list[str]:
+        """Return the names, with one for each column that has neither a name nor values."""
+        filled = {at for _, cells in islice(self.rows(), 1, None) for at, cell in enumerate(cells)
+                  if cell.strip()}  # fmt: skip
+        return [
+            EMPTY.format(at + 1) if at and not name and at not in filled else name
+            for at, name in enumerate(names)
+        ]
+
+    def _refuse_ragged(self) -> None:
+        width = len(self.columns)
+        ragged = [(line, cells) for line, cells in self.rows() if len(cells) != width]
+        if not ragged:
+            return
+        line, cells = ragged[0]
+        last = self.columns[min(len(cells), width) - 1]
+        fault = f"{'ends' if len(cells) < width else 'continues'} after column {last!r}"
+        more = ", ".join(str(line) for line, _ in ragged[1:MAX_RAGGED])
+        if len(ragged) > MAX_RAGGED:
+            more += f" and {len(ragged) - MAX_RAGGED} more"
+        also = f"; the length of {len(ragged)} rows is wrong, also in lines {more}" if more else ""
+        raise ValueError(
+            f"{self.path}, line {line}: expected {count(width, 'value')} as in the first line, "
+            f"got {len(cells)} (the row {fault}{also}): give every row the same number of values, "
+            f"and put texts that contain {self.separator!r} in quotes"
+        )
+
+    def decoding_error(self) -> ValueError | None:
+        """Return the error of a file in another encoding, None if there is none."""
+        try:
+            with self._text() as lines:
+                while lines.read(CHUNK):
+                    pass
+        except UnicodeError:
+            return self._decoding_error()
+        return None
+
+    def likely_encoding(self) -> str:
+        """Return an encoding to try if that of the file is unknown."""
+        return (
+            "utf-16"
+            if self._bytes()[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+            else "latin-1"
+        )
+
+    def _decoding_error(self) -> ValueError:
+        raw = self._bytes()
+        remedy = (
+            "save the file as UTF-8, or name its encoding, for example --encoding "
+            f"{self.likely_encoding()}"
+        )
+        try:
+            raw.decode(self.encoding)
+        except UnicodeDecodeError as error:
+            start = raw.rfind(b"\n", 0, error.start) + 1
+            before = raw[start : error.start].decode("latin-1")
+            line = raw.count(b"\n", 0, error.start) + 1
+            separator = max(SEPARATORS, key=before.count)
+            return ValueError(
+                f"{self.path}, line {line}, column {before.count(separator) + 1}: byte "
+                f"0x{raw[error.start]:02x} is not {self.encoding.upper()} text: {remedy}"
+            )
+        return ValueError(f"{self.path} is not {self.encoding.upper()} text: {remedy}")

@@ -1,0 +1,115 @@
+"""``graphuq predict``: the classes of new items, from a saved result."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphuq.classifiers.new_rows import classify_new_rows
+from graphuq.cli.csv_file import write_csv
+from graphuq.cli.files.read_new import NewItems, read_new
+from graphuq.cli.options import add_command, add_json
+from graphuq.cli.printing import describe_counts, print_paragraph, to_json
+from graphuq.cli.result import read_run
+from graphuq.graphs.neighbors import Neighbors
+from graphuq.posterior.predictions import SURE, most_probable
+from graphuq.utils.atomic_files import require_destination, write_atomically
+from graphuq.utils.words import choose_form, count
+
+DESCRIPTION = """\
+Predict the classes of new items, which are connected to the graph of a result by the same rule. The
+file has the columns of features that the first file had. Items far from all others get about equal
+probabilities for all classes, or, where the prior has a level above 0, those that the level tells
+of the classes' sizes. Nothing is sampled, and the result stays as it is."""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "predict",
+        "predict the classes of new items",
+        DESCRIPTION,
+        "examples:\n  graphuq predict flowers-graphuq new.csv\n"
+        "  graphuq predict digits-graphuq more.npz --out classes.csv",
+    )
+    parser.add_argument(
+        "result", type=Path, metavar="RESULT", help="folder that graphuq sample wrote"
+    )
+    parser.add_argument("new", type=Path, metavar="NEW", help="file of new items")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="TABLE",
+        help="table of predictions (default: the name of NEW followed by -predictions.csv)",
+    )
+    parser.add_argument(
+        "--fill-missing",
+        action="store_true",
+        help="replace missing or invalid values by the column means of the first items",
+    )
+    parser.add_argument("--encoding", default="utf-8", help="encoding of NEW (default: utf-8)")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read the new items, write a table of predictions and print a summary."""
+    target = options.out or Path(f"{options.new.name.partition('.')[0]}-predictions.csv")
+    require_destination(target)
+    if target.exists() and options.new.exists() and target.samefile(options.new):
+        raise ValueError(f"{target} is an input file: choose another --out")
+    result, problem = read_run(options.result)
+    if problem.features is None or problem.encoding is None:
+        raise ValueError(
+            f"{options.result} was made from a graph, and new items need features: add them to "
+            "the graph, and run graphuq sample again"
+        )
+    new = read_new(options.new, problem.encoding, options.fill_missing, options.encoding)
+    neighbors = Neighbors(problem.features, result.run["neighbors"], "self-tuning")
+    by_class = classify_new_rows(
+        result.posterior, problem.prior, problem.graph, neighbors, new.features
+    )
+    table = _tabulate(result.posterior.labels.classes, new, by_class)
+    with write_atomically(target) as temporary:
+        write_csv(table, temporary)
+    names, counts = np.unique(table["prediction"], return_counts=True)
+    predicted = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    unsure = int((table["confidence"] < SURE).sum())
+    if options.json:
+        print(
+            to_json(
+                {
+                    "items": len(table),
+                    "notes": new.notes,
+                    "predicted": predicted,
+                    "unsure": unsure,
+                    "table": target,
+                }
+            )
+        )
+        return 0
+    for note in new.notes:
+        print_paragraph(note)
+    print_paragraph(
+        f"{count(len(table), 'new item')}: {describe_counts(predicted)}. {unsure} "
+        f"{choose_form(unsure, 'is', 'are')} unsure (confidence below {SURE:.0%})."
+    )
+    print_paragraph(f"Written to {target}: {', '.join(table.columns)}.")
+    return 0
+
+
+def _tabulate(classes: Any, new: NewItems, by_class: Any) -> Any:
+    """Return one row per item: its prediction and the probability of each class."""
+    import pandas as pd
+
+    columns = {
+        "id": new.ids,
+        "prediction": classes[most_probable(by_class)],
+        "confidence": by_class.max(axis=1),
+    }
+    columns |= {f"probability_{name}": by_class[:, k] for k, name in enumerate(classes)}
+    return pd.DataFrame(columns)

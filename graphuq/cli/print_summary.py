@@ -1,0 +1,200 @@
+"""The summary of a run of ``graphuq sample`` as text."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from graphuq.cli.print_trust import print_trust
+from graphuq.cli.printing import describe_counts, join_names, print_paragraph, print_table
+from graphuq.cli.result_folder import DRAWS, NODES, PROBLEM, REPORT, RUN, SUSPECTS
+from graphuq.cli.run_summary import RunSummary
+from graphuq.posterior.predictions import SURE
+from graphuq.utils.words import choose_form, count
+
+
+def print_summary(run: RunSummary) -> None:
+    """Print the summary of a run as text."""
+    _print_input(run)
+    _print_model(run)
+    _print_trust(run)
+    _print_predictions(run)
+    _print_suspects(run)
+    if run.label_next.size:
+        print("\nLABEL NEXT")
+        print_paragraph(
+            "Most informative, non-redundant items, best first: " + join_names(run.label_next)
+        )
+    _print_files(run)
+
+
+def _print_input(run: RunSummary) -> None:
+    print("INPUT")
+    labels = describe_counts(run.labels)
+    print_paragraph(
+        f"{run.file}: {count(run.items, 'item')}, {sum(run.labels.values())} labeled: {labels}."
+    )
+    for note in run.notes:
+        print_paragraph(f"- {note}", "  ", hanging="    ")
+    source = (
+        "as given"
+        if run.neighbors is None
+        else f"which connect each item to its {count(run.neighbors, 'nearest neighbor')}"
+    )
+    print_paragraph(f"Graph: {count(run.edges, 'edge')}, {source}.")
+
+
+def _print_model(run: RunSummary) -> None:
+    from graphuq.report import glossary  # imports plots, which --help does not need
+
+    print("\nMODEL")
+    likelihood = run.settings["likelihood"]["name"]
+    print_paragraph(
+        f"Likelihood: {likelihood}. Prior: classes vary smoothly over the graph; it uses the "
+        f"{run.settings['prior']['rank']} smoothest patterns (modes)."
+    )
+    for name, value in run.parameters.items():
+        origin = _explain_origin(run) if name in run.chosen else "given"
+        if name in run.at_edge:
+            origin += "; at the edge of the search range, barely constrained"
+        print_paragraph(f"{name} = {value:.3g} ({origin})", "  ", hanging="    ")
+        meaning = glossary.PRIOR.get(name) or glossary.of_parameter(likelihood, name)
+        if (likelihood, name) == ("LevelSet", "gamma"):
+            wrong = expit(np.log(len(run.classes) - 1) - 2 / value**2)
+            meaning += f" Here any label is wrong with probability {wrong:.1%}."
+        print_paragraph(meaning, "    ")
+
+
+def _explain_origin(run: RunSummary) -> str:
+    """Return which labels chose the parameters; an update may keep those of an earlier run."""
+    n_labels = sum(run.labels.values())
+    if run.n_tuned == n_labels:
+        return "chosen from the labels"
+    return f"chosen earlier, from {run.n_tuned} of the {n_labels} labels"
+
+
+def _print_trust(run: RunSummary) -> None:
+    print()
+    print_trust("CAN THE SAMPLER BE TRUSTED?", run.trust)
+    print("CAN THE MODEL BE TRUSTED?")
+    right, n_labels = run.leave_one_out_right, sum(run.labels.values())
+    if right is not None:
+        print_paragraph(
+            f"{right} of {count(n_labels, 'label')} are predicted correctly from the other labels "
+            "(leave-one-out).",
+            "  ",
+        )
+    if run.accuracy is None:
+        print("  To measure the accuracy of the predictions, give true classes (--truth).")
+    else:
+        print_paragraph(
+            f"{run.accuracy:.1%} of unlabeled items are predicted correctly (--truth). Confidence "
+            f"differs from accuracy by {run.expected_calibration_error:.1%} on average (expected "
+            "calibration error).",
+            "  ",
+        )
+
+
+def _print_predictions(run: RunSummary) -> None:
+    print("\nPREDICTIONS")
+    two = len(run.classes) == 2
+    unsure = f"confidence below {SURE:.0%}" + (", variance above 1/2" if two else "")
+    print_paragraph(
+        f"{describe_counts(run.predicted)}. {run.unsure} of {count(run.items, 'item')} are unsure "
+        f"({unsure})."
+    )
+    if not run.most_uncertain:
+        return
+    print("The most uncertain items without a label:")
+    (_print_uncertain_of_two if two else _print_uncertain_of_many)(run)
+
+
+def _print_uncertain_of_two(run: RunSummary) -> None:
+    print_table(
+        ["id", "prediction", "confidence", "variance", "mcse"],
+        [
+            [str(row["id"]), str(row["prediction"]), f"{row['confidence']:.1%}",
+             f"{row['variance']:.3f}", f"{row['mcse']:.3f}"]
+            for row in run.most_uncertain
+        ],
+        indent="  ",
+    )  # fmt: skip
+    print_paragraph(
+        "confidence: posterior probability of the prediction; variance: that of the class without "
+        "the overlap of classes, 0 is certain, 1 is 50/50; mcse: expected change of the confidence "
+        "in another run.",
+        "  ",
+    )
+
+
+def _print_uncertain_of_many(run: RunSummary) -> None:
+    print_table(
+        ["id", "prediction", "confidence", "runner-up", "probability", "entropy", "mcse"],
+        [
+            [str(row["id"]), str(row["prediction"]), f"{row['confidence']:.1%}",
+             str(row["runner_up"]), f"{row['confidence'] - row['margin']:.1%}",
+             f"{row['entropy']:.3f}", f"{row['mcse']:.3f}"]
+            for row in run.most_uncertain
+        ],
+        indent="  ",
+    )  # fmt: skip
+    print_paragraph(
+        "confidence: posterior probability of the prediction; runner-up: the second most probable "
+        "class, followed by its probability; entropy: 0 is certain, "
+        f"{np.log(len(run.classes)):.2f} is all classes equally likely; mcse: expected change of "
+        "the confidence in another run.",
+        "  ",
+    )
+
+
+def _print_suspects(run: RunSummary) -> None:
+    print("\nSUSPECT LABELS")
+    n_labels = sum(run.labels.values())
+    if run.suspects:
+        verb = choose_form(run.n_suspects, "is", "are")
+        first = f", the {len(run.suspects)} most suspect:" * (run.n_suspects > len(run.suspects))
+        print_paragraph(
+            f"{run.n_suspects} of {n_labels} labels {verb} suspect: another class is more probable"
+            + (first or ".")
+        )
+        print_table(
+            ["id", "label", "more probable", "probability wrong"],
+            [[str(row["id"]), str(row["label"]), str(row["likelier"]),
+              f"{row['probability_wrong']:.1%}"]
+             for row in run.suspects],
+            indent="  ",
+        )  # fmt: skip
+    else:
+        first_row = run.most_doubtful
+        print_paragraph(
+            f"None of {n_labels} labels is suspect: each is the most probable class of its item. "
+            f"The most doubtful label, that of item {first_row['id']}, is wrong with probability "
+            f"{first_row['probability_wrong']:.1%}."
+        )
+    if run.settings["likelihood"]["name"] == "Probit":
+        print_paragraph(
+            "Probit doubts labels only near the border between classes. To doubt any label, use "
+            "--likelihood noisy-probit."
+        )
+
+
+def _print_files(run: RunSummary) -> None:
+    print(f"\nWRITTEN to {run.folder}/ in {run.seconds:.0f} s")
+    columns = (
+        "label, prediction, confidence, probability of "
+        f"{run.classes[1]!r}, variance, mcse, rank (0 is the most uncertain item), and the parts "
+        "of its entropy: total, aleatoric, epistemic"
+        if len(run.classes) == 2
+        else "label, prediction, confidence, runner_up, entropy, margin between prediction and "
+        "runner-up, probability of each class, variance, mcse, rank (0 is the most uncertain "
+        "item), and the parts of the entropy: total, aleatoric, epistemic"
+    )
+    for name, contents in (
+        (NODES, f"one row per item: {columns}"),
+        (SUSPECTS, "the given labels, most doubtful first, and whether each is suspect"),
+        (REPORT, "all of this with plots, for a browser"),
+        (DRAWS, "all draws, for gq.load, arviz and graphuq info"),
+        (PROBLEM, "the graph and the features, for graphuq suggest, update and predict"),
+        (RUN, "settings, versions and seed, to reproduce the run"),
+    ):
+        print_paragraph(f"{name:<12}  {contents}", "  ", hanging=" " * 16)

@@ -1,0 +1,29 @@
+"""How far a result can be trusted, as text, with the limits and the reasons of the report."""
+
+from __future__ import annotations
+
+from graphuq.cli.printing import print_paragraph
+from graphuq.posterior.assessment.trust import ESS_WANTED, R_HAT_WANTED, Trust
+
+ANSWERS = {"green": "yes", "amber": "with care", "red": "NO"}
+
+# What the columns R-hat and ESS of a table mean.
+R_HAT_MEANING = f"R-hat: how much the chains differ ({R_HAT_WANTED})"
+ESS_MEANING = (
+    "ESS: effective sample size, the number of independent draws that the draws are worth "
+    f"({ESS_WANTED})"
+)
+
+
+def print_trust(question: str, trust: Trust) -> None:
+    """Print whether the computation can be trusted, the reasons, and the numbers behind them."""
+    print(f"{question}  {ANSWERS[trust.light]} ({trust.light})")
+    for reason in trust.reasons:
+        print_paragraph(f"- {reason}", "  ", hanging="    ")
+    for name, value, wanted, _ in trust.numbers:
+        print_paragraph(f"{name}: {value} (wanted: {wanted})", "  ", hanging="    ")
+
+
+def list_doubts(name: str, trust: Trust) -> list[str]:
+    """Return the reasons why the run called ``name`` is not green."""
+    return [] if trust.light == "green" else [f"{name}: {reason}" for reason in trust.reasons]

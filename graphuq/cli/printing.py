@@ -1,0 +1,87 @@
+"""Text, tables and JSON that commands print."""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+WIDTH = 88
+
+# Control characters, which would change what a terminal shows.
+CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+def visible(text: str) -> str:
+    r"""Return text with its control characters written as codes.
+
+    Examples
+    --------
+    >>> print(visible("a" + chr(27) + "[31m"))
+    a\x1b[31m
+    """
+    return text.translate(CONTROL)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "") -> None:
+    """Print columns, aligned on the right."""
+    header, *rows = ([visible(cell) for cell in row] for row in [header, *rows])
+    widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
+    for row in [header, ["-" * width for width in widths], *rows]:
+        cells = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        print(indent + "  ".join(cells))
+
+
+def print_paragraph(text: str, indent: str = "", hanging: str | None = None) -> None:
+    """Print text in lines of at most `WIDTH` characters.
+
+    The first line begins with ``indent``, the others with ``hanging`` or with ``indent`` too.
+    """
+    print(
+        textwrap.fill(
+            visible(text),
+            WIDTH,
+            initial_indent=indent,
+            subsequent_indent=indent if hanging is None else hanging,
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+    )
+
+
+def to_json(value: Any) -> str:
+    """Return JSON; values that are not finite become null."""
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, Path):
+        return str(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Return names separated by commas, in quotes if one of them has a comma or a blank itself.
+
+    Examples
+    --------
+    >>> join_names(["a", "b"]), join_names(["Smith, Ann", "Bob"])
+    ('a, b', "'Smith, Ann', 'Bob'")
+    """
+    names = [str(name) for name in names]
+    quoted = any("," in name or " " in name for name in names)
+    return ", ".join(map(repr, names) if quoted else names)
+
+
+def describe_counts(counts: Mapping[Any, int]) -> str:
+    """Return how often each class occurs, as in "3 x ham, 2 x spam"."""
+    return ", ".join(f"{n} x {name}" for name, n in counts.items())

@@ -1,0 +1,82 @@
+"""The folder of a result, which is written completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from graphuq.utils.atomic_files import umask
+
+# Files of a result. A folder with the first is known as a result.
+RUN = "run.json"
+DRAWS = "posterior.nc"
+PROBLEM = "problem.npz"
+NODES = "nodes.csv"
+SUSPECTS = "suspects.csv"
+REPORT = "report.html"
+
+T = TypeVar("T")
+
+
+def require_result_folder(path: Path) -> None:
+    """Refuse a folder with other files than those of a result, and one that cannot be made."""
+    if path.is_dir():
+        if any(path.iterdir()) and not (path / RUN).is_file():
+            raise FileExistsError(
+                f"the folder {path} has files that graphuq did not write: choose another --out"
+            )
+    elif path.exists():
+        raise NotADirectoryError(f"{path} is a file: choose another --out for the folder")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.absolute().parent}: create it first")
+
+
+@contextmanager
+def result_folder(path: Path) -> Iterator[Path]:
+    """Provide a temporary folder that becomes ``path`` when all files are written.
+
+    In an existing result, files of the same names are replaced.
+    """
+    try:
+        beside = path if path.is_dir() else path.absolute().parent
+        fresh = Path(tempfile.mkdtemp(prefix=".graphuq-", dir=beside))
+    except OSError as error:
+        raise OSError(f"cannot write to {path} ({error}): choose another --out") from error
+    try:
+        yield fresh
+        if path.is_dir():
+            for file in fresh.iterdir():
+                os.replace(file, path / file.name)
+        else:
+            fresh.chmod(0o777 & ~umask())
+            os.replace(fresh, path)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def write_or_rescue(write: Callable[[Path], T], folder: Path) -> T:
+    """Return ``write(folder)``; if it fails, write to a temporary folder and say which.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be written. The message names the temporary folder.
+    """
+    try:
+        return write(folder)
+    except OSError as error:
+        rescued = Path(tempfile.mkdtemp(prefix="graphuq-"))
+        try:
+            write(rescued)
+        except OSError:
+            shutil.rmtree(rescued)
+            raise error from None
+        raise OSError(
+            f"cannot write to {folder} ({error}): the result is in {rescued}; make room, and move "
+            "it"
+        ) from error

@@ -1,0 +1,237 @@
+"""The summary of a run of ``graphuq sample`` and its ``run.json``."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+import graphuq as gq
+from graphuq.cli.printing import to_json
+from graphuq.cli.sample_steps import Answers, Data, Model, Source
+
+if TYPE_CHECKING:
+    from graphuq.posterior.assessment.diagnostics import Diagnostics
+    from graphuq.posterior.assessment.trust import Trust
+    from graphuq.report.subject import Subject
+
+# How many uncertain items and suspect labels are listed.
+N_UNCERTAIN, N_SUSPECTS = 10, 20
+
+# Scores that are known only if the true classes are.
+SCORES = ("accuracy", "expected_calibration_error", "brier")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunSummary:
+    """What a run read, which parameters it used, and what it found.
+
+    The fields are the keys of ``run.json``, in the same order.
+
+    Attributes
+    ----------
+    command, created, graphuq : str
+        The command line, the time in UTC, and the version of graphuq.
+    earlier : tuple of str
+        The command lines that led to the result that was updated.
+    versions : dict of str to str
+        Versions of Python and of the packages.
+    file : Path
+    sha256 : dict of str to str
+        Checksums of the files that were read.
+    seed : int
+    notes, left_out : tuple of str
+        See `graphuq.cli.files.Items`.
+    items, edges : int
+        Numbers of nodes and edges of the graph.
+    ids : ndarray of str, shape (N,)
+    truth : ndarray of str, shape (N,), or None
+    neighbors : int or None
+        Neighbors of each item; None if the file is a graph.
+    classes : list of str
+    labels, predicted : dict of str to int
+        How many items are labeled, and predicted, as each class.
+    chosen : dict of str to float
+        Parameters that were chosen from the labels.
+    at_edge : list of str
+        Those of them that lie at the edge of the search range.
+    n_tuned : int
+        Number of labels that chose them; 0 if all parameters were given.
+    parameters : dict of str to float
+        Parameters of the prior and the likelihood, chosen or given.
+    settings : dict
+        Settings of the posterior.
+    complete : bool
+        False after an interruption.
+    diagnostics : Diagnostics
+    trust : Trust
+        The light of the report and its reasons.
+    leave_one_out_right : int or None
+        How many labels are predicted correctly from the other labels; None if unknown.
+    mean_variance : float
+    unsure : int
+        Number of unsure items.
+    accuracy, expected_calibration_error, brier : float or None
+        Scores on the unlabeled items; None, and not in ``run.json``, without true classes.
+    most_uncertain : list of dict
+        Rows of nodes.csv.
+    n_suspects : int
+        Number of suspect labels.
+    suspects : list of dict
+        Rows of suspects.csv: the first suspect labels.
+    most_doubtful : dict
+        The row of suspects.csv with the largest probability of being wrong.
+    label_next : ndarray of str
+        Ids of the most informative items.
+    folder : Path
+    seconds : float
+    """
+
+    command: str
+    created: str
+    graphuq: str
+    earlier: tuple[str, ...]
+    versions: dict[str, str]
+    file: Path
+    sha256: dict[str, str]
+    seed: int
+    notes: tuple[str, ...]
+    left_out: tuple[str, ...]
+    items: int
+    ids: NDArray[Any]
+    truth: NDArray[Any] | None
+    edges: int
+    neighbors: int | None
+    classes: list[str]
+    labels: dict[str, int]
+    chosen: dict[str, float]
+    at_edge: list[str]
+    n_tuned: int
+    parameters: dict[str, Any]
+    settings: dict[str, Any]
+    complete: bool
+    diagnostics: Diagnostics
+    trust: Trust
+    leave_one_out_right: int | None
+    predicted: dict[str, int]
+    mean_variance: float
+    unsure: int
+    accuracy: float | None = None
+    expected_calibration_error: float | None = None
+    brier: float | None = None
+    most_uncertain: list[dict[Any, Any]]
+    n_suspects: int
+    suspects: list[dict[Any, Any]]
+    most_doubtful: dict[Any, Any]
+    label_next: NDArray[Any]
+    folder: Path
+    seconds: float
+
+    def to_json(self) -> str:
+        """Return the contents of ``run.json``."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values["diagnostics"] = vars(self.diagnostics)
+        values["trust"] = self.trust.to_dict()
+        if self.accuracy is None:
+            for name in SCORES:
+                del values[name]
+        return to_json(values)
+
+
+def summarize_run(
+    source: Source,
+    data: Data,
+    model: Model,
+    subject: Subject,
+    answers: Answers,
+    folder: Path,
+    seconds: float,
+) -> RunSummary:
+    """Collect the summary of the run."""
+    post: Any = subject.posterior
+    items, labels = data.items, data.labels
+    likelihood = {k: v for k, v in post.settings["likelihood"].items() if k != "name"}
+    suspects = answers.suspects[answers.suspects["suspect"]]
+    wrong = answers.suspects["probability_wrong"].to_numpy()
+    prior = {k: v for k, v in model.prior.parameters.items() if k != "tau" or v}
+    return RunSummary(
+        **_origin(source),
+        file=source.file,
+        seed=post.settings["seed_entropy"],
+        notes=items.notes,
+        left_out=items.left_out,
+        items=post.n_nodes,
+        ids=items.ids,
+        truth=data.truth,
+        edges=model.graph.n_edges,
+        neighbors=source.neighbors,
+        classes=labels.classes.tolist(),
+        labels=_count_classes(labels.values, labels),
+        chosen=model.chosen,
+        at_edge=model.at_edge,
+        n_tuned=model.n_tuned,
+        parameters={**prior, **likelihood},
+        settings=post.settings,
+        complete=post.complete,
+        diagnostics=post.diagnostics(),
+        trust=post.trust(),
+        leave_one_out_right=_leave_one_out(model, labels),
+        predicted=_count_classes(post.prediction, labels),
+        mean_variance=post.mean_variance,
+        unsure=int(post.unsure.sum()),
+        **_scores(subject),
+        most_uncertain=answers.nodes.iloc[answers.most_uncertain[:N_UNCERTAIN]].to_dict("records"),
+        n_suspects=len(suspects),
+        suspects=suspects.head(N_SUSPECTS).to_dict("records"),
+        most_doubtful=answers.suspects.iloc[wrong.argmax()].to_dict(),
+        label_next=items.ids[answers.label_next],
+        folder=folder,
+        seconds=seconds,
+    )
+
+
+def _count_classes(values: NDArray[Any], labels: gq.Labels) -> dict[str, int]:
+    return {str(name): int((values == name).sum()) for name in labels.classes}
+
+
+def _leave_one_out(model: Model, labels: gq.Labels) -> int | None:
+    """Return how many labels are predicted correctly from the others.
+
+    None if expectation propagation does not converge.
+    """
+    try:
+        post = gq.approximate(model.prior, model.likelihood, labels)
+    except RuntimeError:
+        return None
+    predicted = post.leave_one_out >= 0.5
+    if post.leave_one_out.ndim == 2:
+        predicted = post.leave_one_out.argmax(axis=1)
+    return int((predicted == labels.indices).sum())
+
+
+def _scores(subject: Subject) -> dict[str, Any]:
+    """Return the scores of the predictions, if the true classes are known."""
+    score = subject.calibration
+    return {} if score is None else {name: getattr(score, name) for name in SCORES}
+
+
+def _origin(source: Source) -> dict[str, Any]:
+    """Return what is needed to reproduce the run."""
+    *earlier, command = source.commands
+    return {
+        "command": command,
+        "earlier": tuple(earlier),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "graphuq": gq.__version__,
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "scipy", "numba", "arviz")},
+        },
+        "sha256": source.sha256,
+    }

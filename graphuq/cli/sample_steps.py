@@ -1,0 +1,217 @@
+"""The steps of ``graphuq sample``: read the data, build the model, ask the posterior."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import math
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import graphuq as gq
+from graphuq.cli.files import Items
+from graphuq.cli.heartbeat import begin_stage
+from graphuq.cli.item_tables import tabulate_nodes, tabulate_suspects
+from graphuq.cli.options import read_items
+from graphuq.inference.tune import default_tau
+from graphuq.likelihoods.bound import open_parameters
+from graphuq.priors.default_sum import default_sum
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.kept_modes import default_rank
+from graphuq.utils.validation import AUTO, is_auto
+
+# Number of items to label next.
+N_LABEL_NEXT = 5
+
+
+class Data(NamedTuple):
+    """What the file says.
+
+    Attributes
+    ----------
+    items : Items
+    labels : Labels
+    unlabeled : ndarray of int
+        Nodes without a label.
+    truth : ndarray of str, shape (N,), or None
+        True classes, if they are given and some nodes are unlabeled.
+    images : ndarray, shape (N, n_pixels), or None
+    """
+
+    items: Items
+    labels: gq.Labels
+    unlabeled: NDArray[np.int64]
+    truth: NDArray[Any] | None
+    images: NDArray[np.float64] | None
+
+
+class Model(NamedTuple):
+    """A prior and a likelihood without open parameters, and how these were chosen.
+
+    Attributes
+    ----------
+    graph : Graph
+    prior : Prior
+    likelihood : likelihood
+    chosen : dict of str to float
+        Parameters that were chosen from labels.
+    at_edge : list of str
+        Those of them that lie at the edge of the search range.
+    n_tuned : int
+        Number of labels that chose them; 0 if all parameters were given.
+    """
+
+    graph: gq.Graph
+    prior: GaussianPrior
+    likelihood: Any
+    chosen: dict[str, float]
+    at_edge: list[str]
+    n_tuned: int
+
+
+class Source(NamedTuple):
+    """Where data and labels come from.
+
+    Attributes
+    ----------
+    file : Path
+    sha256 : dict of str to str
+        Checksums of the files that were read.
+    neighbors : int or None
+        Neighbors of each item; None if the file is a graph.
+    commands : tuple of str
+        The command lines that led to the result, in the order in which they ran.
+    """
+
+    file: Path
+    sha256: dict[str, str]
+    neighbors: int | None
+    commands: tuple[str, ...]
+
+
+class Answers(NamedTuple):
+    """What the posterior says about the items.
+
+    Attributes
+    ----------
+    nodes, suspects : DataFrame
+        The contents of nodes.csv and suspects.csv.
+    most_uncertain, label_next : ndarray of int
+        Unlabeled nodes, the most uncertain first, and those to label next.
+    """
+
+    nodes: Any
+    suspects: Any
+    most_uncertain: NDArray[np.int64]
+    label_next: NDArray[np.int64]
+
+
+def source_of(options: argparse.Namespace, items: Items) -> Source:
+    """Return where the data of the run come from."""
+    return Source(
+        options.file,
+        checksums(options.file, options.labels),
+        items.n_neighbors(options.neighbors) if items.graph is None else None,
+        (command_line(options),),
+    )
+
+
+def checksums(*paths: Path | None) -> dict[str, str]:
+    """Return the SHA-256 checksums of files."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in paths
+        if path is not None
+    }
+
+
+def command_line(options: argparse.Namespace) -> str:
+    """Return the command line of the run."""
+    return shlex.join(["graphuq", *options.arguments])
+
+
+def build_likelihood(options: argparse.Namespace) -> Any:
+    """Return the likelihood, whose parameters may be open."""
+    if options.likelihood == "noisy-probit":
+        return gq.NoisyProbit(
+            options.gamma, AUTO if options.flip_rate is None else options.flip_rate
+        )
+    if options.flip_rate is not None:
+        raise ValueError(
+            f"{options.likelihood} has no flip rate: use --likelihood noisy-probit, or leave out "
+            "--flip-rate"
+        )
+    return (gq.Probit if options.likelihood == "probit" else gq.LevelSet)(options.gamma)
+
+
+def read_data(options: argparse.Namespace) -> Data:
+    """Read the file, and refuse labels, true classes or images that do not fit."""
+    begin_stage(f"reading {options.file}")
+    items = read_items(options)
+    images = _images(items) if options.images else None
+    labels = items.labels()
+    unlabeled = np.setdiff1d(np.arange(items.ids.size), labels.nodes)
+    truth = items.truth.astype(str) if items.truth is not None and unlabeled.size else None
+    if truth is not None:
+        labels.unlabelled_truth(truth, items.ids.size)  # refuses a truth that does not fit
+    return Data(items, labels, unlabeled, truth, images)
+
+
+def _images(items: Items) -> Any:
+    """Return the pixels of images, one in each row."""
+    X = items.features
+    if (
+        X is None
+        or items.path.suffix.lower() != ".npz"
+        or (items.image_shape is None and math.isqrt(X.shape[1]) ** 2 != X.shape[1])
+    ):
+        raise ValueError(
+            f"{items.path}: --images takes an .npz file whose X has shape (n, height, width), or "
+            "the pixels of a square image in each row: save such a file, or leave out --images"
+        )
+    return X
+
+
+def build_model(options: argparse.Namespace, data: Data, likelihood: Any) -> Model:
+    """Return the graph, and a prior and a likelihood without open parameters."""
+    begin_stage("building the graph")
+    graph = data.items.to_graph(options.neighbors)
+    rank = default_rank(graph.n_nodes) if options.rank is None else options.rank
+    tau = default_tau(options.alpha, data.labels)
+    begin_stage("computing the modes of the graph")
+    features = None if data.items.graph is not None else data.items.features
+    prior: GaussianPrior = gq.Prior.projected(graph, rank, alpha=options.alpha, tau=tau)
+    if is_auto(options.alpha):
+        prior = default_sum(prior, features)
+    return choose_model(graph, prior, likelihood, data.labels)
+
+
+def choose_model(
+    graph: gq.Graph, prior: GaussianPrior, likelihood: Any, labels: gq.Labels
+) -> Model:
+    """Return the model with open parameters chosen from the labels."""
+    if not prior.open and not open_parameters(likelihood):
+        return Model(graph, prior, likelihood, {}, [], 0)
+    begin_stage("choosing parameters from the labels")
+    found = gq.tune(prior, labels, likelihood)
+    return Model(
+        graph, found.prior, found.likelihood, found.chosen, list(found.at_edge), len(labels)
+    )
+
+
+def ask(data: Data, post: gq.Posterior, seed: int) -> Answers:
+    """Ask the posterior for uncertain items, suspect labels and items to label next."""
+    items, n_unlabeled = data.items, data.unlabeled.size
+    ranking = post.ranking()
+    return Answers(
+        tabulate_nodes(items, post),
+        tabulate_suspects(items, post),
+        ranking[np.isin(ranking, data.unlabeled)],
+        post.suggest(min(N_LABEL_NEXT, n_unlabeled), seed=seed)
+        if n_unlabeled
+        else np.empty(0, dtype=np.int64),
+    )

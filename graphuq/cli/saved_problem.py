@@ -1,0 +1,121 @@
+"""The problem of a result, in ``problem.npz``: what is needed to continue with it.
+
+The file holds the graph, the eigenpairs, and the features and images of the items. The parameters
+of prior and likelihood are in the settings of the posterior, and labels in the posterior itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+import graphuq as gq
+from graphuq.cli.files.encoding import Encoding
+from graphuq.cli.result_folder import PROBLEM
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.utils.atomic_files import read_npz, write_atomically
+from graphuq.utils.typing import Array
+
+
+class SavedProblem(NamedTuple):
+    """What a posterior was computed on.
+
+    Attributes
+    ----------
+    graph : Graph
+    prior : Prior or SumPrior
+        Without open parameters.
+    features : ndarray, shape (n, d), or None
+        None if the graph was given.
+    images : ndarray, shape (n, height, width), or None
+        The images that reports show.
+    encoding : Encoding or None
+        How the columns of the file became features.
+    """
+
+    graph: gq.Graph
+    prior: GaussianPrior
+    features: Array | None
+    images: NDArray[Any] | None
+    encoding: Encoding | None
+
+    def for_report(self) -> dict[str, Any]:
+        """Return the arguments of `graphuq.write_report` that a report can show."""
+        if self.images is None:
+            return {"prior": self.prior, "graph": self.graph}
+        n, *shape = self.images.shape
+        images = self.images.reshape(n, -1)
+        return {"prior": self.prior, "graph": self.graph, "images": images, "shape": tuple(shape)}
+
+    @property
+    def spectrum(self) -> gq.Spectrum:
+        """The modes of the graph."""
+        part = self.prior.graph_part
+        assert isinstance(part, gq.Prior)
+        return part.spectrum
+
+    def save(self, path: Path) -> None:
+        """Write the file, completely or not at all."""
+        A = sparse.csr_array(self.graph.adjacency)
+        spectrum = self.spectrum
+        arrays = {
+            "data": A.data,
+            "indices": A.indices,
+            "indptr": A.indptr,
+            "values": spectrum.values,
+            "basis": np.asarray(spectrum.basis),
+        }
+        for name in ("features", "images"):
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
+        if self.encoding is not None:
+            arrays["encoding"] = np.array(self.encoding.to_json())
+        with write_atomically(path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, **arrays)
+
+
+def load_problem(folder: Path, posterior: Any) -> SavedProblem:
+    """Return the problem of the posterior in a result folder.
+
+    Raises
+    ------
+    ValueError
+        The folder has no such file; the file is damaged or belongs to another posterior.
+    """
+    path = folder / PROBLEM
+    if not path.is_file():
+        raise ValueError(
+            f"{folder} has no {PROBLEM}, which holds the graph: run graphuq sample again"
+        )
+    settings = posterior.settings["prior"]
+    try:
+        arrays = read_npz(path)
+        n = arrays["indptr"].size - 1
+        parts = arrays["data"], arrays["indices"], arrays["indptr"]
+        graph = gq.Graph(sparse.csr_array(parts, shape=(n, n)))
+        basis = arrays["basis"]
+        spectrum = gq.Spectrum(arrays["values"], basis[:, 1:], basis[:, 0])
+        prior = _prior_of(settings, spectrum, arrays.get("features"))
+        prior = prior.with_labeled(posterior.labels.nodes)
+        if not prior.matches(settings):
+            raise ValueError("it belongs to another posterior")
+        given = "encoding" in arrays
+        encoding = Encoding.from_json(arrays["encoding"].item()) if given else None
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise ValueError(f"{path} is damaged ({error}): run graphuq sample again") from error
+    return SavedProblem(graph, prior, arrays.get("features"), arrays.get("images"), encoding)
+
+
+def _prior_of(settings: dict[str, Any], spectrum: gq.Spectrum, features: Any) -> GaussianPrior:
+    """Return the prior that the settings of a posterior describe."""
+    graph = gq.Prior(
+        spectrum, **{name: settings[name] for name in ("kind", "alpha", "tau", "null_mode")}
+    )
+    if "weights" not in settings:
+        return graph
+    parts = [gq.FeaturePrior(features, part["length_scale"]) for part in settings["parts"]]
+    return gq.SumPrior.of([graph, *parts, gq.Level(settings["level"])], settings["weights"])

@@ -1,0 +1,94 @@
+"""``graphuq suggest``: the items to label next, as a table to fill in."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphuq.cli.csv_file import write_csv
+from graphuq.cli.options import add_command, add_json, add_seed
+from graphuq.cli.printing import print_paragraph, print_table, to_json
+from graphuq.cli.result import read_run
+from graphuq.posterior.assessment.suggestion import BY_DRAWS, BY_PRIOR
+from graphuq.utils.atomic_files import require_destination, write_atomically
+
+DESCRIPTION = """\
+List the items whose labels would be most informative and not redundant, best first. With --out,
+write them to a table whose column label is empty: fill it in, and pass it to graphuq update."""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "suggest",
+        "list the items to label next",
+        DESCRIPTION,
+        "examples:\n  graphuq suggest votes-graphuq --k 20\n"
+        "  graphuq suggest votes-graphuq --k 20 --out ask.csv",
+    )
+    parser.add_argument(
+        "result", type=Path, metavar="RESULT", help="folder that graphuq sample wrote"
+    )
+    parser.add_argument(
+        "--k", type=int, default=10, metavar="N", help="number of items (default: 10)"
+    )
+    parser.add_argument(
+        "--method",
+        choices=BY_DRAWS + BY_PRIOR,
+        default="bald",
+        help="what makes a label informative (default: bald, its mutual information with the "
+        "classes of all items)",
+    )
+    parser.add_argument("--out", type=Path, metavar="TABLE", help="table of the items to write")
+    add_seed(parser.add_argument)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Choose the items, write a table and print them."""
+    import pandas as pd
+
+    if options.out is not None:
+        require_destination(options.out)
+        if options.out.exists():  # its labels may be filled in
+            raise FileExistsError(f"{options.out} exists: choose another --out, or remove the file")
+    result, problem = read_run(options.result)
+    post = result.posterior
+    nodes = post.suggest(options.k, options.method, prior=problem.prior, seed=options.seed)
+    asked = pd.DataFrame(
+        {
+            "id": result.ids[nodes],
+            "label": "",
+            "prediction": post.prediction[nodes],
+            "confidence": post.by_class[nodes].max(axis=1),
+        }
+    )
+    if post.labels.classes.size > 2:
+        second = np.argsort(-post.by_class[nodes], axis=1, kind="stable")[:, 1]
+        asked["runner_up"] = post.labels.classes[second]
+    if options.out is not None:
+        with write_atomically(options.out) as temporary:
+            write_csv(asked, temporary)
+    shown = asked.drop(columns="label")
+    if options.json:
+        print(to_json(shown.to_dict("records")))
+        return 0
+    print_table(
+        [name.replace("_", "-") for name in shown.columns],
+        [
+            [f"{value:.1%}" if isinstance(value, float) else str(value) for value in row]
+            for row in shown.itertuples(index=False)
+        ],
+    )
+    if options.out is not None:
+        print()
+        print_paragraph(
+            f"Written to {options.out}: fill in the column label, leave it empty where the class "
+            f"is not known, and run graphuq update {options.result} --labels {options.out}"
+        )
+    return 0

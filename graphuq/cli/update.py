@@ -1,0 +1,180 @@
+"""``graphuq update``: a result with more labels, on the graph that was built before."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphuq as gq
+from graphuq.cli.files import Items, read_classes
+from graphuq.cli.options import add_command, add_json
+from graphuq.cli.result import Result, read_run
+from graphuq.cli.result_folder import require_result_folder
+from graphuq.cli.sample_steps import (
+    Data,
+    Model,
+    Source,
+    checksums,
+    choose_model,
+    command_line,
+)
+from graphuq.cli.saved_problem import SavedProblem
+from graphuq.cli.write_result import sample_and_write
+from graphuq.inference.tune import default_tau
+from graphuq.priors.default_sum import default_sum
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.utils.validation import AUTO
+from graphuq.utils.words import count
+
+# Parameters are chosen again once there are this many times the labels that chose them.
+GROWTH = 2
+
+DESCRIPTION = """\
+Add the labels of a table to a result, and sample again. The graph and its eigenpairs are those of
+the result. So are the parameters of prior and likelihood, unless the labels have doubled since
+these were chosen or show a new class. A label of an item that has one already replaces it."""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "update",
+        "add labels to a result",
+        DESCRIPTION,
+        "examples:\n  graphuq suggest votes-graphuq --k 20 --out ask.csv\n"
+        "  graphuq update votes-graphuq --labels ask.csv\n"
+        "  graphuq update votes-graphuq --labels more.csv --out votes-second",
+    )
+    parser.add_argument(
+        "result", type=Path, metavar="RESULT", help="folder that graphuq sample wrote"
+    )
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        required=True,
+        help="table with columns id and label; rows without a label are ignored",
+    )
+    parser.add_argument("--encoding", default="utf-8", help="encoding of --labels (default: utf-8)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="folder of the new result (default: RESULT, which is replaced)",
+    )
+    parser.add_argument(
+        "--parameters",
+        choices=("auto", "keep", "choose"),
+        default="auto",
+        help="keep the parameters that the labels chose, choose them again, or choose them again "
+        "if the labels have doubled or show a new class (auto, the default)",
+    )
+    for name, meaning in (
+        ("--draws", "number of draws per chain"),
+        ("--chains", "number of chains"),
+        ("--seed", "random seed"),
+    ):
+        parser.add_argument(
+            name, type=int, metavar="N", help=f"{meaning} (default: that of the result)"
+        )
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Add the labels, sample, and write the result."""
+    start = time.perf_counter()
+    folder = options.out or options.result
+    require_result_folder(folder)
+    result, problem = read_run(options.result)
+    if result.posterior.run is None:
+        raise ValueError(f"{options.result} was not sampled: run graphuq sample first")
+    settings, former = result.posterior.settings, result.run
+    for name, value in (
+        ("draws", settings["draws"]),
+        ("chains", settings["chains"]),
+        ("seed", former["seed"]),
+    ):
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    data = _read_data(options, result, problem)
+    model = _build_model(options.parameters, result, problem, data)
+    source = Source(
+        Path(former["file"]),
+        former["sha256"] | checksums(options.labels),
+        former["neighbors"],
+        (*result.commands, command_line(options)),
+    )
+    return sample_and_write(options, source, data, model, folder, start)
+
+
+def _read_data(options: argparse.Namespace, result: Result, problem: SavedProblem) -> Data:
+    """Return the items with all labels, the former and the new."""
+    former, labels = result.run, result.posterior.labels
+    ids, left_out = result.ids, former["left_out"]
+    known = np.full(ids.size, None, dtype=object)
+    known[labels.nodes] = labels.values
+    every, classes = np.array([*ids, *left_out]), tuple(labels.classes.tolist())
+    read = read_classes(options.labels, every, "--labels", options.encoding, classes)[: ids.size]
+    new = np.flatnonzero([label is not None for label in read])
+    changed = [node for node in new if known[node] not in (None, read[node])]
+    added = [node for node in new if known[node] is None]
+    if not added and not changed:
+        raise ValueError(
+            f"{options.labels} has no label that is new: fill in its column label for at least "
+            "one item"
+        )
+    known[new] = read[new]
+    notes = [*former["notes"], f"added {count(len(added), 'label')} from {options.labels}"]
+    if changed:
+        notes.append(f"replaced {count(len(changed), 'label')} by those of {options.labels}")
+    fresh = sorted({*read[new]} - {*labels.classes.tolist()})
+    if fresh:
+        notes.append(f"new in {options.labels}: {', '.join(map(repr, fresh))}")
+    truth = None if former["truth"] is None else np.array(former["truth"])
+    items = Items(
+        Path(former["file"]),
+        ids,
+        problem.features,
+        None if problem.features is not None else problem.graph,
+        known,
+        truth,
+        tuple(notes),
+        tuple(left_out),
+        None if problem.images is None else problem.images.shape[1:],
+        problem.encoding,
+        classes,
+    )
+    found = items.labels()
+    unlabeled = np.setdiff1d(np.arange(ids.size), found.nodes)
+    images = None if problem.images is None else problem.images.reshape(ids.size, -1)
+    return Data(items, found, unlabeled, truth if unlabeled.size else None, images)
+
+
+def _build_model(parameters: str, result: Result, problem: SavedProblem, data: Data) -> Model:
+    """Return the model of the result, with parameters chosen again where that is asked for."""
+    former, labels = result.run, data.labels
+    chosen, n_tuned = former["chosen"], former["n_tuned"]
+    settings = dict(result.posterior.settings["likelihood"])
+    kind = getattr(gq, settings.pop("name"))
+    outgrown = (
+        len(labels) >= GROWTH * n_tuned
+        or labels.classes.size != result.posterior.labels.classes.size
+    )
+    if not chosen or parameters == "keep" or (parameters == "auto" and not outgrown):
+        likelihood = kind(**settings)
+        return Model(problem.graph, problem.prior, likelihood, chosen, former["at_edge"], n_tuned)
+    part: Any = problem.prior.graph_part
+    alpha = AUTO if "alpha" in chosen else part.alpha
+    tau = default_tau(alpha, labels)
+    spectrum = problem.spectrum
+    prior: GaussianPrior = gq.Prior.projected(spectrum, spectrum.rank, alpha=alpha, tau=tau)
+    likelihood = kind(**{name: AUTO if name in chosen else settings[name] for name in settings})
+    if isinstance(problem.prior, gq.SumPrior):
+        prior = default_sum(prior, problem.features)
+    return choose_model(problem.graph, prior, likelihood, labels)

@@ -1,0 +1,96 @@
+"""Sample a posterior, write its result folder and print the summary."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import graphuq as gq
+from graphuq.cli.csv_file import write_csv
+from graphuq.cli.heartbeat import begin_stage
+from graphuq.cli.print_summary import print_summary
+from graphuq.cli.result_folder import (
+    DRAWS,
+    NODES,
+    PROBLEM,
+    REPORT,
+    RUN,
+    SUSPECTS,
+    result_folder,
+    write_or_rescue,
+)
+from graphuq.cli.run_summary import RunSummary, summarize_run
+from graphuq.cli.sample_steps import Data, Model, Source, ask
+from graphuq.cli.saved_problem import SavedProblem
+
+
+def sample_and_write(
+    options: argparse.Namespace,
+    source: Source,
+    data: Data,
+    model: Model,
+    folder: Path,
+    start: float,
+) -> int:
+    """Sample with the draws, chains and seed of the options, and return the exit code.
+
+    Parameters
+    ----------
+    options : Namespace
+    source : Source
+    data : Data
+    model : Model
+    folder : Path
+        The folder to write.
+    start : float
+        The time when the command began.
+    """
+    from graphuq.report.subject import Subject  # imports plots, which --help does not need
+
+    begin_stage("sampling", has_bar=sys.stderr.isatty())
+    post = gq.sample(
+        model.prior,
+        model.likelihood,
+        data.labels,
+        draws=options.draws,
+        chains=options.chains,
+        seed=options.seed,
+        progress=True,
+    )
+    begin_stage("writing the results")
+    subject = Subject(
+        post,
+        names=data.items.ids,
+        truth=data.truth,
+        images=data.images,
+        shape=data.items.image_shape if data.images is not None else None,
+        prior=model.prior,
+        graph=model.graph,
+        command="\n".join(source.commands),
+    )
+    # Ask the posterior for uncertain items, suspect labels and items to label next.
+    answers = ask(data, post, options.seed)
+    items = data.items
+    problem = SavedProblem(model.graph, model.prior, items.features, subject.images, items.encoding)
+
+    def write(folder: Path) -> RunSummary:
+        # Write all files or none.
+        with result_folder(folder) as temporary:
+            write_csv(answers.nodes, temporary / NODES)
+            write_csv(answers.suspects, temporary / SUSPECTS)
+            post.save(temporary / DRAWS)
+            problem.save(temporary / PROBLEM)
+            gq.write_report(subject, temporary / REPORT)
+            seconds = round(time.perf_counter() - start, 2)
+            summary = summarize_run(source, data, model, subject, answers, folder, seconds)
+            (temporary / RUN).write_text(summary.to_json(), encoding="utf-8")
+        return summary
+
+    summary = write_or_rescue(write, folder)
+    if options.json:
+        print(summary.to_json())
+    else:
+        print_summary(summary)
+    return 0 if post.complete else 130

@@ -1,0 +1,283 @@
+"""The smallest eigenpairs of a large symmetric matrix: dense, or by Lanczos iterations."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
+
+from graphuq.utils.forecast import announce_long_work
+from graphuq.utils.interruption import interruptible
+from graphuq.utils.memory import require_memory
+from graphuq.utils.progress import progress_bar
+from graphuq.utils.row_blocks import column_signs
+from graphuq.utils.threads import one_blas_thread
+from graphuq.utils.typing import Array
+
+# What Ctrl-C interrupts.
+DOING = "computing eigenpairs"
+
+PRECISIONS = ("auto", "single", "double")
+
+# Up to this many nodes, or above this share of all eigenpairs, a dense solver is faster.
+DENSE_NODES = 1000
+DENSE_SHARE = 0.25
+
+# A dense solver needs about this time for each of n^3 steps, and memory for each entry.
+DENSE_SECONDS, DENSE_BYTES = 5e-10, 32.0
+
+# Above this many nodes "auto" iterates in single precision: it takes a third of the time, and its
+# errors of posterior means are far below the Monte Carlo error (benchmarks/speed/eigenpairs.py).
+SINGLE_NODES = 5000
+
+# The iterations missed a pair that is below the highest pair kept by this share of the spectrum's
+# width.
+MISSED_SHARE = {np.float64: 1e-9, np.float32: 1e-5}
+
+# Tolerances of the iterations: full accuracy, and the accuracy of single precision.
+TOLERANCE = {np.float64: 0.0, np.float32: 1e-4}
+
+# The largest residual |L q - lambda q| accepted. Above it, single precision is followed by double
+# precision, and double precision warns.
+MAX_RESIDUAL = {np.float64: 1e-8, np.float32: 1e-4}
+
+# The largest relative error of lambda in single precision; |L q - lambda q|^2 estimates the error.
+MAX_VALUE_ERROR = 1e-3
+
+
+class Eigenpairs(NamedTuple):
+    """The smallest eigenpairs of a matrix.
+
+    Attributes
+    ----------
+    values : ndarray, shape (rank,)
+    vectors : ndarray, shape (n, rank)
+    residuals : ndarray, shape (rank,)
+        |M q - lambda q|.
+    next_value : float
+        The smallest eigenvalue left out, infinite if there is none.
+    """
+
+    values: Array
+    vectors: Array
+    residuals: Array
+    next_value: float
+
+
+def smallest_eigenpairs(
+    M: Any,
+    rank: int,
+    *,
+    bound: float,
+    null: Array | None = None,
+    known: tuple[Array, Array] | None = None,
+    precision: str = "double",
+    progress: bool = False,
+) -> Eigenpairs:
+    """Compute the smallest eigenpairs of a symmetric positive semi-definite matrix.
+
+    Parameters
+    ----------
+    M : ndarray or sparse array, shape (n, n)
+    rank : int
+        Number of pairs.
+    bound : float
+        An upper bound of the eigenvalues.
+    null : ndarray, shape (n,), optional
+        A unit vector with M q_0 = 0, which is left out.
+    known : (ndarray, ndarray), shapes (k,) and (n, k), optional
+        The first k < rank pairs; only the others are computed.
+    precision : {"auto", "single", "double"}
+        Precision of the iterations; "auto" is single above 5,000 nodes. In double precision, pairs
+        from single precision are made orthonormal and the best in their span.
+    progress : bool
+        Show the number of products with M.
+
+    Returns
+    -------
+    Eigenpairs
+
+    Warns
+    -----
+    RuntimeWarning
+        A residual |M q - lambda q| above 1e-8 times ``bound``, in double precision.
+
+    Raises
+    ------
+    MemoryError
+        A dense solver is needed and does not fit.
+    RuntimeError
+        The iterations did not converge.
+
+    Examples
+    --------
+    >>> found = smallest_eigenpairs(np.diag([3.0, 1.0, 2.0]), 2, bound=3.0)
+    >>> found.values, found.next_value
+    (array([1., 2.]), 3.0)
+    """
+    n = M.shape[0]
+    count = n if null is None else n - 1
+    null = np.zeros(n) if null is None else null
+    too_large = (
+        f"a dense eigendecomposition of {n} nodes",
+        f"ask for a rank of at most {int(DENSE_SHARE * n)}",
+    )
+    dense = n <= DENSE_NODES or rank > DENSE_SHARE * n
+    single = precision == "single" or (precision == "auto" and n > SINGLE_NODES)
+    if dense:
+        require_memory(DENSE_BYTES * n**2, *too_large)
+        announce_long_work(DENSE_SECONDS * n**3, *too_large, stacklevel=3)
+    # one BLAS thread is as fast here, and only one thread gives reproducible digits
+    bar = progress_bar(0, progress and not dense, "product")
+    with one_blas_thread(), bar:
+        try:
+            if dense:
+                values, vectors, beyond = interruptible(
+                    DOING, _solve_dense, M, null, bound, rank, count
+                )
+            elif single:
+                # iterate in single precision, then refine by Rayleigh-Ritz in double precision
+                _, span, beyond = interruptible(
+                    DOING, _lanczos, M, null, bound, rank, known, np.float32, bar
+                )
+                values, vectors = interruptible(DOING, _best_in_span, M, null, span)
+                residuals = _residuals(M, values, vectors)
+                good = residuals.max() <= MAX_RESIDUAL[np.float32] * bound
+                if good and (residuals**2 <= MAX_VALUE_ERROR * bound * values).all():
+                    vectors *= column_signs(vectors)
+                    return Eigenpairs(values, vectors, residuals, beyond)
+            if not dense:
+                values, vectors, beyond = interruptible(
+                    DOING, _lanczos, M, null, bound, rank, known, np.float64, bar
+                )
+        except ArpackError:  # few distinct eigenvalues leave no room to iterate
+            require_memory(DENSE_BYTES * n**2, *too_large)
+            values, vectors, beyond = interruptible(
+                DOING, _solve_dense, M, null, bound, rank, count
+            )
+        vectors *= column_signs(vectors)
+        residuals = _residuals(M, values, vectors)
+    if residuals.max() > MAX_RESIDUAL[np.float64] * bound:
+        warnings.warn(
+            f"eigenpair {residuals.argmax() + 1} has residual {residuals.max():.2g}, above "
+            f"{MAX_RESIDUAL[np.float64] * bound:g}: treat results as approximate",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return Eigenpairs(values, vectors, residuals, beyond)
+
+
+def _residuals(M: Any, values: Array, vectors: Array) -> Array:
+    return np.asarray(np.linalg.norm(M @ vectors - vectors * values, axis=0))
+
+
+def _best_in_span(M: Any, null: Array, vectors: Array) -> tuple[Array, Array]:
+    """Return the best pairs in the span of ``vectors``, orthogonal to q_0 (Rayleigh-Ritz)."""
+    span, _ = linalg.qr(np.column_stack([null, vectors]), mode="economic", overwrite_a=True)
+    span = span[:, 1:]
+    values, rotation = linalg.eigh(span.T @ (M @ span))
+    return values, span @ rotation
+
+
+def _solve_dense(
+    L: Any, null: Array, bound: float, rank: int, count: int
+) -> tuple[Array, Array, float]:
+    """Return the smallest of ``count`` pairs, and the next eigenvalue."""
+    L = L.toarray() if hasattr(L, "toarray") else L
+    # q_0 moves from the bottom of the spectrum to above its top
+    shifted = L + np.multiply.outer(1.5 * bound * null, null)
+    last = min(rank, count - 1)
+    if L.shape[0] > DENSE_NODES:  # NumPy's solver, unlike SciPy's, lets Ctrl-C through
+        values, vectors = np.linalg.eigh(shifted)
+    else:
+        values, vectors = linalg.eigh(shifted, subset_by_index=[0, last], overwrite_a=True)
+    beyond = float(values[rank]) if rank < count else np.inf
+    return values[:rank], vectors[:, :rank], beyond
+
+
+def _lanczos(
+    L: Any,
+    null: Array,
+    bound: float,
+    rank: int,
+    known: tuple[Array, Array] | None,
+    dtype: Any,
+    bar: Any,
+) -> tuple[Array, Array, float]:
+    """Return the smallest pairs of L by Lanczos iterations with deflation, and the next value.
+
+    The iterations look for the largest pairs of (bound / 2) I - L. Deflation moves q_0 and the
+    pairs already known to the bottom of the spectrum.
+    """
+    half = bound / 2
+    L, null = L.astype(dtype), null.astype(dtype)
+    rng = np.random.default_rng(0)
+
+    def deflate(vectors: Array) -> Any:
+        def apply(x: Array) -> Array:
+            x = x.reshape(-1)
+            bar.update()
+            y = half * x - L @ x - (bound * (null @ x)) * null
+            if vectors.size:
+                y -= vectors @ (vectors.T @ y) + bound * (vectors @ (vectors.T @ x))
+            return np.asarray(y, dtype=dtype)
+
+        return apply
+
+    def draw_start(vectors: Array) -> Array:
+        # a new draw each time: an old start may lack the very direction that was missed
+        x = rng.standard_normal(null.size).astype(dtype)
+        x -= null * (null @ x)
+        x -= vectors @ (vectors.T @ x)
+        return np.asarray(x, dtype=dtype)
+
+    # 1. Begin with the pairs that are known.
+    values = np.empty(0, dtype=dtype)
+    vectors = np.empty((null.size, 0), dtype=dtype)
+    if known is not None:
+        values, vectors = (half - known[0]).astype(dtype), known[1].astype(dtype)
+    # 2. Compute the others, orthogonal to these.
+    tolerance, missed = TOLERANCE[dtype], MISSED_SHARE[dtype]
+    top, found = _largest_eigenpairs(
+        deflate(vectors), rank - values.size, draw_start(vectors), tolerance
+    )
+    values, vectors = np.append(values, top), np.hstack([vectors, found])
+    # 3. The iterations may silently miss copies of a repeated eigenvalue. Look for a pair beyond
+    #    the last one kept, orthogonal to all that are known, until there is none.
+    while True:
+        rest = deflate(vectors)
+        top, vector = _largest_eigenpairs(
+            rest, 1, draw_start(vectors), max(1e-3 * missed, tolerance)
+        )
+        if half * missed > top[0] - values.min():
+            order = np.argsort(-values, kind="stable")
+            found = np.asarray(half - values[order], dtype=np.float64)
+            return found, vectors[:, order], float(half - top[0])
+        top, vector = _largest_eigenpairs(rest, 1, vector[:, 0], tolerance)
+        order = np.argsort(-np.append(values, top), kind="stable")[:rank]
+        values = np.append(values, top)[order]
+        vectors = np.column_stack([vectors, vector])[:, order]
+
+
+def _largest_eigenpairs(apply: Any, count: int, start: Array, tol: float) -> tuple[Array, Array]:
+    """Return the largest eigenpairs of a symmetric operator, in decreasing order."""
+    operator = LinearOperator((start.size, start.size), matvec=apply, dtype=start.dtype)
+    # where the iterations break down, ARPACK continues from random numbers
+    seeded = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
+    try:
+        values, vectors = eigsh(operator, k=count, which="LA", tol=tol, v0=start, **seeded)
+    except ArpackNoConvergence as error:
+        found = error.eigenvectors.T
+        pairs = zip(found, error.eigenvalues, strict=True)
+        residuals = [np.linalg.norm(apply(q) - value * q) for q, value in pairs]
+        raise RuntimeError(
+            f"Lanczos iterations found {len(found)} of {count} eigenpairs, with residuals up "
+            f"to {max(residuals, default=0.0):.2g}: ask for a smaller rank, or look for nodes that "
+            "are attached by tiny weights"
+        ) from error
+    order = np.argsort(-values)
+    return values[order], vectors[:, order]

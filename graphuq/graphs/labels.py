@@ -1,0 +1,393 @@
+"""The labels that are known: their nodes and their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.graphs.class_values import (
+    TEXT_OF_NONE,
+    as_given,
+    check_classes,
+    find_classes,
+    is_minus_one,
+    is_missing,
+    refuse_text_of_nan,
+    require_all,
+    to_one_type,
+)
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
+
+
+class Labels:
+    """Observed labels y(j) at the nodes j of Z'.
+
+    Parameters
+    ----------
+    nodes : array_like of int, shape (J,)
+        Labeled nodes; their order does not matter.
+    values : array_like, shape (J,)
+        Class of each node: ints, strings, booleans or other sortable values.
+    classes : array_like, optional
+        All classes, at least two. By default the classes that occur among the labels.
+
+    Attributes
+    ----------
+    nodes : ndarray of int64, shape (J,)
+        In increasing order.
+    values : ndarray, shape (J,)
+    classes : ndarray, shape (K,)
+        Sorted.
+
+    Raises
+    ------
+    ValueError
+        Negative nodes, a node labeled twice with different values, missing values, different
+        lengths, values that ``classes`` does not list, or fewer than two classes.
+
+    Examples
+    --------
+    >>> labels = Labels([7, 2, 5], ["cat", "dog", "cat"])
+    >>> labels.nodes
+    array([2, 5, 7])
+    >>> labels.codes
+    array([ 1., -1., -1.])
+    >>> labels.indices
+    array([1, 0, 0])
+    >>> labels.require_within(n_nodes=8)
+    >>> labels.indicators(n_nodes=8).sum(axis=0)
+    array([2., 1.])
+    >>> truth = ["dog"] * 3 + ["cat"] * 5
+    >>> labels.unlabelled_truth(truth, n_nodes=8)[0]
+    array([0, 1, 3, 4, 6])
+    >>> labels.accuracy(prediction=["dog"] * 8, truth=truth)
+    0.4
+    >>> float(labels.oriented(np.linspace(-1, 1, 8))[0])      # the dog is node 2, so dogs are low
+    1.0
+
+    A class without labels:
+
+    >>> Labels([7, 2, 5], ["cat", "dog", "cat"], classes=["cat", "cow", "dog"])
+    Labels(3 nodes: 2 x 'cat', 0 x 'cow', 1 x 'dog')
+    """
+
+    def __init__(self, nodes: Any, values: Any, classes: Any = None) -> None:
+        nodes, values = validation.unmasked("nodes", nodes), as_given(values)
+        if nodes.ndim != 1 or nodes.shape != values.shape:
+            raise ValueError(
+                "nodes and values must be two lists of equal length, got shapes "
+                f"{nodes.shape} and {values.shape}"
+            )
+        if nodes.size == 0:
+            raise ValueError("no labels: at least one node of each of two classes is needed")
+        if not np.issubdtype(nodes.dtype, np.integer):
+            raise TypeError(f"nodes must be integers (positions in the graph), got {nodes.dtype}")
+        if nodes.min() < 0:
+            raise ValueError(f"nodes must not be negative, got {nodes.min()}")
+        if nodes.max() > np.iinfo(np.int64).max:
+            raise ValueError(f"nodes must be positions in the graph, got {nodes.max()}")
+        missing = np.flatnonzero(is_missing(values))
+        if missing.size:
+            raise ValueError(
+                f"the label of node {nodes[missing[0]]} is missing ({values[missing[0]]!r}): "
+                "leave unlabeled nodes out"
+            )
+        refuse_text_of_nan(values, classes)
+        values = to_one_type(values)
+        # sort by node; equal labels of one node count once
+        order = np.argsort(nodes, kind="stable")
+        nodes, values = nodes[order].astype(np.int64), values[order]
+        repeated = nodes[1:] == nodes[:-1]
+        clash = np.flatnonzero(repeated & (values[1:] != values[:-1]))
+        if clash.size:
+            at = clash[0]
+            raise ValueError(
+                f"node {nodes[at]} is labeled twice, as {values[at]} and as {values[at + 1]}: "
+                "keep one of them"
+            )
+        first = np.concatenate([[True], ~repeated])
+        self.nodes: NDArray[np.int64] = nodes[first]
+        self.values: NDArray[Any] = values[first]
+        self.classes: NDArray[Any] = check_classes(self.values, classes)
+
+    @classmethod
+    def of(cls, labels: Any, n_nodes: int, classes: Any = None) -> Labels:
+        """Return labels from `Labels`, or from an array of all nodes as in scikit-learn.
+
+        Parameters
+        ----------
+        labels : Labels or array_like, shape (n_nodes,)
+            An array gives the class of every node, and -1, None or NaN for an unlabeled node.
+        n_nodes : int
+            Number of nodes.
+        classes : array_like, optional
+            All classes, if some of them may not occur in the array.
+
+        Raises
+        ------
+        ValueError
+            An array of another length, or one with fewer than two classes where ``classes`` is
+            not given; labels of nodes that do not exist; strings such as "-1" and "nan", to which
+            NumPy converts the marks of unlabeled nodes.
+
+        Examples
+        --------
+        >>> Labels.of([-1, 3, -1, 5], n_nodes=4)
+        Labels(2 nodes: 1 x 3, 1 x 5)
+        """
+        if isinstance(labels, Labels):
+            labels.require_within(n_nodes)
+            return labels
+        y = as_given(labels)
+        if y.shape != (n_nodes,):
+            raise ValueError(
+                f"y must give the class of each of {n_nodes} nodes, -1 for an unlabeled node, got "
+                f"shape {y.shape}; or pass gq.Labels(nodes, values)"
+            )
+        known = np.flatnonzero(~is_missing(y) & ~is_minus_one(y))
+        if y.dtype.kind == "u" and (top := np.iinfo(y.dtype).max) in y and classes is None:
+            raise ValueError(
+                f"y has {top}, to which NumPy converts -1 in {y.dtype}: give integers of a signed "
+                f"type; if {top} is the name of a class, list all classes, classes=[...]"
+            )
+        shown = np.unique(y[known].astype(str))
+        if y.dtype.kind in "UO" and (marks := np.intersect1d(shown, TEXT_OF_NONE)).size:
+            raise ValueError(
+                f"y has the text {marks.tolist()[0]!r} among its classes: for an unlabeled node "
+                "give None, or -1 in a list or an array of objects; if the text is the name of a "
+                "class, pass gq.Labels(nodes, values)"
+            )
+        if classes is None and shown.size < 2:
+            raise ValueError(
+                f"y must show at least two classes besides -1, which marks unlabeled nodes, got "
+                f"{np.unique(y[known].astype(str)).tolist()}; if -1 is the name of a class, pass "
+                "gq.Labels(nodes, values)"
+            )
+        return cls(known, y[known], classes)
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """Position in ``classes`` of each labeled node's class, shape (J,)."""
+        return np.searchsorted(self.classes, self.values)
+
+    @property
+    def codes(self) -> Array:
+        """y(j) for two classes, shape (J,): -1 for ``classes[0]``, +1 for ``classes[1]``."""
+        if self.classes.size != 2:
+            raise ValueError(
+                f"labels of two classes are needed here, got {self.classes.size}: "
+                f"{self.classes.tolist()[:5]}; select two of them, labels.of_classes(a, b)"
+            )
+        return np.where(self.values == self.classes[1], 1.0, -1.0)
+
+    def indicators(self, n_nodes: int) -> Array:
+        """Return one-hot labels, shape (n_nodes, K): Y_jk = 1 if node j is in ``classes[k]``."""
+        Y = np.zeros((n_nodes, self.classes.size))
+        Y[self.nodes, self.indices] = 1.0
+        return Y
+
+    def split(
+        self, held_out: float = 0.5, *, seed: validation.Seed = None
+    ) -> tuple[Labels, Labels]:
+        """Split the labels at random into those for a posterior and those held out.
+
+        Parameters
+        ----------
+        held_out : float in (0, 1)
+            Share of labels to hold out; their number is rounded.
+        seed : int, SeedSequence or Generator, optional
+
+        Raises
+        ------
+        ValueError
+            A share outside (0, 1); a part with fewer than two classes.
+
+        Examples
+        --------
+        >>> given, held_out = Labels(range(10), ["cat", "dog"] * 5).split(0.4, seed=0)
+        >>> len(given), len(held_out)
+        (6, 4)
+        """
+        if not 0 < validation.real("held_out", held_out) < 1:
+            raise ValueError(f"held_out must lie in (0, 1), got {held_out}")
+        # the first nodes of a random permutation are held out
+        rng = np.random.default_rng(validation.seed_sequence(seed))
+        order = rng.permutation(len(self))
+        cut = round(held_out * len(self))
+        parts = order[cut:], order[:cut]
+        if any(np.unique(self.indices[part]).size < 2 for part in parts):
+            raise ValueError(
+                f"one part of {len(self)} labels does not show two classes: label more nodes, or "
+                "hold out a share nearer to 1/2"
+            )
+        given, kept = (Labels(self.nodes[part], self.values[part], self.classes) for part in parts)
+        return given, kept
+
+    def of_classes(self, *classes: Any) -> Labels:
+        """Return the labels of some classes only.
+
+        Parameters
+        ----------
+        *classes
+            Two or more of ``classes``.
+
+        Raises
+        ------
+        ValueError
+            Fewer than two classes, unknown classes, or classes without labels.
+
+        Examples
+        --------
+        >>> Labels(range(4), ["cat", "cow", "dog", "cat"]).of_classes("cat", "dog")
+        Labels(3 nodes: 2 x 'cat', 1 x 'dog')
+        """
+        shown = np.unique(self.values).tolist()
+        for name in classes:
+            if np.ndim(name) or name not in shown:
+                raise ValueError(
+                    f"there are no labels of {name!r}: name two or more of {shown[:10]}, as "
+                    "separate arguments"
+                )
+        kept = np.isin(self.values, classes)
+        return Labels(self.nodes[kept], self.values[kept], list(classes))
+
+    def oriented(self, field: Array) -> Array:
+        """Return ``field`` or its negative, whichever agrees in sign with most labels.
+
+        For two classes. If half of the labels agree, the sum of y(j) field(j) over labeled nodes
+        decides.
+        """
+        # compare the number of agreeing signs first, then their sum weighted by the field
+        at = field[self.nodes]
+        against = (float(self.codes @ np.sign(at)), float(self.codes @ at)) < (0.0, 0.0)
+        return -field if against else field
+
+    def accuracy(self, prediction: Any, truth: Any) -> float:
+        """Return the share of unlabeled nodes whose prediction is correct.
+
+        Parameters
+        ----------
+        prediction, truth : array_like, shape (N,)
+            Classes of all nodes.
+
+        Raises
+        ------
+        ValueError
+            Different lengths, a truth with missing values or with values that are none of the
+            classes, no unlabeled node.
+        """
+        prediction = np.asarray(prediction)
+        hidden, hidden_truth = self.unlabelled_truth(truth, prediction.size)
+        return float((prediction[hidden] == hidden_truth).mean())
+
+    def unlabelled_truth(
+        self, truth: Any, n_nodes: int, *, others: bool = False
+    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return the unlabeled nodes and their true classes.
+
+        Parameters
+        ----------
+        truth : array_like, shape (n_nodes,)
+            True classes of all nodes.
+        n_nodes : int
+        others : bool
+            Accept true classes that are none of ``classes``, as long as some are.
+
+        Raises
+        ------
+        ValueError
+            As in `accuracy`.
+        """
+        truth = as_given(truth)
+        if truth.shape != (n_nodes,):
+            raise ValueError(f"truth must have shape {(n_nodes,)}, got {truth.shape}")
+        require_all("truth", truth)
+        hidden = np.setdiff1d(np.arange(n_nodes), self.nodes)
+        if hidden.size == 0:
+            raise ValueError("every node is labeled: there is nothing to score")
+        if others and np.isin(truth, self.classes).any():
+            return hidden, truth[hidden]
+        return hidden, self.classes[find_classes("truth", truth[hidden], self.classes)]
+
+    def __len__(self) -> int:
+        return self.nodes.size
+
+    def __repr__(self) -> str:
+        counts = np.bincount(self.indices, minlength=self.classes.size)
+        shown = [f"{n} x {c!r}" for n, c in zip(counts, self.classes.tolist(), strict=True)]
+        return f"Labels({len(self)} nodes: {', '.join(shown)})"
+
+    def require_within(self, n_nodes: int) -> None:
+        """Refuse labels of nodes that the graph does not have."""
+        validation.node_ids("labels", self.nodes, n_nodes)
+
+
+def reveal(
+    y: Any,
+    fraction: float | None = None,
+    *,
+    counts: int | Mapping[Any, int] | None = None,
+    seed: validation.Seed = None,
+) -> Labels:
+    """Reveal a few of the true labels, drawn at random within each class.
+
+    Parameters
+    ----------
+    y : array_like, shape (n,)
+        True class of every node.
+    fraction : float in (0, 1], optional
+        Share of each class to reveal; the number of nodes is rounded and at least one.
+    counts : int or mapping from class to int, optional
+        Number of nodes of each class, instead of ``fraction``.
+    seed : int, SeedSequence or Generator, optional
+
+    Returns
+    -------
+    Labels
+
+    Raises
+    ------
+    ValueError
+        Neither or both of ``fraction`` and ``counts``; a fraction outside (0, 1]; a count above
+        the size of its class.
+
+    Examples
+    --------
+    >>> reveal([4, 4, 4, 9, 9, 9], counts={4: 2, 9: 1}, seed=0)
+    Labels(3 nodes: 2 x 4, 1 x 9)
+    """
+    y = as_given(y)
+    if y.ndim != 1:
+        raise ValueError(f"y must be one-dimensional, got shape {y.shape}")
+    require_all("y", y)
+    refuse_text_of_nan(y)
+    y = to_one_type(y)
+    if (fraction is None) == (counts is None):
+        raise ValueError("give either fraction or counts, and not both")
+    # the number of nodes to reveal of each class
+    classes, sizes = np.unique(y, return_counts=True)
+    if fraction is not None:
+        if not 0 < validation.real("fraction", fraction) <= 1:
+            raise ValueError(f"fraction must lie in (0, 1], got {fraction}")
+        wanted = {
+            c: max(1, round(fraction * n)) for c, n in zip(classes.tolist(), sizes, strict=True)
+        }
+    elif isinstance(counts, Mapping):
+        wanted = dict(counts)
+    else:
+        wanted = dict.fromkeys(classes.tolist(), validation.integer("counts", counts, 1))
+    rng = np.random.default_rng(validation.seed_sequence(seed))
+    # draw them within each class
+    revealed = []
+    for value, count in wanted.items():
+        members = np.flatnonzero(y == value)
+        if members.size == 0:
+            raise ValueError(f"y has no class {value!r}; it has {classes.tolist()[:10]}")
+        validation.integer(f"the count of class {value!r}", count, 0, members.size)
+        revealed.append(rng.choice(members, size=count, replace=False))
+    nodes = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *revealed]))
+    return Labels(nodes, y[nodes].tolist() if y.dtype.kind == "U" else y[nodes])

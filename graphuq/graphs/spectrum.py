@@ -1,0 +1,396 @@
+"""Eigenpairs of the graph Laplacian, with the zero eigenvalue apart."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphuq.graphs import Graph
+from graphuq.graphs.eigensolver import PRECISIONS, smallest_eigenpairs
+from graphuq.graphs.graph import check_laplacian
+from graphuq.utils import validation
+from graphuq.utils.atomic_files import read_npz, write_atomically
+from graphuq.utils.row_blocks import is_dask, product, transposed_product
+from graphuq.utils.typing import Array
+from graphuq.utils.words import choose_form, count
+
+# The largest residual of a graph's own eigenpairs, relative to the width of the spectrum.
+MAX_RESIDUAL = 1e-3
+
+# Eigenvalues that differ by at most this share of the spectrum's width count as one repeated
+# eigenvalue: rounding rotates the eigenvectors of closer ones.
+GAP_SHARE = 1e-7
+
+# Below this share of the spectrum's width lambda_1 says that the graph nearly falls apart.
+MIN_LAMBDA_SHARE = 1e-9
+
+# Smaller entries of eigenvectors are rounding, and 0 by the symmetry of the graph. The sign of the
+# field at such a node must not come from rounding.
+ZERO_ENTRY = 1e-14
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spectrum:
+    """The smallest non-zero eigenpairs of a graph Laplacian, L q_k = lambda_k q_k, eq. (3).
+
+    Parameters
+    ----------
+    values : ndarray, shape (r,)
+        lambda_1 <= ... <= lambda_r, all positive.
+    vectors : ndarray, shape (n, r)
+        q_1, ..., q_r, orthonormal columns. float32 is kept, in half the memory; sums are computed
+        in float64. A Dask array stays on its workers.
+    null : ndarray, shape (n,)
+        q_0, the unit vector with L q_0 = 0.
+    residuals : ndarray, shape (r,), optional
+        |L q_k - lambda_k q_k|, if known.
+    next_value : float, optional
+        lambda_(r+1), if known, and infinite if there is none.
+    width : float
+        An upper bound of all eigenvalues, by default 2, that of the normalized Laplacian.
+
+    Attributes
+    ----------
+    basis : ndarray, shape (n, r + 1)
+        [q_0, Q]; null and vectors are views of its columns.
+    asked : int, optional
+        The rank that was asked for, where it lies inside a repeated eigenvalue.
+
+    Raises
+    ------
+    ValueError
+        Shapes that do not fit; eigenvalues that are not positive and increasing.
+
+    Examples
+    --------
+    >>> spectrum = Spectrum.of(Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
+    >>> spectrum
+    Spectrum(3 nodes, rank 2, eigenvalues 1 to 2)
+    >>> spectrum.values
+    array([1., 2.])
+    >>> spectrum.n_nodes, spectrum.rank, spectrum.truncated(1).rank
+    (3, 2, 1)
+
+    Save eigenpairs, load them and extend them to a larger rank:
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> graph = Graph([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Spectrum.of(graph, rank=1).save(Path(folder) / "path.npz")
+    ...     first = Spectrum.load(Path(folder) / "path.npz", graph)
+    >>> first.basis.shape, Spectrum.of(graph, rank=2, known=first).rank
+    ((4, 2), 2)
+
+    The eigenvectors of a repeated eigenvalue are an arbitrary basis, and so are some of them:
+
+    >>> triangle = Spectrum.of(Graph([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), rank=1)
+    >>> triangle, triangle.splits
+    (Spectrum(3 nodes, rank 1, eigenvalues 1.5 to 1.5, the last one repeated beyond), True)
+    """
+
+    values: Array
+    vectors: Array
+    null: Array
+    residuals: Array | None = None
+    next_value: float | None = field(default=None, kw_only=True)
+    width: float = field(default=2.0, kw_only=True)
+    asked: int | None = field(default=None, kw_only=True)
+    basis: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        narrow = getattr(self.vectors, "dtype", None) == np.float32
+        for name, dtype in (
+            ("values", np.float64),
+            ("vectors", np.float32 if narrow else np.float64),
+            ("null", np.float32 if narrow else np.float64),
+        ):
+            value = getattr(self, name)
+            if not is_dask(value):
+                object.__setattr__(self, name, np.asarray(value, dtype=dtype))
+        n, r = self.vectors.shape
+        if self.values.shape != (r,) or self.null.shape != (n,):
+            raise ValueError(
+                f"values, vectors and null must have shapes (r,), (n, r) and (n,), got "
+                f"{self.values.shape}, {self.vectors.shape} and {self.null.shape}"
+            )
+        if self.residuals is not None and np.shape(self.residuals) != (r,):
+            raise ValueError(
+                f"residuals must have shape (r,) = ({r},), got {np.shape(self.residuals)}"
+            )
+        if not 1 <= r <= n - 1:
+            raise ValueError(f"a graph of {n} nodes has 1 to {n - 1} non-zero modes, got {r}")
+        # one array for both, which priors use
+        basis = _concatenate(self.null, self.vectors)
+        for name, value in (("basis", basis), ("null", basis[:, 0]), ("vectors", basis[:, 1:])):
+            object.__setattr__(self, name, value)
+        # orthonormality, by the product of basis' basis with one random vector
+        probe = np.random.default_rng(0).standard_normal(r + 1)
+        skew = transposed_product(basis, product(basis, probe)) - probe
+        if not (np.isfinite(self.values).all() and np.isfinite(skew).all()):
+            raise ValueError("eigenvalues and eigenvectors must be finite")
+        if abs(skew).max() > 1e-6:
+            raise ValueError("null and the columns of vectors must be orthonormal")
+        if self.values[0] <= 0 or (np.diff(self.values) < 0).any():
+            raise ValueError("eigenvalues must be positive and increasing; leave lambda_0 = 0 out")
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.vectors.shape[0]
+
+    @property
+    def rank(self) -> int:
+        """Number of modes r, q_0 not counted."""
+        return self.values.size
+
+    @property
+    def splits(self) -> bool:
+        """Whether the last eigenvalue is repeated beyond the last mode."""
+        if self.next_value is None:
+            return False
+        return bool(self.next_value - self.values[-1] <= GAP_SHARE * self.width)
+
+    def truncated(self, rank: int) -> Spectrum:
+        """Return the first ``rank`` modes."""
+        validation.integer(
+            "rank", rank, 1, self.rank, f"this spectrum holds {self.rank} modes: compute more"
+        )
+        # views without new checks, since tuning tries priors of many ranks
+        part = object.__new__(Spectrum)
+        kept = None if self.residuals is None else self.residuals[:rank]
+        for name, value in (
+            ("values", self.values[:rank]),
+            ("basis", self.basis[:, : rank + 1]),
+            ("vectors", self.basis[:, 1 : rank + 1]),
+            ("null", self.null),
+            ("residuals", kept),
+            ("next_value", self.values[rank] if rank < self.rank else self.next_value),
+            ("width", self.width),
+            ("asked", None),
+        ):
+            object.__setattr__(part, name, value)
+        return part
+
+    @classmethod
+    def of(
+        cls,
+        graph: Any,
+        rank: int | None = None,
+        laplacian: str = "normalized",
+        *,
+        precision: str = "auto",
+        known: Spectrum | None = None,
+        progress: bool = False,
+    ) -> Spectrum:
+        """Compute the smallest non-zero eigenpairs of a connected graph's Laplacian.
+
+        Small graphs and large ranks go to a dense solver, others to Lanczos iterations for the
+        largest eigenvalues of D^(-1/2) A D^(-1/2) = I - L, with the known q_0 deflated.
+
+        Parameters
+        ----------
+        graph : Graph or adjacency
+            Connected.
+        rank : int, optional
+            Number of modes r < n; all n - 1 by default.
+        laplacian : {"normalized", "combinatorial"}
+        precision : {"auto", "single", "double"}
+            Precision of the iterations. "single" takes a third of the time and changes posterior
+            means by about 1e-4; where it is not accurate enough, "double" follows. "auto" is
+            single above 5,000 nodes. Vectors are orthonormal to full accuracy in any case.
+        known : Spectrum, optional
+            Fewer modes of the same graph, for example from a file; only the others are computed.
+        progress : bool
+            Show the number of products with L, a few for each mode.
+
+        Returns
+        -------
+        Spectrum
+
+        Raises
+        ------
+        ValueError
+            A disconnected graph, a ``rank`` of n or more, ``known`` modes of another graph.
+        MemoryError
+            A dense solver is needed and does not fit.
+        RuntimeError
+            The iterations did not converge.
+
+        Warns
+        -----
+        RuntimeWarning
+            The graph nearly falls apart: lambda_1 is below 1e-9 times the largest eigenvalue
+            possible, which is 2 for the normalized Laplacian.
+        """
+        graph = Graph.of(graph)
+        n = graph.n_nodes
+        if rank is None:
+            rank = n - 1
+        validation.integer("rank", rank, 1, n - 1, f"the graph has {n} nodes, so n - 1 modes")
+        laplacian = check_laplacian("laplacian", laplacian)
+        validation.one_of("precision", precision, PRECISIONS)
+        graph.require_connected()
+        L, null, bound = _laplacian_parts(graph, laplacian)
+        # continue from the pairs that are known
+        pairs = None
+        if known is not None:
+            _require_pairs_of(known, L, bound)
+            if known.rank >= rank:
+                return known.truncated(rank)
+            pairs = known.values, known.vectors
+        found = smallest_eigenpairs(
+            L, rank, bound=bound, null=null, known=pairs, precision=precision, progress=progress
+        )
+        if found.values[0] <= 1e-13 * bound:
+            raise ValueError(
+                f"the graph falls apart numerically: lambda_1 = {found.values[0]:.2g}, so some "
+                "nodes are attached by negligible weights; take larger weights (tau, n_neighbors), "
+                "or drop the weak edges and take graph.largest_component()"
+            )
+        if found.values[0] < MIN_LAMBDA_SHARE * bound:
+            _warn_of_falling_apart(found.values[0], found.vectors[:, 0])
+        for column in found.vectors.T:  # one by one, to save memory
+            column[abs(column) < ZERO_ENTRY] = 0.0
+        return cls(
+            found.values,
+            found.vectors,
+            null,
+            found.residuals,
+            next_value=found.next_value,
+            width=bound,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the eigenpairs to an npz file, completely or not at all.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        OSError
+            The folder does not exist or cannot be written.
+        """
+        arrays: dict[str, Any] = {"values": self.values, "basis": np.asarray(self.basis)}
+        arrays["width"] = self.width
+        if self.next_value is not None:
+            arrays["next_value"] = self.next_value
+        if self.residuals is not None:
+            arrays["residuals"] = self.residuals
+        with write_atomically(path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, **arrays)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], graph: Any = None, laplacian: str = "normalized"
+    ) -> Spectrum:
+        """Read eigenpairs that `save` wrote, and check that they are those of a graph.
+
+        Parameters
+        ----------
+        path : path
+        graph : Graph or adjacency, optional
+            Refuse pairs for which |L q - lambda q| is not small. Without a graph, as for pairs of
+            `nystrom`, nothing is checked.
+        laplacian : {"normalized", "combinatorial"}
+
+        Returns
+        -------
+        Spectrum
+
+        Raises
+        ------
+        FileNotFoundError
+            The file does not exist.
+        ValueError
+            A damaged file, or pairs of another graph.
+        """
+        laplacian = check_laplacian("laplacian", laplacian)
+        try:
+            arrays = read_npz(path)
+            basis = arrays["basis"]
+            next_value = float(arrays["next_value"]) if "next_value" in arrays else None
+            found = Spectrum(
+                arrays["values"],
+                basis[:, 1:],
+                basis[:, 0],
+                arrays.get("residuals"),
+                next_value=next_value,
+                width=float(arrays.get("width", 2.0)),
+            )
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise ValueError(f"{path} holds no eigenpairs ({error}): compute them again") from error
+        if graph is None:
+            return found
+        L, _, bound = _laplacian_parts(Graph.of(graph), laplacian)
+        _require_pairs_of(found, L, bound)
+        return found
+
+    def __repr__(self) -> str:
+        parts = [f"{self.n_nodes} nodes", f"rank {self.rank}"]
+        parts.append(f"eigenvalues {self.values[0]:.3g} to {self.values[-1]:.3g}")
+        if self.splits:
+            parts.append("the last one repeated beyond")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _laplacian_parts(graph: Graph, laplacian: str) -> tuple[Any, Array, float]:
+    """Return L, q_0 and an upper bound of the eigenvalues."""
+    if laplacian == "normalized":
+        null, bound = np.sqrt(graph.degrees), 2.0
+    else:
+        null, bound = np.ones(graph.n_nodes), 2 * graph.degrees.max()
+    return graph.laplacian(laplacian), null / np.linalg.norm(null), bound
+
+
+def _warn_of_falling_apart(value: float, vector: Array) -> None:
+    """Warn of nodes that are attached to the others by small weights only."""
+    side = np.flatnonzero(vector < 0)
+    if 2 * side.size > vector.size:
+        side = np.flatnonzero(vector >= 0)
+    warnings.warn(
+        f"the graph nearly falls apart: lambda_1 = {value:.2g}; "
+        f"{count(side.size, 'node')}, first node {side[0]}, "
+        f"{choose_form(side.size, 'is', 'are')} attached to the others by small weights only, so "
+        "that labels tell little across; take larger weights (tau, n_neighbors), or one part alone",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
+def _require_pairs_of(known: Spectrum, L: Any, bound: float) -> None:
+    """Refuse eigenpairs of another graph."""
+    if not isinstance(known, Spectrum):
+        raise TypeError(f"known must be a gq.Spectrum, got {type(known).__name__}")
+    if known.n_nodes != L.shape[0]:
+        raise ValueError(
+            f"the eigenpairs are those of a graph of {known.n_nodes} nodes, and this one has "
+            f"{L.shape[0]}: compute them again"
+        )
+    q = np.asarray(known.vectors, dtype=np.float64)
+    residual = float(np.linalg.norm(L @ q - q * known.values, axis=0).max())
+    if residual > MAX_RESIDUAL * bound:
+        raise ValueError(
+            f"the eigenpairs are those of another graph or of the other Laplacian: "
+            f"|L q - lambda q| is {residual:.2g}; compute them again"
+        )
+
+
+def _concatenate(null: Array, vectors: Array) -> Array:
+    """Return [null, vectors], without a copy if both are views of its columns already."""
+    if is_dask(vectors):
+        import dask.array as da
+
+        return da.concatenate([null[:, None], vectors], axis=1)
+    whole: Any = vectors.base
+    if isinstance(whole, np.ndarray) and whole.shape == (vectors.shape[0], vectors.shape[1] + 1):
+        columns = (whole[:, 0], null), (whole[:, 1:], vectors)
+        if all(a.__array_interface__ == b.__array_interface__ for a, b in columns):
+            return whole
+    return np.ascontiguousarray(np.column_stack([null, vectors]))

@@ -1,0 +1,1 @@
+"""From a prior, a likelihood and labels to a result."""

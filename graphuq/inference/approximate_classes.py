@@ -1,0 +1,200 @@
+"""The approximate posterior of K > 2 classes, from its sites at the labeled nodes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, ndtri
+from scipy.stats import qmc
+
+from graphuq.graphs.labels import Labels
+from graphuq.inference.evidence.class_propagation import ClassSites, label_model
+from graphuq.inference.evidence.evidence import converged_class_sites
+from graphuq.inference.problem import Problem
+from graphuq.likelihoods.argmax_sites import LabelModel, argmax_probability_of_gaussian
+from graphuq.posterior.approximate import ApproximatePosterior
+from graphuq.posterior.assessment.argmax_probability import argmax_probability
+from graphuq.posterior.log_evidence import LogEvidence
+from graphuq.posterior.node_kernels import add_class_entropy
+from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.utils.memory import require_memory
+from graphuq.utils.row_blocks import map_rows
+from graphuq.utils.threads import one_blas_thread
+from graphuq.utils.typing import Array
+
+# Draws of the fields at each labeled node, from the Gaussian with and without its label each.
+DRAWS = 256
+
+# Draws of the fields at every node, for their entropy.
+ENTROPY_DRAWS = 64
+
+# Labeled nodes whose draws are held at a time.
+BLOCK_NODES = 100
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+def approximate_classes(problem: Problem, start: ApproximatePosterior | None) -> dict[str, Any]:
+    """Return the fields of an `ApproximatePosterior` that depend on the number of classes."""
+    prior, labels = problem.require_law("gq.approximate"), problem.labels
+    J, K = len(labels), labels.classes.size
+    require_memory(
+        8.0 * J * (4 * K * J + K * K),
+        f"the approximation of {K} classes with {J} labels",
+        "take gq.sample, or fewer labels",
+    )
+    given_sites = None if start is None else _sites_of(start, labels)
+    sites = converged_class_sites(prior, problem.likelihood, problem.bound, given_sites)
+    n = prior.n_nodes
+    mean, variance, latent, by_class = (np.empty((n, K)) for _ in range(4))
+    aleatoric, overlap = np.empty(n), problem.bound.overlap
+    with one_blas_thread():
+        # of each class: the mean, and the columns of both roots of the covariance
+        gaussian = sites.gaussian
+        columns = np.concatenate(
+            [gaussian.mean[:, :, None], gaussian.spread, gaussian.coupling], axis=2
+        )
+        stacked = columns.transpose(0, 2, 1).reshape(-1, 1, J)
+        given = GivenLabeled(prior, labels.nodes, _NONE)
+        work = partial(_moments, given, given.summarize(stacked)[:, 0], K, J, overlap)
+        for rows, found in map_rows(work, given.basis, len(stacked), given.which):
+            mean[rows], variance[rows], latent[rows], by_class[rows], aleatoric[rows] = found
+        at = labels.nodes
+        latent[at], by_class[at], aleatoric[at] = _at_labeled(sites, problem)
+        noise = label_model(problem.bound)
+        left_out = argmax_probability_of_gaussian(
+            sites.cavities.mean, sites.cavities.covariance, noise.noise
+        )
+    square = (latent**2).sum(axis=1)
+    return {
+        "mean": latent,
+        "variance": K / (K - 1) * (1 - square),
+        "by_class": by_class,
+        "latent_by_class": latent,
+        "aleatoric": aleatoric,
+        "latent_mean": mean,
+        "latent_variance": variance,
+        "site_precision": sites.precision,
+        "site_shift": sites.shift,
+        "leave_one_out": noise.wrong + (noise.right - noise.wrong) * left_out,
+        "log_evidence": LogEvidence(
+            sites.log_evidence, "expectation propagation", sites.correction
+        ),
+    }
+
+
+def _moments(
+    given: GivenLabeled,
+    summaries: Array,
+    n_classes: int,
+    n_labels: int,
+    overlap: float,
+    basis: Array,
+    which: NDArray[np.int32],
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return means, variances, class probabilities of both kinds, and entropies of some nodes."""
+    rows = given.rows(basis, which)
+    extended = rows.mean(summaries).reshape(which.size, n_classes, -1)
+    mean, coupling = np.ascontiguousarray(extended[:, :, 0]), extended[:, :, -n_labels:]
+    covariance = coupling @ coupling.transpose(0, 2, 1)
+    own = (extended[:, :, 1:-n_labels] ** 2).sum(axis=2) + (rows.deviation**2)[:, None]
+    classes = np.arange(n_classes)
+    covariance[:, classes, classes] += own
+    latent, entropy = argmax_probability_of_gaussian(mean, covariance, 0.0), np.zeros(which.size)
+    probability = latent
+    if overlap > 0:
+        probability = argmax_probability_of_gaussian(mean, covariance, overlap)
+        # the entropy at a few draws of the fields
+        white = _white(n_classes, ENTROPY_DRAWS)
+        u = mean[:, None] + white @ _root(covariance).transpose(0, 2, 1)
+        draws, fixed = u.reshape(which.size, -1).astype(np.float32), np.zeros(which.size)
+        every = np.arange(ENTROPY_DRAWS)
+        add_class_entropy(draws, fixed, np.zeros_like(white), overlap, every, entropy)
+        entropy /= ENTROPY_DRAWS
+    return mean, np.einsum("ikk->ik", covariance), latent, probability, entropy
+
+
+def _white(n_classes: int, number: int) -> Array:
+    """Return evenly spread draws of K standard normal numbers, shape (number, K)."""
+    points = qmc.Sobol(n_classes, seed=0).random(number)
+    return np.asarray(ndtri(np.clip(points, 1e-12, 1 - 1e-12)))
+
+
+def _at_labeled(sites: ClassSites, problem: Problem) -> tuple[Array, Array, Array]:
+    """Return class probabilities of both kinds, and entropies, of labeled nodes, with the true t_j.
+
+    Draws from the Gaussian with and without the label, of equal number, are weighted by t_j times
+    the Gaussian without it, over the mean of both densities (Veach and Guibas 1995).
+    """
+    y, K = problem.bound.observed.y.astype(np.int64), problem.labels.classes.size
+    model = label_model(problem.bound)
+    white, overlap = _white(K, DRAWS), problem.bound.overlap
+    laws = (sites.cavities.mean, sites.cavities.covariance), sites.gaussian.moments()
+    latent, by_class, entropy = np.empty((y.size, K)), np.empty((y.size, K)), np.empty(y.size)
+    for first in range(0, y.size, BLOCK_NODES):
+        block = slice(first, first + BLOCK_NODES)
+        part = [(mean[block], covariance[block]) for mean, covariance in laws]
+        found = _weighted(part, white, y[block], model, overlap)
+        latent[block], by_class[block], entropy[block] = found
+    return latent, by_class, entropy
+
+
+def _weighted(
+    laws: list[tuple[Array, Array]],
+    white: Array,
+    y: NDArray[np.int64],
+    model: LabelModel,
+    overlap: float,
+) -> tuple[Array, Array, Array]:
+    """Return E[g(u) t_j(u)] / E[t_j(u)] of some nodes under the first of two laws.
+
+    Here g is 1(argmax u = k), P(argmax u + overlap eta = k), and the entropy of the latter.
+    """
+    roots = [_root(covariance) for _, covariance in laws]
+    u = np.concatenate(
+        [
+            mean[:, None] + white @ root.transpose(0, 2, 1)
+            for (mean, _), root in zip(laws, roots, strict=True)
+        ],
+        axis=1,
+    )
+    densities = [_log_density(u, mean, root) for (mean, _), root in zip(laws, roots, strict=True)]
+    weight = 1 / (1 + np.exp(np.minimum(densities[1] - densities[0], 700.0)))
+    right = argmax_probability(u, model.noise)[np.arange(y.size), :, y]
+    weight *= model.wrong + (model.right - model.wrong) * right
+    largest = u.argmax(axis=2)[:, :, None] == np.arange(u.shape[2])
+    predictive = argmax_probability(u, overlap)
+    weight /= weight.sum(axis=1, keepdims=True)
+    latent, by_class = (np.einsum("js,jsk->jk", weight, p) for p in (largest, predictive))
+    return latent, by_class, np.einsum("js,jsk->j", weight, entr(predictive))
+
+
+def _root(covariance: Array) -> Array:
+    """Return the Cholesky factors of some covariances, which may be singular to rounding."""
+    scale = np.einsum("jkk->j", covariance) / covariance.shape[1]
+    jitter = 1e-10 * np.where(scale > 0, scale, 1.0)
+    diagonal = jitter[:, None, None] * np.eye(covariance.shape[1])
+    return np.asarray(np.linalg.cholesky(covariance + diagonal), dtype=np.float64)
+
+
+def _log_density(u: Array, mean: Array, root: Array) -> Array:
+    """Return the log density of each node's draws, up to a constant, shape (J, draws)."""
+    white = np.linalg.solve(root, (u - mean[:, None]).transpose(0, 2, 1))
+    log_root = np.log(np.einsum("jkk->jk", root)).sum(axis=1)
+    return np.asarray(-0.5 * (white**2).sum(axis=1) - log_root[:, None])
+
+
+def _sites_of(start: ApproximatePosterior, labels: Labels) -> tuple[Array, Array] | None:
+    """Return the sites of ``start`` for labels that are the same, and 0 for the others."""
+    if not np.array_equal(start.labels.classes, labels.classes):
+        return None
+    shape = len(labels), labels.classes.size
+    precision, shift = np.zeros(shape), np.zeros(shape)
+    _, old, new = np.intersect1d(start.labels.nodes, labels.nodes, return_indices=True)
+    same = start.labels.values[old] == labels.values[new]
+    precision[new[same]] = start.site_precision[old[same]]
+    shift[new[same]] = start.site_shift[old[same]]
+    return precision, shift

@@ -1,0 +1,74 @@
+"""Checks of the prior and the labels, before any computation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphuq.graphs import Graph
+from graphuq.graphs.labels import Labels
+from graphuq.graphs.spectrum import Spectrum
+from graphuq.likelihoods.bound import Bound, bind
+from graphuq.likelihoods.contract import Likelihood, adopt
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.solved import SolvedPrior
+
+
+def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = False) -> None:
+    """Refuse what is not a prior or labels, and labels on nodes that the prior does not have.
+
+    A Spectrum or Graph stands for a prior, unless ``needs_prior``.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    served = GaussianPrior | SolvedPrior
+    if not needs_prior:
+        served |= Spectrum | Graph
+    if not isinstance(prior, served):
+        others = "" if needs_prior else ", or a Spectrum or Graph"
+        raise TypeError(
+            f"prior must be a Prior, such as gq.Prior.projected(graph, rank){others}, got "
+            f"{type(prior).__name__}"
+        )
+    if not isinstance(labels, Labels):
+        raise TypeError(
+            "labels must be gq.Labels(nodes, values) or gq.reveal(...), got "
+            f"{type(labels).__name__}"
+        )
+    labels.require_within(prior.n_nodes)
+
+
+def require_two_classes(labels: Any, what: str) -> None:
+    """Raise ValueError if there are more than two classes; ``what`` names the caller."""
+    if isinstance(labels, Labels) and labels.classes.size > 2:
+        raise ValueError(
+            f"{what} supports two classes, and the labels have {labels.classes.size}: use "
+            "gq.sample, which supports any number of classes, or keep two classes with "
+            "labels.of_classes(a, b)"
+        )
+
+
+class BindOnce:
+    """Bind labels to a likelihood whose parameters change from call to call.
+
+    The likelihood is checked and compiled in the first call; later ones replace its parameters.
+    """
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self._bound: Bound | None = None
+
+    def __call__(self, prior: Any, likelihood: Likelihood) -> Bound:
+        """Return the likelihood bound to the labels."""
+        if self._bound is None:
+            self._bound = bind_checked(prior, likelihood, self.labels)
+        else:
+            self._bound = self._bound.with_parameters(adopt(likelihood))
+        return self._bound
+
+
+def bind_checked(prior: Any, likelihood: Likelihood, labels: Labels) -> Bound:
+    """Return the likelihood bound to the labels, once prior, likelihood and labels are checked."""
+    require_prior_and_labels(prior, labels, needs_prior=True)
+    return bind(likelihood, labels, prior.n_nodes)

@@ -1,0 +1,1 @@
+"""The evidence: how probable a prior and a likelihood make the labels."""

@@ -1,0 +1,258 @@
+"""The evidence: how probable a prior and a likelihood make the observed labels."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from graphuq.graphs.labels import Labels
+from graphuq.inference.checks import BindOnce, bind_checked
+from graphuq.inference.evidence.annealed import annealed_evidence
+from graphuq.inference.evidence.class_propagation import ClassSites, propagate_classes
+from graphuq.inference.evidence.expectation_propagation import (
+    COARSE,
+    TOLERANCE,
+    Sites,
+    propagate,
+)
+from graphuq.likelihoods.bound import Bound
+from graphuq.likelihoods.contract import Likelihood
+from graphuq.likelihoods.label_rule import Argmax
+from graphuq.posterior.log_evidence import LogEvidence
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.gaussian_sites import NotConvergedError
+from graphuq.utils import validation
+from graphuq.utils.threads import one_blas_thread
+from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.words import count
+
+# With V above RARE_FLIPS, flips of odds below e^-5, sites are compared with those of V =
+# COMMON_FLIPS. A difference up to EP_ERROR may be the error of expectation propagation itself.
+RARE_FLIPS, COMMON_FLIPS, EP_ERROR = 5.0, 2.0, 1.0
+
+# A leading term of the error above this says that further terms matter, too.
+MAX_CORRECTION = 1.0
+
+
+def evidence(
+    prior: GaussianPrior, likelihood: Likelihood, labels: Labels, *, seed: validation.Seed = None
+) -> LogEvidence:
+    """Return the log of the evidence, p(y) = E_prior[prod_j t_j(u_j)] of the labels y.
+
+    The larger it is, the better prior and likelihood predict the labels. Differences between
+    settings are log Bayes factors. For sign models and two classes it is computed by expectation
+    propagation at the labeled nodes, with the leading term of its error added (Opper, Paquet and
+    Winther 2013), in O(J p min(J, p)) with p modes. For K > 2 classes and for other likelihoods it
+    is computed by annealing, `graphuq.annealed_evidence`, which takes seconds or minutes.
+
+    Parameters
+    ----------
+    prior : Prior
+    likelihood : likelihood
+        Under the sign models `Probit`, `LevelSet` and `NoisyProbit` labels of two classes have
+        probability f + (1 - 2 f) Psi(y u; gamma), where f = 1 / (1 + exp(2 / gamma^2)) for the
+        level-set model. The evidence of all possible labels adds up to 1, for K > 2 classes too.
+    labels : Labels
+    seed : int, SeedSequence or Generator, optional
+        Seed of the annealing.
+
+    Returns
+    -------
+    LogEvidence
+
+    Raises
+    ------
+    ValueError
+        A parameter is "auto".
+    RuntimeError
+        Expectation propagation did not converge, or converged to a mode that cannot be the main
+        one. Level-set and noisy probit posteriors may have many modes when flips are rare and
+        labels contradict each other. Near that case their evidence may be off by about 0.5, which
+        a comparison with `graphuq.annealed_evidence` shows.
+
+    Warns
+    -----
+    RuntimeWarning
+        Expectation propagation may be poor: more labels contradict the field than it has modes, or
+        the leading term of its error is above 1.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> round(gq.evidence(prior, gq.Probit(0.1), labels), 2)
+    -2.3
+    >>> bool(gq.evidence(prior, gq.Probit(10.0), labels) < -4)      # six coin tosses
+    True
+    """
+    bound = bind_checked(prior, likelihood, labels)
+    if bound.sign_model is None or isinstance(bound.rule, Argmax):
+        estimate = annealed_evidence(prior, likelihood, labels, seed=seed)
+        return LogEvidence(estimate.log_evidence, "annealing", mcse=estimate.mcse)
+    sites = converged_sites(prior, likelihood, bound)
+    warn_of_poor_sites(sites, bound, stacklevel=2)
+    return log_evidence_of(sites)
+
+
+class SignEvidence:
+    """The evidence of a sign model and two classes, for one setting after another.
+
+    Parameters
+    ----------
+    labels : Labels
+    """
+
+    def __init__(self, labels: Labels) -> None:
+        self._bind = BindOnce(labels)
+
+    def __call__(self, prior: GaussianPrior, likelihood: Likelihood) -> LogEvidence:
+        """Return it for one setting.
+
+        Raises
+        ------
+        RuntimeError
+            Expectation propagation does not converge.
+        """
+        bound = self._bind(prior, likelihood)
+        return log_evidence_of(converged_sites(prior, likelihood, bound))
+
+    def near(
+        self, prior: GaussianPrior, likelihood: Likelihood, start: tuple[Array, Array] | None
+    ) -> tuple[LogEvidence, tuple[Array, Array]]:
+        """Return it to a coarse tolerance, from the sites of another setting, and its sites."""
+        bound = self._bind(prior, likelihood)
+        sites = converged_sites(prior, likelihood, bound, start, tolerance=COARSE)
+        return log_evidence_of(sites), (sites.precision, sites.shift)
+
+
+def log_evidence_of(sites: Sites) -> LogEvidence:
+    """Return the evidence that expectation propagation found."""
+    return LogEvidence(sites.log_evidence, "expectation propagation", sites.correction)
+
+
+def converged_sites(
+    prior: GaussianPrior,
+    likelihood: Likelihood,
+    bound: Bound,
+    start: tuple[Array, Array] | None = None,
+    *,
+    tolerance: float = TOLERANCE,
+) -> Sites:
+    """Return the sites of expectation propagation, or say with which settings it failed.
+
+    A ``tolerance`` below that of `propagate` is reached unless rounding prevents it.
+    """
+    nodes = _nodes_of_sign_model(likelihood, bound)
+    with one_blas_thread():
+        root = prior.root(nodes)
+        try:
+            sites = propagate(root, bound, start, max(tolerance, TOLERANCE))
+            _require_main_mode(root, bound, sites)
+        except NotConvergedError as error:
+            raise not_converged(prior, likelihood, nodes.size, error) from error
+        if tolerance < TOLERANCE:
+            with suppress(NotConvergedError):
+                finer = propagate(root, bound, (sites.precision, sites.shift), tolerance)
+                # the evidence is stationary in the sites, and stays that of `evidence`
+                sites = dataclasses.replace(
+                    finer, log_evidence=sites.log_evidence, correction=sites.correction
+                )
+    return dataclasses.replace(sites, log_evidence=at_most_half(sites.log_evidence))
+
+
+def converged_class_sites(
+    prior: GaussianPrior,
+    likelihood: Likelihood,
+    bound: Bound,
+    start: tuple[Array, Array] | None = None,
+) -> ClassSites:
+    """Return the sites for K > 2 classes, or say with which settings propagation failed."""
+    nodes = _nodes_of_sign_model(likelihood, bound)
+    with one_blas_thread():
+        try:
+            return propagate_classes(prior.root(nodes), bound, start)
+        except NotConvergedError as error:
+            raise not_converged(prior, likelihood, nodes.size, error) from error
+
+
+def _nodes_of_sign_model(likelihood: Likelihood, bound: Bound) -> Nodes:
+    """Return the labeled nodes, or refuse a likelihood without a sign model."""
+    if bound.sign_model is None or bound.nodes is None:
+        raise ValueError(
+            "expectation propagation supports the sign models gq.Probit, gq.LevelSet and "
+            f"gq.NoisyProbit, got {likelihood!r}"
+        )
+    return bound.nodes
+
+
+def warn_of_poor_sites(sites: Sites, bound: Bound, stacklevel: int) -> None:
+    """Warn where a Gaussian is a poor approximation of the posterior."""
+    contradicting = int((np.where(sites.mean >= 0, 1.0, -1.0) != bound.observed.y).sum())
+    rank = sites.spread.shape[1]
+    if contradicting > rank:
+        reason = f"{contradicting} labels contradict a field of only {count(rank, 'mode')}"
+    elif abs(sites.correction) > MAX_CORRECTION:
+        reason = f"the leading term of its error is {sites.correction:.2g} in the log evidence"
+    else:
+        return
+    warnings.warn(
+        f"expectation propagation may be poor here, since {reason}: probabilities may be off by "
+        "0.1; take a larger rank, or gq.sample, which is exact up to its Monte Carlo error",
+        RuntimeWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def at_most_half(log_evidence: float) -> float:
+    """Return ``log_evidence``, at most log(1/2).
+
+    The fields u and -u are equally probable, and so are the labels y and -y.
+    """
+    return min(log_evidence, -math.log(2))
+
+
+def not_converged(
+    prior: GaussianPrior, likelihood: Any, n_labels: int, error: Exception
+) -> RuntimeError:
+    """Return the error to raise when expectation propagation does not converge."""
+    return RuntimeError(
+        f"expectation propagation did not converge for {likelihood!r} under {prior!r} and "
+        f"{n_labels} labels ({error}): allow more flips (a larger flip_rate, or "
+        "gamma of the level-set model) or more noise, or sample instead"
+    )
+
+
+def _require_main_mode(root: Array, bound: Bound, sites: Sites) -> None:
+    """Refuse sites at a mode that agrees with nearly all labels, where another has more mass.
+
+    Labels y' that differ from y in d places have p(y') <= e^(V d) p(y), since the likelihood of a
+    label is at least e^-V times that of the opposite one. So if flips are rare, p(y) is compared
+    with this bound for the labels y' that the field suggests when flips are common.
+    """
+    assert bound.sign_model is not None
+    noise, cost = bound.sign_model
+    if not RARE_FLIPS < cost < math.inf:
+        return
+    y = bound.observed.y
+    try:
+        # labels y' that the field suggests when flips are common, and their evidence
+        doubting = propagate(root, bound._replace(sign_model=(noise, COMMON_FLIPS)))
+        other = np.where(doubting.mean >= 0, 1.0, -1.0)
+        differ = int((other != y).sum())
+        if not differ:
+            return
+        theirs = propagate(root, bound._replace(observed=bound.observed._replace(y=other)))
+    except NotConvergedError:
+        return  # only the comparison failed
+    if sites.log_evidence < theirs.log_evidence - cost * differ - EP_ERROR:
+        raise NotConvergedError(
+            f"the sites converged to a mode that misses {differ} likely flips, at a log evidence "
+            f"of {sites.log_evidence:.4g}, below {theirs.log_evidence - cost * differ:.4g}"
+        )

@@ -1,0 +1,66 @@
+"""The true class of a labeled node, after expectation propagation."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import entr, ndtr, owens_t
+
+from graphuq.inference.evidence.expectation_propagation import Sites, flip_rate
+from graphuq.likelihoods.bound import Bound
+from graphuq.utils.typing import Array
+
+# Gauss-Hermite points for integrals over t = u / gamma of at most unit variance.
+_POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+
+
+def predict_labeled(sites: Sites, likelihood: Bound) -> tuple[Array, Array]:
+    """Return predictive probability and expected entropy of the true class at labeled nodes.
+
+    The law of u_j is the true t_j(u_j) = f + (1 - 2 f) Psi(y_j u_j; noise) times its cavity. The
+    true class is S(u_j + gamma eta), with eta independent of the noise that the label had.
+
+    Parameters
+    ----------
+    sites : Sites
+    likelihood : Bound
+        A sign model whose overlap gamma is positive.
+
+    Returns
+    -------
+    probability, aleatoric : ndarray, shape (J,)
+    """
+    assert likelihood.sign_model is not None
+    (noise, cost), gamma = likelihood.sign_model, likelihood.overlap
+    flip, y = flip_rate(cost), likelihood.observed.y
+    m, v = sites.cavity_mean, sites.cavity_variance
+    alive = v + noise**2 > 0
+    # 1. P(u + gamma eta > 0, y (u + noise eta') > 0), whose correlation is rho
+    truth, seen = np.sqrt(v + gamma**2), np.sqrt(np.where(alive, v + noise**2, 1.0))
+    h, k, rho = m / truth, m / seen, v / (truth * seen)
+    positive, both = ndtr(h), _both_positive(h, k, rho)
+    agreed = np.where(y > 0, both, positive - both)
+    mass = flip + (1 - 2 * flip) * ndtr(y * k)
+    probability = (flip * positive + (1 - 2 * flip) * agreed) / mass
+    # 2. the entropy decreases as exp(-u^2 / (2 gamma^2)), which times the cavity is a Gaussian
+    w = v / (v + gamma**2)
+    t = (1 - w[:, None]) * m[:, None] / gamma + np.sqrt(w[:, None]) * _POINTS
+    bounded = (entr(ndtr(t)) + entr(ndtr(-t))) * np.exp(t**2 / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = ndtr(y[:, None] * t * gamma / noise)
+    t_j = flip + (1 - 2 * flip) * np.nan_to_num(share, nan=0.5)
+    height = np.sqrt(1 - w) * np.exp(-0.5 * h**2)
+    aleatoric = height * ((bounded * t_j) @ _WEIGHTS) / _WEIGHTS.sum() / mass
+    return np.clip(probability, 0.0, 1.0), aleatoric
+
+
+def _both_positive(h: Array, k: Array, rho: Array) -> Array:
+    """Return P(x > 0, y > 0) for means h, k of the same sign, variances 1, correlation rho.
+
+    Owen 1956, Tables for computing bivariate normal probabilities.
+    """
+    left = np.sqrt(1 - rho**2)
+    zero = (h == 0) | (k == 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a, b = (k / h - rho) / left, (h / k - rho) / left
+    total = 0.5 * (ndtr(h) + ndtr(k)) - owens_t(h, a) - owens_t(k, b)
+    return np.where(zero, 0.25 + np.arcsin(rho) / (2 * np.pi), total)

@@ -1,0 +1,105 @@
+"""The ranges in which parameters of prior and likelihood are searched or sampled."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from graphuq.likelihoods.bound import open_parameters
+from graphuq.likelihoods.contract import adopt
+from graphuq.priors.gaussian_prior import GaussianPrior, base_name
+from graphuq.utils import validation
+
+# Parameters that are searched on a linear scale; all others on a logarithmic one.
+LINEAR = ("alpha", "weight", "level")
+
+Ranges = dict[str, tuple[float, float]]
+
+
+def open_ranges(
+    prior: GaussianPrior, likelihood: Any, given: Mapping[str, Any]
+) -> tuple[Any, Any, Ranges]:
+    """Return prior and likelihood with fixed parameters set, and the ranges of the open ones.
+
+    A parameter is open if it is "auto" or has a range among those ``given``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A range of the wrong form, of an unknown parameter or outside its domain; nothing open.
+    """
+    own = adopt(likelihood).ranges
+    defaults = {**prior.ranges, **own}
+    known = [*prior.ranges, *(f.name for f in dataclasses.fields(likelihood))]
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise TypeError(f"there is no parameter {unknown[0]}; there are {', '.join(known)}")
+    # numbers fix parameters, and so does a range of one rank
+    given = {
+        n: v[0] if base_name(n) == "rank" and np.ndim(v) and len({*v}) == 1 else v
+        for n, v in given.items()
+    }
+    fixed = {n: v for n, v in given.items() if not validation.is_auto(v) and np.ndim(v) == 0}
+    prior, likelihood = with_values(prior, likelihood, fixed)
+    left = [n for n in known if n in (*prior.open, *open_parameters(likelihood))]
+    # the others have the range given, or their own
+    found: Ranges = {}
+    for name in (n for n in known if n in left or (n in given and n not in fixed)):
+        pair = given.get(name, validation.AUTO)
+        if validation.is_auto(pair):
+            if name not in defaults:
+                raise ValueError(f"{name} has no range of its own: give {name}=(low, high)")
+            pair = defaults[name]
+        found[name] = check_range(name, pair, defaults.get(name, pair)[1])
+    if not found:
+        raise ValueError(
+            'nothing is open: leave a parameter "auto", or give its range, such as gamma=(0.01, 1)'
+        )
+    for end in (0.0, 1.0):  # prior and likelihood refuse ends that are outside their domain
+        with_values(prior, likelihood, {name: value_at(name, end, *found[name]) for name in found})
+    return prior, likelihood, found
+
+
+def check_range(name: str, pair: Any, max_rank: float) -> tuple[float, float]:
+    """Return a range (low, high) as floats, or refuse it."""
+    if not isinstance(pair, tuple | list | np.ndarray) or len(pair) != 2:
+        raise TypeError(f"{name} must be a number or a range (low, high), got {pair!r}")
+    low, high = (validation.real(name, end) for end in pair)
+    if not low < high:
+        raise ValueError(f"the range of {name} must have low below high, got ({low:g}, {high:g})")
+    if base_name(name) == "rank":
+        for end in pair:
+            validation.integer(name, end, 1, int(max_rank), f"the spectrum holds {max_rank} modes")
+    elif base_name(name) not in LINEAR and not low > 0:
+        raise ValueError(
+            f"{name} is searched on a logarithmic scale: its range must begin above 0, got {low:g}"
+        )
+    return low, high
+
+
+def with_values(
+    prior: GaussianPrior, likelihood: Any, values: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """Return copies of prior and likelihood with the parameters in ``values``."""
+    own = {name: v for name, v in values.items() if name in prior.ranges}
+    others = {name: v for name, v in values.items() if name not in own}
+    return prior.with_parameters(**own), dataclasses.replace(likelihood, **others)
+
+
+def value_at(name: str, x: float, low: float, high: float) -> float:
+    """Return the value at the place x in [0, 1] of a range."""
+    if base_name(name) in LINEAR:
+        return float(low + x * (high - low))
+    value = math.exp(math.log(low) + x * (math.log(high) - math.log(low)))
+    return round(value) if base_name(name) == "rank" else min(max(value, low), high)
+
+
+def place_of(name: str, value: float, low: float, high: float) -> float:
+    """Return the place in [0, 1] of a value in its range; see `value_at`."""
+    if base_name(name) in LINEAR:
+        return (value - low) / (high - low)
+    return (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))

@@ -1,0 +1,84 @@
+"""What is inferred: prior, likelihood and labels, checked and bound once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphuq.graphs.labels import Labels
+from graphuq.inference.checks import bind_checked, require_prior_and_labels
+from graphuq.inference.tune import choose_parameters
+from graphuq.likelihoods.bound import Bound, fingerprint
+from graphuq.likelihoods.contract import Likelihood
+from graphuq.priors.conditional import Conditional
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.solved import SolvedPrior
+from graphuq.utils import validation
+from graphuq.utils.fingerprint import array_fingerprint
+from graphuq.utils.threads import one_blas_thread
+from graphuq.utils.typing import Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A prior, a likelihood and labels that fit together.
+
+    Attributes
+    ----------
+    prior : Prior, FeaturePrior, SumPrior or SolvedPrior
+    likelihood : likelihood
+        Like the prior, with all parameters chosen.
+    labels : Labels
+    bound : Bound
+        The likelihood joined with the labels.
+    traced : ndarray of int
+        The nodes that the user named, whose field is traced.
+    """
+
+    prior: GaussianPrior | SolvedPrior
+    likelihood: Likelihood
+    labels: Labels
+    bound: Bound
+    traced: Nodes
+
+    @classmethod
+    def check(cls, prior: Any, likelihood: Any, labels: Labels, nodes: Any = ()) -> Problem:
+        """Return the problem; the labels choose the parameters that are "auto".
+
+        Raises
+        ------
+        TypeError, ValueError
+            Arguments that do not fit together.
+        """
+        require_prior_and_labels(prior, labels)
+        traced = validation.node_ids("nodes", nodes, prior.n_nodes)
+        prior, likelihood = choose_parameters(prior, likelihood, labels)
+        bound = bind_checked(prior, likelihood, labels)
+        if isinstance(prior, GaussianPrior):
+            prior = prior.with_labeled(labels.nodes)
+        if bound.nodes is None:
+            prior.require_here(type(likelihood).__name__)
+        return cls(prior, likelihood, labels, bound, traced)
+
+    def require_law(self, what: str) -> GaussianPrior:
+        """Return the prior if its law at all nodes is known, which ``what`` needs."""
+        if not isinstance(self.prior, GaussianPrior):
+            raise TypeError(
+                f"{what} needs eigenvectors, and a gq.SolvedPrior has none: take "
+                "Prior.projected or Prior.approximated"
+            )
+        return self.prior
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return plain values that identify the labels, the traced nodes and the potential."""
+        labels = self.labels
+        return {
+            "labels": array_fingerprint(labels.nodes, labels.values, labels.classes),
+            "nodes": array_fingerprint(self.traced),
+            "potential": fingerprint(self.bound, self.prior.n_nodes),
+        }
+
+    def conditional(self, noise: float) -> Conditional:
+        """Return the law of the field at all nodes, given the noisy field that is read."""
+        with one_blas_thread():  # the number of BLAS threads changes last digits
+            return self.prior.conditional(self.bound.nodes, self.traced, noise)

@@ -1,0 +1,166 @@
+"""Sample the posterior: from prior, likelihood and labels to the labels of all nodes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from graphuq.graphs import Graph
+from graphuq.graphs.labels import Labels
+from graphuq.graphs.spectrum import Spectrum
+from graphuq.inference.assembly import assemble, settings_of, settings_of_sampler
+from graphuq.inference.checkpoint import open_checkpoint, require_seed
+from graphuq.inference.forecast import announce_run
+from graphuq.inference.plan import Plan
+from graphuq.inference.problem import Problem
+from graphuq.inference.runner import run_chains
+from graphuq.inference.storage import Storage, require_folder
+from graphuq.inference.target_ess import TargetEss
+from graphuq.likelihoods.contract import Likelihood
+from graphuq.posterior.assessment import diagnostics
+from graphuq.posterior.sampled import Posterior
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.solved import SolvedPrior
+from graphuq.samplers.choice import choose_sampler, require_sampler
+from graphuq.samplers.protocol import Sampler, Target
+from graphuq.utils import validation
+from graphuq.utils.interruption import named_interruption
+from graphuq.utils.warnings import warn
+
+
+def sample(
+    prior: GaussianPrior | SolvedPrior | Spectrum | Graph,
+    likelihood: Likelihood,
+    labels: Labels,
+    sampler: Sampler | str = "auto",
+    *,
+    draws: int | None = None,
+    target_ess: float | None = None,
+    chains: int = 4,
+    warmup: int | None = None,
+    thin: int | None = None,
+    nodes: Any = (),
+    seed: validation.Seed = None,
+    threads: int | None = None,
+    progress: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    node_files: str | os.PathLike[str] | None = None,
+) -> Posterior:
+    """Sample the posterior over the labels of all nodes.
+
+    Ctrl-C returns the draws so far, in a posterior marked incomplete. If the statistics of all
+    nodes would take long then, they use the last draws of each chain.
+
+    Parameters
+    ----------
+    prior : Prior, FeaturePrior, SumPrior, SolvedPrior, Spectrum or Graph
+        The prior on the field. A spectrum stands for `Prior.projected` on all its modes, and a
+        graph on up to 300, with alpha "auto", and for K > 2 classes tau too, plus a `Level`.
+    likelihood : likelihood
+        `Probit`, `LevelSet`, `NoisyProbit`, `GinzburgLandau`, or one of your own
+        (`graphuq.likelihoods.contract`). Parameters that are "auto", here and in the prior, are
+        first chosen by `graphuq.tune`.
+    labels : Labels
+        The observed labels.
+    sampler : sampler or "auto"
+        By default `Harmonic` for sign models (probit, level-set), `HilbertHMC` for other
+        likelihoods with a gradient, `EllipticalSlice` for the rest; the choice is recorded in
+        ``settings``. `PCN` is the sampler of the paper.
+    draws : int, optional
+        Draws kept from each chain, 1,000 by default.
+    target_ess : float, optional
+        Instead: double the draws until `Diagnostics.ess`, the smallest bulk effective sample size
+        of the log posterior, the modes and the traced nodes, reaches this. ``draws`` is then the
+        maximum per chain, 16,000 by default.
+    chains : int
+        Number of independent chains, started from draws of the prior.
+    warmup : int, optional
+        Draws discarded at the start of each chain, during which the sampler adapts; by default the
+        sampler chooses.
+    thin : int, optional
+        Steps from one draw to the next, in warm-up too; by default the sampler chooses.
+    nodes : array_like of int
+        Nodes whose latent field is traced.
+    seed : int, SeedSequence or Generator, optional
+        The same seed gives the same draws, bit for bit, with any number of threads.
+    threads : int, optional
+        At most this many chains run at a time; by default one on each core.
+    progress : bool
+        Show a progress bar with the acceptance and the time left.
+    checkpoint : path, optional
+        A file to which the state of the run is written every minute and on Ctrl-C. If it exists,
+        the same call resumes from it, to the same draws, bit for bit, as without the interruption.
+        It is removed when the run is complete. It needs a ``seed``.
+    node_files : path, optional
+        A folder for the statistics of nodes, one file for each, such as ``mean.npy``. The arrays
+        of the posterior are mapped to them, for more nodes than fit in memory.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    TypeError, ValueError
+        Arguments that do not fit together, or a checkpoint of another run, before any work.
+    MemoryError, OSError
+        Too little memory for the draws, or too little room on the disk.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the chains disagree, or ``target_ess`` was not reached; see `Posterior.diagnostics`.
+    RuntimeWarning
+        The run takes more than ten minutes, or is slow because labels contradict each other.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.approximated(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+    >>> post
+    Posterior(100 nodes, 4 chains x 1000 draws)
+    >>> post.accuracy(y) > 0.9
+    True
+    """
+    require_sampler(sampler)
+    if checkpoint is not None:
+        require_seed(seed)
+    folder = require_folder(node_files)
+    plan = Plan.check(
+        draws=draws,
+        target_ess=target_ess,
+        chains=chains,
+        warmup=warmup,
+        thin=thin,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
+    # 1. the posterior exp(-Phi(u)) N(u; 0, C), its "auto" parameters chosen by the labels
+    with named_interruption("preparing the run"):
+        problem = Problem.check(prior, likelihood, labels, nodes)
+        sampler = choose_sampler(sampler, problem.bound)
+        plan = plan.with_defaults_of(sampler)
+        # 2. the law of the field at all nodes, given the field that the likelihood reads
+        noise = sampler.noise(problem.bound)
+        conditional = problem.conditional(noise)
+        target = Target(conditional.law, problem.bound)
+        storage = Storage(conditional, problem.bound, plan, folder)
+        storage.require_room()
+        announce_run(sampler, target, plan)
+        records = storage.records()
+    # 3. chains that sample the field that is read, then the statistics of all nodes
+    until = TargetEss(plan, records)
+    settings = settings_of(problem, settings_of_sampler(sampler), plan, noise)
+    run = {"run": {**settings, "draws": plan.draws}, **problem.fingerprint()}
+    with open_checkpoint(checkpoint, run, storage.n_bytes) as state:
+        outcome = run_chains(sampler, target, records, plan, until.more, state)
+        posterior = assemble(records, outcome, problem, settings, storage)
+        if state and (posterior.complete or outcome.stopped):
+            state.remove()
+    messages = diagnostics.quick_messages(posterior)
+    warn(messages + (until.messages() if outcome.complete else ()), stacklevel=2)
+    return posterior

@@ -1,0 +1,248 @@
+"""Choose parameters by the labels: the maximum of the evidence, with a weak prior on alpha."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphuq.graphs import Graph
+from graphuq.graphs.labels import Labels
+from graphuq.graphs.spectrum import Spectrum
+from graphuq.inference.checks import require_prior_and_labels
+from graphuq.inference.evidence.evidence import SignEvidence
+from graphuq.inference.evidence.pairwise import PairwiseEvidence
+from graphuq.inference.parameter_ranges import (
+    check_range,
+    open_ranges,
+    place_of,
+    with_values,
+)
+from graphuq.inference.search import Evidence, Search
+from graphuq.likelihoods import Probit
+from graphuq.likelihoods.bound import open_parameters, require_supported
+from graphuq.likelihoods.contract import Likelihood, has_sign_model
+from graphuq.likelihoods.label_rule import Argmax, label_rule
+from graphuq.posterior.log_evidence import LogEvidence
+from graphuq.priors.default_sum import default_sum
+from graphuq.priors.gaussian_prior import GaussianPrior, base_name
+from graphuq.priors.kept_modes import default_rank
+from graphuq.priors.prior import Prior
+from graphuq.priors.solved import SolvedPrior
+from graphuq.utils import validation
+from graphuq.utils.interruption import interruptible
+from graphuq.utils.threads import one_blas_thread
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# An optimum within this share of its range from an end is reported to lie at the edge.
+EDGE_SHARE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """The result of `tune`.
+
+    Attributes
+    ----------
+    prior : Prior or SumPrior
+    likelihood : likelihood
+        With the parameters chosen.
+    chosen : dict
+        The value of each open parameter.
+    log_evidence : LogEvidence
+        The evidence of these values; for K > 2 classes its substitute,
+        `graphuq.inference.evidence.pairwise`.
+    ranges : dict
+        The range (low, high) in which each open parameter was searched.
+    at_edge : tuple of str
+        Parameters at an end of their range: a wider range may hold a larger evidence.
+    table : pandas.DataFrame
+        All settings that were evaluated, in order: the parameters, their ``log_evidence``, NaN
+        where expectation propagation did not converge, and ``log_posterior``, which is maximized:
+        the log evidence plus `graphuq.priors.hyperprior.log_prior`, for two classes - alpha / 4.
+        `graphuq.plots.tuning` shows it.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> found = gq.tune(spectrum, gq.reveal(y, counts=5, seed=0), alpha=2.0, level=0.0)
+    >>> list(found.chosen), found.ranges
+    (['gamma'], {'gamma': (0.01, 1.0)})
+    >>> bool(found.table["log_posterior"].max() <= found.log_evidence)
+    True
+    """
+
+    prior: GaussianPrior
+    likelihood: Likelihood
+    chosen: dict[str, float]
+    log_evidence: LogEvidence
+    ranges: dict[str, tuple[float, float]]
+    at_edge: tuple[str, ...]
+    table: pd.DataFrame
+
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{name} {value:.3g}" for name, value in self.chosen.items())
+        edge = f"; at the end of its range: {', '.join(self.at_edge)}" if self.at_edge else ""
+        composite = self.log_evidence.method == "pairwise composite"
+        value = self.log_evidence.method if composite else "log evidence"
+        return (
+            f"Tuning({chosen}; {value} {self.log_evidence:.2f}, {len(self.table)} settings{edge})"
+        )
+
+
+def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) -> Tuning:
+    """Choose parameters of prior and likelihood by the evidence, `graphuq.evidence`.
+
+    Only the given labels are used. If alpha is open, it has an exponential prior with mean 4: a few
+    labels say little about it, and the largest alpha that explains them would leave only one mode
+    and overconfident probabilities. All other parameters have flat priors on the scale of the
+    search, so the objective is log evidence - alpha / 4. It is computed at Sobol points, which fill
+    the ranges evenly, and then maximized by quadratic models in a trust region (COBYQA) about the
+    best of them: `graphuq.inference.search`. Eigenpairs are computed once.
+
+    For K > 2 classes a composite likelihood replaces the evidence, from the labels of two classes
+    at a time; for K > 5, each class is paired with four others. See
+    `graphuq.inference.evidence.pairwise`. Tau and gamma then have priors too. With labels of little
+    information, such as one of each class, alpha stays near 4 and these near the middle of their
+    ranges: `graphuq.priors.hyperprior`.
+
+    Parameters
+    ----------
+    prior : Spectrum, Graph or Prior
+        In a prior, parameters that are "auto" are open. A spectrum stands for `Prior.projected` on
+        all its modes with alpha open, and for K > 2 classes tau too; a graph stands for the same
+        on up to 300 modes.
+    labels : Labels
+    likelihood : likelihood
+        A sign model, whose parameters that are "auto" are open; in a class, all are.
+    **ranges
+        For any of ``alpha``, ``tau``, ``rank`` and the likelihood's parameters: the range (low,
+        high) to search, or a fixed number. By default alpha is searched from 1 to 10, tau from 0.01
+        to 1, rank from 10 to all modes given, gamma from 0.01 to 1 (level-set: 0.3 to 2), flip_rate
+        from 0.001 to 0.3.
+
+    Returns
+    -------
+    Tuning
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a sign model, a range in the wrong order or of an unknown parameter, ranks beyond the
+        spectrum, K > 2 classes with labels of one class only.
+    RuntimeError
+        Expectation propagation did not converge at any point.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(200, seed=0)
+    >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    >>> labels = gq.reveal(y, counts=10, seed=0)
+    >>> tuning = gq.tune(gq.Spectrum.of(graph, rank=50), labels, gamma=(0.05, 0.5))
+    >>> sorted(tuning.chosen)
+    ['alpha', 'gamma', 'level']
+    >>> bool(tuning.chosen["alpha"] > 1)
+    True
+    """
+    likelihood = _instance(likelihood)
+    prior = prior if isinstance(prior, GaussianPrior | Spectrum) else Graph.of(prior)
+    require_prior_and_labels(prior, labels)
+    require_supported(likelihood, labels)
+    evidence = _evidence_for(labels)
+    if isinstance(prior, Graph):  # ranges are checked before eigenpairs are computed
+        for name, pair in ranges.items():
+            if not validation.is_auto(pair) and np.ndim(pair) > 0:
+                check_range(name, pair, default_rank(prior.n_nodes))
+    if not isinstance(prior, GaussianPrior):
+        prior = _default_prior(prior, labels)
+    prior, likelihood, found = open_ranges(prior, likelihood, ranges)
+    search = Search(prior, likelihood, found, evidence, label_rule(labels).n_classes)
+    with one_blas_thread():  # a limit that another thread sets has no effect
+        interruptible("choosing parameters", search.run)
+    chosen, log_evidence = search.best()
+    at_edge = tuple(
+        name for name, (low, high) in found.items() if _is_at_edge(name, chosen[name], low, high)
+    )
+    prior, likelihood = with_values(prior, likelihood, chosen)
+    return Tuning(prior, likelihood, chosen, log_evidence, found, at_edge, search.table())
+
+
+def _is_at_edge(name: str, value: float, low: float, high: float) -> bool:
+    """Whether a wider range may hold more evidence: weights and levels cannot be below 0."""
+    place = place_of(name, value, low, high)
+    if base_name(name) == "weight":
+        return False
+    return place > 1 - EDGE_SHARE or (place < EDGE_SHARE and name != "level")
+
+
+def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
+    """Return prior and likelihood with the parameters that are "auto" chosen by the labels.
+
+    A Spectrum or Graph stands for `Prior.projected` with alpha open, and for K > 2 classes tau too.
+    """
+    require_prior_and_labels(prior, labels)
+    if isinstance(prior, SolvedPrior):
+        if open_parameters(likelihood):
+            raise TypeError(
+                "parameters are chosen by the evidence, which needs eigenvectors, and a "
+                "gq.SolvedPrior has none: give numbers, such as gq.Probit(gamma=0.1)"
+            )
+        return prior, likelihood
+    if isinstance(prior, GaussianPrior) and not prior.open and not open_parameters(likelihood):
+        return prior, likelihood
+    found = tune(prior, labels, likelihood)
+    return found.prior, found.likelihood
+
+
+def _evidence_for(labels: Labels) -> Evidence:
+    """Return the function of prior and likelihood that is maximized."""
+    if isinstance(label_rule(labels), Argmax):
+        return PairwiseEvidence(labels)
+    return SignEvidence(labels)
+
+
+def default_tau(alpha: float | str, labels: Labels) -> float | str:
+    """Return the tau of a prior if only ``alpha`` is given.
+
+    For K > 2 classes it is open if alpha is. Classes differ in more than the first few modes, and a
+    large alpha without tau gives those nearly all variance.
+    """
+    several = isinstance(label_rule(labels), Argmax)
+    return validation.AUTO if validation.is_auto(alpha) and several else 0.0
+
+
+def _default_prior(source: Any, labels: Labels) -> GaussianPrior:
+    """Return the projected prior on all modes of a spectrum, or many of a graph, and a level.
+
+    Alpha and the level are open.
+
+    The rank is not open. With few labels the evidence may favor too few modes, and with alpha open
+    more modes do no harm.
+    """
+    tau = default_tau(validation.AUTO, labels)
+    rank = source.rank if isinstance(source, Spectrum) else default_rank(source.n_nodes)
+    return default_sum(Prior.projected(source, rank, alpha=validation.AUTO, tau=tau))
+
+
+def _instance(likelihood: Any) -> Any:
+    """Return a sign model; for a class, its instance with all parameters open."""
+    if isinstance(likelihood, type):
+        try:
+            likelihood = likelihood()
+        except TypeError as error:
+            raise TypeError(
+                f'{likelihood.__name__} has parameters without the default "auto": pass an instance'
+            ) from error
+    if not has_sign_model(likelihood):
+        raise TypeError(
+            "parameters are chosen for the sign models gq.Probit, gq.LevelSet and gq.NoisyProbit; "
+            f"with {likelihood!r} take a prior and a likelihood with numbers, such as "
+            "gq.Prior.projected(spectrum, rank, alpha=1.0)"
+        )
+    return likelihood

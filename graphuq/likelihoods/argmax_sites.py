@@ -1,0 +1,307 @@
+"""Moments of K Gaussian fields given that one of them is the largest, by expectation propagation.
+
+Under a Gaussian law of the K fields u at a node, the label c has probability
+
+    P(w > u_k + noise eta_k for all k != c),    w = u_c + hub noise eta_c,
+
+with independent eta ~ N(0, 1). Each of these K - 1 conditions has a site
+exp(nu_k d_k - tau_k d_k^2 / 2) of d_k = w - u_k (Riihimaki, Jylanki and Vehtari 2013, Nested
+expectation propagation for Gaussian process classification with a multinomial probit likelihood).
+Kernels work on the joint Gaussian of (u, w), of dimension K + 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from graphuq.likelihoods.probit import log_cdf
+from graphuq.utils.jit import kernel
+from graphuq.utils.typing import Array
+
+# The sites of a node have converged when no move is larger, in deviations; they converge in about
+# ten passes.
+TOLERANCE, MAX_PASSES = 1e-8, 200
+
+# Probabilities of classes need less.
+MASS_TOLERANCE = 1e-4
+
+_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+
+
+class LabelModel(NamedTuple):
+    """The likelihood of a label: t(u) = wrong + (right - wrong) P(label | u)."""
+
+    hub: float
+    """Deviation of the label's own noise."""
+    noise: float
+    """Deviation of the noise of all other classes."""
+    wrong: float
+    """Probability of a label whose class is not the largest."""
+    right: float
+    """Probability of a label whose class is the largest."""
+
+
+class NodeSites(NamedTuple):
+    """Sites of all labeled nodes; at the label's own class they are 0."""
+
+    tau: Array
+    """Shape (J, K)."""
+    nu: Array
+    """Shape (J, K)."""
+
+
+class Cavities(NamedTuple):
+    """The Gaussian of the K fields at each labeled node, given all labels but its own."""
+
+    mean: Array
+    """Shape (J, K)."""
+    covariance: Array
+    """Shape (J, K, K)."""
+    log_mass: Array
+    """Log of the mass of t_j under it, over that of its sites, shape (J,)."""
+
+
+_MATRIX, _CUBE, _VECTOR = types.float64[:, ::1], types.float64[:, :, ::1], types.float64[::1]
+_MODEL = types.NamedUniTuple(types.float64, 4, LabelModel)
+_SITES = types.NamedUniTuple(_MATRIX, 2, NodeSites)
+_CAVITIES = types.NamedTuple([_MATRIX, _CUBE, _VECTOR], Cavities)
+# Psi enters as a pointer: numba's cache does not see edits in another file.
+_LOG_CDF = types.FunctionType(types.float64(types.float64))
+
+
+def argmax_probability_of_gaussian(mean: Array, covariance: Array, noise: float) -> Array:
+    """Return P(argmax_k (u_k + noise eta_k) = c) for every c, with u ~ N(mean, covariance).
+
+    Parameters
+    ----------
+    mean : ndarray, shape (n, K)
+    covariance : ndarray, shape (n, K, K)
+    noise : float
+        At least 0.
+
+    Returns
+    -------
+    ndarray, shape (n, K)
+
+    Examples
+    --------
+    >>> mean = np.array([[9.0, 0.0, 0.0]])
+    >>> argmax_probability_of_gaussian(mean, np.eye(3)[None], noise=0.0).round(6)
+    array([[1., 0., 0.]])
+    >>> argmax_probability_of_gaussian(np.zeros((1, 4)), np.eye(4)[None], noise=1.0).round(6)
+    array([[0.25, 0.25, 0.25, 0.25]])
+    """
+    model = LabelModel(float(noise), float(noise), 0.0, 1.0)
+    logs = np.empty(mean.shape)
+    _log_masses(*map(np.ascontiguousarray, (mean, covariance)), model, log_cdf, logs)
+    p = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def visit_nodes(
+    mean: Array,
+    covariance: Array,
+    y: NDArray[np.int64],
+    model: LabelModel,
+    sites: NodeSites,
+    step: float,
+) -> Cavities | None:
+    """Update the sites of each node in place, given the Gaussian of its fields; None if one fails.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (J, K)
+    covariance : ndarray, shape (J, K, K)
+    y : ndarray of int, shape (J,)
+        Classes of the labels.
+    model : LabelModel
+        With a positive hub.
+    sites : NodeSites
+    step : float
+        The share of the way to the new sites that they move.
+    """
+    cavities = Cavities(np.empty(mean.shape), np.empty(covariance.shape), np.empty(y.size))
+    parts = map(np.ascontiguousarray, (mean, covariance, y))
+    return cavities if _visit(*parts, model, sites, step, log_cdf, cavities) else None
+
+
+@numba.njit
+def _multiply(S, m, k, tau, nu, g):  # type: ignore[no-untyped-def]
+    """Multiply N(m, S) by exp(nu d - tau d^2 / 2), d = w - u_k; return the log of its mass.
+
+    Return NaN where the product has no mass. ``g`` is a buffer.
+    """
+    K = m.size - 1
+    for i in range(K + 1):
+        g[i] = S[i, K] - S[i, k]
+    v, d = g[K] - g[k], m[K] - m[k]
+    change = 1.0 + tau * v
+    if not change > 0.0:
+        return math.nan
+    shift, gain = (nu - tau * d) / change, tau / change
+    for i in range(K + 1):
+        m[i] += shift * g[i]
+        part = gain * g[i]
+        for j in range(K + 1):
+            S[i, j] -= part * g[j]
+    return 0.5 * ((2.0 * nu * d + nu * nu * v - tau * d * d) / change - math.log(change))
+
+
+@numba.njit
+def _condition(S, m, c, noise, tolerance, log_cdf, tau, nu, g):  # type: ignore[no-untyped-def]
+    """Add sites for w > u_k + noise eta_k, k != c; return the log of their probability, or NaN."""
+    K = m.size - 1
+    tau[:], nu[:] = 0.0, 0.0
+    log_gaussian, log_terms = 0.0, 0.0
+    for _ in range(MAX_PASSES):
+        moved, log_terms = 0.0, 0.0
+        for k in range(K):
+            v, d = S[K, K] - 2.0 * S[K, k] + S[k, k], m[K] - m[k]
+            if k == c or v <= 0.0:
+                continue
+            # the cavity of one condition
+            precision = 1.0 / v - tau[k]
+            if not precision > 0.0:
+                return math.nan
+            cavity_variance = 1.0 / precision
+            cavity_mean = (d / v - nu[k]) * cavity_variance
+            spread = math.sqrt(cavity_variance + noise * noise)
+            z = cavity_mean / spread
+            log_term = log_cdf(z)
+            slope = math.exp(-0.5 * z * z - _LOG_SQRT_2PI - log_term)
+            first, second = slope / spread, -slope * (z + slope) / (spread * spread)
+            left = 1.0 + cavity_variance * second
+            if not left > 0.0:  # rounding
+                return math.nan
+            # the site that gives the same mean and variance
+            new_tau, new_nu = -second / left, (first - cavity_mean * second) / left
+            change = 1.0 + new_tau * cavity_variance
+            log_terms += log_term + 0.5 * math.log(change)
+            log_terms -= (
+                0.5
+                * (
+                    2.0 * new_nu * cavity_mean
+                    + new_nu * new_nu * cavity_variance
+                    - new_tau * cavity_mean * cavity_mean
+                )
+                / change
+            )
+            d_tau, d_nu = new_tau - tau[k], new_nu - nu[k]
+            moved = max(moved, abs(d_tau) * v, abs(d_nu - d_tau * d) * math.sqrt(v))
+            log_gaussian += _multiply(S, m, k, d_tau, d_nu, g)
+            tau[k], nu[k] = new_tau, new_nu
+        if moved < tolerance:
+            break
+    return log_gaussian + log_terms
+
+
+@numba.njit
+def _match(S, m, c, means, variances, tau, nu, g):  # type: ignore[no-untyped-def]
+    """Set sites such that each d_k has a given mean and variance, by proportional fitting."""
+    K = m.size - 1
+    tau[:], nu[:] = 0.0, 0.0
+    for _ in range(MAX_PASSES):
+        moved = 0.0
+        for k in range(K):
+            v, d = S[K, K] - 2.0 * S[K, k] + S[k, k], m[K] - m[k]
+            if k == c or v <= 0.0:
+                continue
+            d_tau = 1.0 / variances[k] - 1.0 / v
+            d_nu = means[k] / variances[k] - d / v
+            moved = max(moved, abs(d_tau) * v, abs(d_nu - d_tau * d) * math.sqrt(v))
+            _multiply(S, m, k, d_tau, d_nu, g)
+            tau[k] += d_tau
+            nu[k] += d_nu
+        if moved < TOLERANCE:
+            break
+
+
+@numba.njit
+def _tilt(S, m, c, model, log_cdf, tau, nu, g):  # type: ignore[no-untyped-def]
+    """Write the sites of the label c, given its cavity; return the log of its mass, or NaN."""
+    K = m.size - 1
+    S_right, m_right = S.copy(), m.copy()
+    log_right = _condition(S_right, m_right, c, model.noise, TOLERANCE, log_cdf, tau, nu, g)
+    if model.wrong == 0.0:
+        return log_right
+    # a mixture: the label says nothing with the rest of its probability
+    share = (model.right - model.wrong) * math.exp(log_right)
+    mass = model.wrong + share
+    share /= mass
+    means, variances = np.empty(K), np.empty(K)
+    for k in range(K):
+        v, d = S[K, K] - 2.0 * S[K, k] + S[k, k], m[K] - m[k]
+        v_right = S_right[K, K] - 2.0 * S_right[K, k] + S_right[k, k]
+        gap = m_right[K] - m_right[k] - d
+        means[k] = d + share * gap
+        variances[k] = v + share * (v_right - v) + share * (1.0 - share) * gap * gap
+    _match(S.copy(), m.copy(), c, means, variances, tau, nu, g)
+    return math.log(mass)
+
+
+@kernel(types.void(_MATRIX, _CUBE, _MODEL, _LOG_CDF, _MATRIX))
+def _log_masses(mean, covariance, model, log_cdf, out):  # type: ignore[no-untyped-def]
+    """Write the log probability of each class at each node, up to the error of the sites."""
+    n, K = mean.shape
+    S, m, g = np.empty((K + 1, K + 1)), np.empty(K + 1), np.empty(K + 1)
+    tau, nu = np.empty(K), np.empty(K)
+    for i in range(n):
+        for c in range(K):
+            S[:K, :K], m[:K] = covariance[i], mean[i]
+            S[K, :K] = S[:K, K] = covariance[i, c]
+            S[K, K] = covariance[i, c, c] + model.hub * model.hub
+            m[K] = mean[i, c]
+            log_mass = _condition(S, m, c, model.noise, MASS_TOLERANCE, log_cdf, tau, nu, g)
+            out[i, c] = log_mass if log_mass == log_mass else -math.inf
+
+
+@kernel(
+    types.boolean(
+        _MATRIX, _CUBE, types.int64[::1], _MODEL, _SITES, types.float64, _LOG_CDF, _CAVITIES
+    )
+)
+def _visit(mean, covariance, y, model, sites, step, log_cdf, out):  # type: ignore[no-untyped-def]
+    """Update ``sites``, and write the cavities; return False where a node fails."""
+    J, K = mean.shape
+    S, m, g = np.empty((K + 1, K + 1)), np.empty(K + 1), np.empty(K + 1)
+    tau, nu, weights = np.empty(K), np.empty(K), np.empty(K)
+    for j in range(J):
+        c = y[j]
+        # 1. the joint Gaussian of the fields and w, which given the fields is N(mean, 1 / total)
+        weights[:] = sites.tau[j]
+        weights[c] = 1.0 / (model.hub * model.hub)
+        total = weights.sum()
+        if not total > 0.0:
+            return False
+        weights /= total
+        S[:K, :K], m[:K] = covariance[j], mean[j]
+        m[K], S[K, K] = sites.nu[j].sum() / total, 1.0 / total
+        for k in range(K):
+            m[K] += weights[k] * m[k]
+            S[k, K] = 0.0
+            for i in range(K):
+                S[k, K] += weights[i] * covariance[j, k, i]
+            S[K, k] = S[k, K]
+        for k in range(K):
+            S[K, K] += weights[k] * S[k, K]
+        # 2. the cavity: without the sites of this node
+        log_mass = 0.0
+        for k in range(K):
+            if k != c:
+                log_mass += _multiply(S, m, k, -sites.tau[j, k], -sites.nu[j, k], g)
+        out.mean[j], out.covariance[j] = m[:K], S[:K, :K]
+        # 3. new sites, damped
+        out.log_mass[j] = log_mass + _tilt(S, m, c, model, log_cdf, tau, nu, g)
+        if not math.isfinite(out.log_mass[j]):
+            return False
+        for k in range(K):
+            if k != c:
+                sites.tau[j, k] += step * (tau[k] - sites.tau[j, k])
+                sites.nu[j, k] += step * (nu[k] - sites.nu[j, k])
+    return True

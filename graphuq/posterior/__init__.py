@@ -1,0 +1,1 @@
+"""Results: the statistics of every node, and what users ask of them."""

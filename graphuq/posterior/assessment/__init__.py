@@ -1,0 +1,1 @@
+"""Judgements of a result: diagnostics, calibration, suspect labels, what to label next."""

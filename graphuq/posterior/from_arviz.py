@@ -1,0 +1,162 @@
+"""Posteriors from arviz objects and from NetCDF files."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from graphuq.graphs.labels import Labels
+from graphuq.posterior.approximate import ApproximatePosterior
+from graphuq.posterior.log_evidence import LogEvidence
+from graphuq.posterior.netcdf import read_groups
+from graphuq.posterior.sampled import Posterior
+from graphuq.posterior.soundness import require_sound
+from graphuq.posterior.to_arviz import BY_NODE, FORMER_STATISTICS, NODE_STATISTICS, SITES
+
+
+def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
+    """Return the posterior that `to_arviz` converted to ``tree``.
+
+    Parameters
+    ----------
+    tree : InferenceData or DataTree
+
+    Raises
+    ------
+    ValueError
+        A tree without the groups of graphuq.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+    >>> again = gq.from_arviz(post.to_arviz())
+    >>> bool((again.probability == post.probability).all())
+    True
+    """
+    try:
+        approximate = tree["node_summary"].attrs.get("approximate")
+        found = (_approximate_from if approximate else _sampled_from)(tree)
+    except (KeyError, AttributeError, TypeError, IndexError) as error:
+        raise ValueError(
+            f"this is not a result of graphuq: {error} is missing; give what to_arviz returned, or "
+            "the file that save wrote"
+        ) from error
+    require_sound(found)
+    return found
+
+
+def _sampled_from(tree: Any) -> Posterior:
+    """Return the sampled posterior whose groups these are."""
+    posterior, stats = tree["posterior"], tree["sample_stats"]
+    nodes, observed, constant = (tree[name] for name in BY_NODE)
+    settings = json.loads(posterior.attrs["settings"])
+    modes = tree["modes" if "modes" in tree else "posterior"]["z"]
+    chains, draws, _, *by_class = modes.shape
+    none = np.empty((chains, draws, 0, *by_class))
+    traced, field, read = np.empty(0, dtype=np.int64), none, none
+    if "u" in posterior:
+        traced, field = posterior["node"].values.astype(np.int64), posterior["u"].values
+    if "x" in stats:
+        read = stats["x"].values
+    return Posterior(
+        labels=_labels_from(observed, constant),
+        **_statistics_from(nodes, settings),
+        mistakes=_mistakes_from(observed),
+        modes=modes.values,
+        traced=traced,
+        field=field,
+        read=read,
+        stats={str(name): stats[name].values for name in stats.data_vars if name != "x"},
+        running_mean_change=constant["running_mean_change"].values,
+        settings=settings,
+        complete=bool(posterior.attrs["complete"]),
+        hyperparameters={
+            str(name): posterior[name].values
+            for name in posterior.data_vars
+            if name not in ("z", "u")
+        },
+    )
+
+
+def _approximate_from(tree: Any) -> ApproximatePosterior:
+    """Return the approximate posterior whose groups these are."""
+    nodes, observed, constant = (tree[name] for name in BY_NODE)
+    settings = json.loads(nodes.attrs["settings"])
+    return ApproximatePosterior(
+        labels=_labels_from(observed, constant),
+        **_statistics_from(nodes, settings),
+        mistakes=_mistakes_from(observed),
+        **{name: observed[name].values for name in SITES},
+        log_evidence=LogEvidence(
+            nodes.attrs["log_evidence"], nodes.attrs["method"], nodes.attrs["correction"]
+        ),
+        settings=settings,
+    )
+
+
+def _statistics_from(nodes: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the node statistics; files hold one probability for two classes, else one each.
+
+    Files of earlier versions have only the probability of the field's sign, which then stands for
+    the predictive: as if the classes did not overlap.
+    """
+    names = NODE_STATISTICS if "overlap" in settings else FORMER_STATISTICS
+    statistics = {name: nodes[name].values for name in names}
+    statistics.setdefault("latent_probability", statistics["probability"])
+    for name in ("probability", "latent_probability"):
+        p = statistics.pop(name)
+        by_class = name.replace("probability", "by_class")
+        statistics[by_class] = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+    return statistics
+
+
+def _mistakes_from(observed: Any) -> Any:
+    """Return the probabilities of mistakes, which files of earlier versions lack."""
+    return observed["probability_mistake"].values if "probability_mistake" in observed else None
+
+
+def _labels_from(observed: Any, constant: Any) -> Labels:
+    classes = constant["class_name"].values
+    return Labels(observed["label_node"].values, observed["label"].values, classes)
+
+
+def load(path: str | os.PathLike[str]) -> Posterior | ApproximatePosterior:
+    """Return the posterior in a NetCDF file that ``save`` or arviz wrote.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file.
+    ValueError
+        A file that graphuq did not write, or that is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> quick = gq.approximate(prior, gq.Probit(gamma=0.1), labels)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     quick.save(f"{folder}/moons.nc")
+    ...     again = gq.load(f"{folder}/moons.nc")
+    >>> again
+    ApproximatePosterior(100 nodes, 6 labels, log evidence -2.30)
+    """
+    groups = read_groups(path)
+    try:
+        return from_arviz(groups)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error

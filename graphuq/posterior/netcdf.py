@@ -1,0 +1,85 @@
+"""Posteriors as NetCDF files, written whole or not at all, and checked when they are read."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from graphuq.posterior.checksums import add_checksums, require_checksums
+from graphuq.utils.atomic_files import write_atomically
+
+
+def save(posterior: Any, path: str | os.PathLike[str]) -> None:
+    """Write ``posterior`` to a NetCDF file, whole or not at all.
+
+    The file is made in memory first: HDF5 ends the process where its own writes fail.
+
+    Parameters
+    ----------
+    posterior : Posterior or ApproximatePosterior
+    path : path-like
+        Its folder must exist.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; a file that was there before is kept.
+    """
+    content = _encode(posterior._arviz_groups())
+    with write_atomically(path) as temporary:
+        Path(temporary).write_bytes(content)
+
+
+def _encode(groups: dict[str, xr.Dataset]) -> memoryview:
+    """Return the content of a NetCDF file."""
+    import h5netcdf
+
+    content = io.BytesIO()
+    with h5netcdf.File(content, "w") as file:
+        for name, group in add_checksums(groups).items():
+            group.dump_to_store(xr.backends.H5NetCDFStore(file.create_group(name)))
+    return content.getbuffer()
+
+
+def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
+    """Return the groups in a NetCDF file, whose checksums match if it has any.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file.
+    ValueError
+        A file of another kind, or one that is damaged.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    content = io.BytesIO(Path(path).read_bytes())
+    try:
+        groups = _decode(content)
+    except Exception as error:  # damage can make a reader fail in any way
+        raise ValueError(
+            f"{path} is not a NetCDF file, or is damaged: name a file that save wrote, or copy it "
+            f"again ({error})"
+        ) from error
+    try:
+        require_checksums(groups)
+    except ValueError as error:
+        raise ValueError(
+            f"{path} is damaged or was changed: {error}: copy the file again, or sample again; "
+            "what was changed on purpose is read by gq.from_arviz(arviz.from_netcdf(path))"
+        ) from error
+    return groups
+
+
+def _decode(content: io.BytesIO) -> dict[str, xr.Dataset]:
+    """Return the groups in the content of a NetCDF file."""
+    import h5py
+
+    with h5py.File(content, "r") as file:
+        dict(file.attrs)  # h5netcdf prints errors of its own if it cannot read them
+    with xr.open_datatree(content, engine="h5netcdf") as tree:
+        return {name: node.to_dataset().load() for name, node in tree.children.items()}

@@ -1,0 +1,341 @@
+"""Sums over draws, at some nodes: of labels, fields, predictive probabilities and entropies.
+
+Where classes overlap, the label of a node is S(u + gamma eta), eta ~ N(0, 1). Given the field read,
+u ~ N(m, s^2). For two classes the label is then +1 with probability Psi(m; (s^2 + gamma^2)^(1/2)).
+With x = u / gamma, the entropy of the label given u is
+
+    H(Psi(x; 1)) = exp(-x^2 / 2) (b_0 + b_1 x^2 + b_2 x^4),
+
+up to 2e-5. Let w = s^2 / (s^2 + gamma^2). Its expectation over x ~ N(m / gamma, (s / gamma)^2) is
+
+    (1 - w)^(1/2) exp(-m^2 / (2 (s^2 + gamma^2))) E[b_0 + b_1 t^2 + b_2 t^4],
+
+where t has the mean (1 - w) m / gamma and the variance w.
+
+For K > 2 classes probabilities are as in `graphuq.posterior.node_moments`, those of the predictive
+with deviation (s^2 + gamma^2)^(1/2). The entropy is that of the probabilities of
+`graphuq.posterior.assessment.argmax_probability` at drawn fields.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numba import types
+from numpy.polynomial import Chebyshev, Polynomial
+from scipy.special import entr, erfcx, ndtr
+
+from graphuq.utils.jit import kernel
+from graphuq.utils.typing import Array
+
+# erf and its slope times STEP at the knots 0, STEP, ..., between which a cubic interpolates, as
+# math.erf to 1e-11 in a fifth of its time. Beyond the last knot it is 1.
+STEP = 1 / 256
+KNOTS = STEP * np.arange(6 * 256 + 1)
+ERF = np.array([math.erf(knot) for knot in KNOTS])
+SLOPE = STEP * 2 / math.sqrt(math.pi) * np.exp(-(KNOTS**2))
+
+# Deviations of a normal law beyond which its tail, 1e-12, is left out; and z = x / sqrt(2) there.
+REACH = 7.0
+MAX_Z = REACH * math.sqrt(0.5)
+
+# Unlike the functions of math, polynomials are computed for several draws at a time: erfc(z) is
+# TAIL(z)^-32 and exp(-y) is BELL(y)^-32, up to 1e-6 relative to their values.
+ROOT = 32
+TAIL = tuple(
+    Chebyshev.interpolate(lambda z: np.exp(z**2 / ROOT) * erfcx(z) ** (-1 / ROOT), 10, [0, MAX_Z])
+    .convert(kind=Polynomial)
+    .coef.tolist()
+)
+BELL = tuple(
+    Chebyshev.interpolate(lambda y: np.exp(y / ROOT), 5, [0, MAX_Z**2])
+    .convert(kind=Polynomial)
+    .coef.tolist()
+)
+
+# b_0, b_1 and b_2, by least squares.
+_X = np.linspace(0, REACH, 1401)
+_POWERS = np.exp(-(_X[:, None] ** 2) / 2) * _X[:, None] ** [0, 2, 4]
+B = tuple(np.linalg.lstsq(_POWERS, entr(ndtr(_X)) + entr(ndtr(-_X)), rcond=None)[0].tolist())
+
+# The integral over the largest sum, in units of gamma about the largest field: fields further than
+# REACH_BELOW below it are left out, for they are largest in one of 1e6 cases.
+REACH_BELOW = 6.7
+POINTS = -3.6 + 0.6 * np.arange(16)
+
+# Sums in any order, several at a time.
+FAST = {"reassoc", "contract", "nsz"}
+
+
+def expected_entropy(mean: Array, deviation: Array, overlap: float) -> Array:
+    """Return E[H(Psi(u; gamma))] over u ~ N(mean, deviation^2), in nats, for two classes.
+
+    Parameters
+    ----------
+    mean, deviation : ndarray, shape (n,)
+    overlap : float
+        gamma; without overlap the entropy is 0.
+
+    Examples
+    --------
+    >>> expected_entropy(np.array([0.0, 9.0]), np.array([0.0, 0.1]), overlap=1.0).round(3)
+    array([0.693, 0.   ])
+    """
+    entropy = np.zeros(mean.size)
+    if overlap > 0:
+        one_draw = np.ascontiguousarray(mean[:, None])
+        add_predictive(one_draw, deviation, overlap, np.zeros(mean.size), entropy)
+    return entropy
+
+
+def class_probability(mean: Array, deviation: Array, noise: Array) -> Array:
+    """Return the probability of each class, shape (n, K).
+
+    Parameters
+    ----------
+    mean : ndarray, shape (n, draws K)
+        The K means of a draw side by side.
+    deviation : ndarray, shape (n,)
+        Deviation of each field around its mean.
+    noise : ndarray, shape (draws, K)
+        The n_k.
+    """
+    sums = np.zeros((4, len(mean), noise.shape[1]))
+    single, without = np.ascontiguousarray(mean, dtype=np.float32), np.zeros(len(noise))
+    add_class_moments(single, deviation, noise, without, sums)
+    return np.asarray(sums[0] / len(noise))
+
+
+@numba.njit
+def _erf(place):  # type: ignore[no-untyped-def]
+    """Return erf(place STEP) for a place of at least 0."""
+    if not place < ERF.size - 1:
+        return 1.0
+    k = int(place)
+    s = place - k
+    rise = ERF[k + 1] - ERF[k]
+    bend = SLOPE[k] - rise
+    skew = SLOPE[k + 1] - rise
+    return ERF[k] + s * (rise + (1 - s) * (bend * (1 - s) - skew * s))
+
+
+@kernel(types.void(types.float64[:, ::1], types.float64[:], types.float64[:, ::1]))
+def add_moments(mean, deviation, sums):  # type: ignore[no-untyped-def]
+    """Add E[S(u)], E[u] and E[u^2] of each row's draws to the first rows of ``sums``.
+
+    E[S(u)] = 2 Psi(mean / deviation; 1) - 1 for Gaussian u: the sign without its noise
+    (Rao-Blackwell).
+    """
+    for i in range(mean.shape[0]):
+        sign, latent, square = 0.0, 0.0, 0.0
+        spread = deviation[i]
+        scale = math.inf if spread == 0.0 else math.sqrt(0.5) / (spread * STEP)
+        for t in range(mean.shape[1]):
+            m = mean[i, t]
+            latent += m
+            square += m * m
+            if m == 0.0:  # as a node whose field is always 0; its sign is 0, too
+                continue
+            expected = _erf(abs(m) * scale)
+            sign += expected if m >= 0.0 else -expected
+        sums[0, i] += sign
+        sums[1, i] += latent
+        sums[2, i] += square + mean.shape[1] * spread * spread
+
+
+@numba.njit(fastmath=FAST, error_model="numpy")
+def _tail(z):  # type: ignore[no-untyped-def]
+    """Return erfc(z), 0 <= z <= MAX_Z."""
+    p = TAIL[10]
+    for k in range(9, -1, -1):
+        p = p * z + TAIL[k]
+    p *= p
+    p *= p
+    p *= p
+    p *= p
+    return 1.0 / (p * p)
+
+
+@numba.njit(fastmath=FAST, error_model="numpy")
+def _bell(y):  # type: ignore[no-untyped-def]
+    """Return exp(-y), 0 <= y <= MAX_Z^2."""
+    p = ((((BELL[5] * y + BELL[4]) * y + BELL[3]) * y + BELL[2]) * y + BELL[1]) * y + BELL[0]
+    p *= p
+    p *= p
+    p *= p
+    p *= p
+    return 1.0 / (p * p)
+
+
+@kernel(
+    types.void(
+        types.float64[:, ::1], types.float64[:], types.float64, types.float64[:], types.float64[:]
+    ),
+    fastmath=FAST,
+)
+def add_predictive(mean, deviation, overlap, sums, entropies):  # type: ignore[no-untyped-def]
+    """Add 2 P(label is +1) - 1 to ``sums``, and the expected entropy to ``entropies``.
+
+    For each row over its draws. ``deviation`` and ``overlap`` are not both 0.
+    """
+    for i in range(mean.shape[0]):
+        variance = deviation[i] ** 2 + overlap**2
+        scale = math.sqrt(0.5 / variance)
+        w, own = deviation[i] ** 2 / variance, overlap**2 / variance
+        # E[b_0 + b_1 t^2 + b_2 t^4] as a polynomial in z^2, z = m / (2 variance)^(1/2)
+        c_0 = B[0] + B[1] * w + 3.0 * B[2] * w * w
+        c_1 = 2.0 * own * (B[1] + 6.0 * B[2] * w)
+        c_2 = 4.0 * own * own * B[2]
+        label, entropy = 0.0, 0.0
+        row = mean[i]
+        for t in range(row.size):
+            z = row[t] * scale
+            size = min(abs(z), MAX_Z)
+            expected = 1.0 - _tail(size)
+            label += expected if z > 0.0 else (-expected if z < 0.0 else 0.0)
+            y = size * size
+            entropy += (c_0 + y * (c_1 + y * c_2)) * _bell(y)
+        sums[i] += label
+        entropies[i] += math.sqrt(own) * entropy
+
+
+@numba.njit(error_model="numpy")
+def _largest_rival(m, noise, spread, a, rival, b):  # type: ignore[no-untyped-def]
+    """Write the largest m_k + spread n_k over all k but a, and its k, of each draw."""
+    rival[:] = -math.inf
+    b[:] = 0
+    for k in range(m.shape[0]):
+        for t in range(m.shape[1]):
+            u = m[k, t] + spread[t] * noise[k, t]
+            larger = (u > rival[t]) & (a[t] != k)
+            rival[t] = u if larger else rival[t]
+            b[t] = k if larger else b[t]
+
+
+@kernel(
+    types.void(
+        types.float32[:, ::1],
+        types.float64[:],
+        types.float64[:, ::1],
+        types.float64[:],
+        types.float64[:, :, ::1],
+    )
+)
+def add_class_moments(mean, deviation, noise, overlap, sums):  # type: ignore[no-untyped-def]
+    """Add probabilities of the label, E[u], E[u^2] and predictive ones to ``sums`` (4, n, K).
+
+    ``mean`` (n, draws K) holds the K means of a draw side by side. Without overlap there is nothing
+    added to the last of ``sums``.
+    """
+    draws, K = noise.shape
+    overlapping = overlap.max() > 0.0
+    # the draws of a class side by side, of which a processor takes several at a time
+    size = max(32, 16 * ((draws + 15) // 16))
+    m, by_class = np.zeros((K, size)), np.zeros((K, size))
+    by_class[:, :draws] = noise.T
+    squares = np.ones(size)
+    squares[:draws] = overlap**2
+    best, rival, total, wins = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    a, b = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    for i in range(mean.shape[0]):
+        spread = deviation[i]
+        # 1. the moments of the fields
+        for t in range(draws):
+            for k in range(K):
+                u = float(mean[i, t * K + k])
+                m[k, t] = u
+                sums[1, i, k] += u
+                sums[2, i, k] += u * u + spread * spread
+        # 2. the class a whose mean is the largest
+        best[:] = -math.inf
+        a[:] = 0
+        for k in range(K):
+            for t in range(size):
+                larger = m[k, t] > best[t]
+                best[t] = m[k, t] if larger else best[t]
+                a[t] = k if larger else a[t]
+        # 3. the label: a, or the largest b of the others as drawn
+        if spread == 0.0:
+            for t in range(draws):
+                sums[0, i, a[t]] += 1.0
+        else:
+            total[:] = spread
+            _largest_rival(m, by_class, total, a, rival, b)
+            scale = math.sqrt(0.5) / (spread * STEP)
+            for t in range(draws):
+                expected = _erf(abs(best[t] - rival[t]) * scale)
+                won = 0.5 + (0.5 * expected if best[t] >= rival[t] else -0.5 * expected)
+                sums[0, i, a[t]] += won
+                sums[0, i, b[t]] += 1.0 - won
+        # 4. the true class, likewise
+        if overlapping:
+            for t in range(size):
+                total[t] = math.sqrt(spread * spread + squares[t])
+            _largest_rival(m, by_class, total, a, rival, b)
+            for t in range(size):
+                z = (best[t] - rival[t]) * math.sqrt(0.5) / total[t]
+                half = 0.5 * _tail(min(abs(z), MAX_Z))
+                wins[t] = 1.0 - half if z > 0.0 else half
+            for t in range(draws):
+                sums[3, i, a[t]] += wins[t]
+                sums[3, i, b[t]] += 1.0 - wins[t]
+
+
+@kernel(
+    types.void(
+        types.float32[:, ::1],
+        types.float64[:],
+        types.float64[:, ::1],
+        types.float64,
+        types.int64[::1],
+        types.float64[::1],
+    ),
+    fastmath=FAST,
+)
+def add_class_entropy(mean, deviation, noise, overlap, which, entropies):  # type: ignore[no-untyped-def]
+    """Add the entropy of the label at the drawn fields of the draws ``which``."""
+    K = noise.shape[1]
+    v, density = np.empty(K), np.empty(K)
+    rivals = np.empty(K, dtype=np.int64)
+    below, ratio = np.empty(POINTS.size), np.empty((K, POINTS.size))
+    for i in range(mean.shape[0]):
+        spread = deviation[i]
+        for t in which:
+            # 1. the fields in units of gamma, and those near the largest
+            best = -math.inf
+            for k in range(K):
+                v[k] = (mean[i, t * K + k] + spread * noise[t, k]) / overlap
+                best = max(best, v[k])
+            n = 0
+            for k in range(K):
+                if v[k] > best - REACH_BELOW:
+                    rivals[n] = k
+                    n += 1
+            if n == 1:
+                continue
+            # 2. the density of the largest sum at the points, split by the class that it has
+            below[:] = 1.0
+            for r in range(n):
+                shift = best - v[rivals[r]]
+                for p in range(POINTS.size):
+                    x = (POINTS[p] + shift) * math.sqrt(0.5)
+                    size = min(abs(x), MAX_Z)
+                    under = 0.5 * _tail(size)
+                    under = 1.0 - under if x > 0.0 else under
+                    ratio[r, p] = _bell(size * size) / under
+                    below[p] *= under
+            total = 0.0
+            for r in range(n):
+                density[r] = 0.0
+                for p in range(POINTS.size):
+                    density[r] += below[p] * ratio[r, p]
+                total += density[r]
+            # 3. the entropy of the shares
+            entropy = 0.0
+            for r in range(n):
+                share = density[r] / total
+                if share > 0.0:
+                    entropy -= share * math.log(share)
+            entropies[i] += entropy

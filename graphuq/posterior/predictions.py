@@ -1,0 +1,201 @@
+"""Predictions of every node, their uncertainty and their calibration, from class probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from graphuq.posterior.assessment.calibration import Calibration, calibrate
+from graphuq.posterior.assessment.prediction_sets import PredictionSets, prediction_sets
+from graphuq.posterior.protocol import Predictions
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
+
+# A node is unsure if no class is this probable. For two classes the variance 4 p (1 - p) of its
+# label is then above 1/2, and p lies between 15% and 85%.
+SURE = (1 + np.sqrt(0.5)) / 2
+
+
+def most_probable(by_class: Array) -> NDArray[np.int64]:
+    """Return the column of the largest probability in each row, shape (N,).
+
+    The second of two classes wins a tie, as the sign of 0 is +1; for K > 2 classes the first wins.
+    """
+    if by_class.shape[1] == 2:
+        return (by_class[:, 1] >= by_class[:, 0]).astype(np.int64)
+    return by_class.argmax(axis=1)
+
+
+class PredictionMixin:
+    """Predictions, uncertainty and calibration from ``labels`` and ``by_class``.
+
+    ``by_class`` (N, K) has the probabilities of ``labels.classes``. It may be None; then a class
+    defines ``prediction`` itself, and what needs probabilities is missing.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> model = gq.ZhouGC(gamma=1.0).fit([[0, 1, 0], [1, 0, 2], [0, 2, 0]], ["a", None, "b"])
+    >>> model.by_class.round(2)
+    array([[0.88, 0.12],
+           [0.41, 0.59],
+           [0.11, 0.89]])
+    >>> model.prediction, model.accuracy(["a", "b", "b"])
+    (array(['a', 'b', 'b'], dtype='<U1'), 1.0)
+    >>> model.entropy.round(2), model.margin.round(2), model.unsure
+    (array([0.37, 0.68, 0.35]), array([0.75, 0.17, 0.77]), array([False,  True, False]))
+    >>> model.calibration(["a", "b", "b"]).accuracy
+    1.0
+    """
+
+    @property
+    def prediction(self: Predictions) -> NDArray[Any]:
+        """The most probable class of every node, shape (N,)."""
+        return self.labels.classes[most_probable(_probabilities(self))]
+
+    @property
+    def entropy(self: Predictions) -> Array:
+        """Entropy of every node's label in nats, shape (N,): 0 is certain, log K is uniform."""
+        return np.asarray(entr(_probabilities(self)).sum(axis=1))
+
+    @property
+    def margin(self: Predictions) -> Array:
+        """Largest probability minus the second largest, shape (N,): 1 is certain, 0 is a tie."""
+        largest = np.sort(_probabilities(self), axis=1)[:, -2:]
+        return np.asarray(largest[:, 1] - largest[:, 0])
+
+    @property
+    def unsure(self: Predictions) -> NDArray[np.bool_]:
+        """Whether no class of a node has a probability of 85% or more, shape (N,)."""
+        return np.asarray(_probabilities(self).max(axis=1) < SURE)
+
+    def accuracy(self: Predictions, truth: Any) -> float:
+        """Return the share of unlabeled nodes whose prediction is right.
+
+        Parameters
+        ----------
+        truth : array_like, shape (N,)
+            The true classes.
+
+        Raises
+        ------
+        ValueError
+            A wrong length, or every node labeled.
+        """
+        return self.labels.accuracy(self.prediction, truth)
+
+    def calibration(
+        self: Predictions, truth: Any = None, *, n_bins: int = 10, seed: validation.Seed = 0
+    ) -> Calibration:
+        """Return how far the probabilities of unlabeled nodes can be trusted.
+
+        See `graphuq.calibrate` and `graphuq.Calibration`; `graphuq.plots.reliability` shows it.
+
+        Parameters
+        ----------
+        truth : array_like, shape (N,)
+            The true classes.
+        n_bins : int
+            Bins of confidence, equal parts of [1/K, 1].
+        seed : int, SeedSequence or Generator
+            Seed of the bootstrap.
+
+        Raises
+        ------
+        TypeError
+            No truth.
+        ValueError
+            A wrong length, missing values, other classes, or every node labeled; fewer than
+            one bin.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+        >>> labels = gq.reveal(y, counts=3, seed=0)
+        >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+        >>> result = post.calibration(y)
+        >>> result.accuracy == post.accuracy(y)
+        True
+        >>> int(result.curve["count"].sum())
+        94
+        """
+        if truth is None:
+            raise TypeError(
+                "truth is needed; without it gq.approximate(prior, likelihood, labels)"
+                ".calibration() compares each label with what all others predict"
+            )
+        p, classes = _probabilities(self), self.labels.classes
+        hidden, hidden_truth = self.labels.unlabelled_truth(truth, p.shape[0])
+        return calibrate(p[hidden], hidden_truth, classes, n_bins=n_bins, seed=seed)
+
+    def prediction_sets(
+        self: Predictions,
+        held_out: Any,
+        coverage: float = 0.9,
+        per_class: bool = False,
+        *,
+        seed: validation.Seed = 0,
+    ) -> PredictionSets:
+        """Return sets of classes that contain the truth with a given probability: split conformal.
+
+        A class is in a node's set if its probability is not lower than what most held-out labels
+        got (Vovk, Gammerman and Shafer 2005; Papadopoulos et al. 2002; Lei et al. 2018). Then,
+        however wrong prior and likelihood are, the set of an unlabeled node contains its class with
+        probability at least ``coverage``, and at most 1 / (n + 1) more with n held-out labels. This
+        requires that the n held-out nodes are exchangeable with the unlabeled ones, as when they
+        are drawn at random (`Labels.split`). The probability is over that draw: the share covered
+        in one run differs from it by about sqrt(coverage (1 - coverage) / n). Nothing is guaranteed
+        for single nodes, nor for true classes where held-out labels are wrong.
+
+        A set has one class where the model is sure enough and more classes where it is not. A set
+        is empty at the least sure nodes if the model is right more often than ``coverage`` asks;
+        ask for a coverage above its accuracy to avoid empty sets.
+
+        Parameters
+        ----------
+        held_out : Labels or array_like, shape (N,)
+            Labels that were not used; not all classes need to occur. An array has -1 at all
+            other nodes.
+        coverage : float in (0, 1)
+        per_class : bool
+            Whether to reach the coverage in each class separately, from its own held-out labels
+            (Vovk et al.'s Mondrian predictor). They need only be drawn at random within each class,
+            at any rates.
+        seed : int, SeedSequence or Generator
+            Breaks ties: where draws all agree, probabilities are 0 or 1 exactly.
+
+        Raises
+        ------
+        ValueError
+            A coverage outside (0, 1); held-out labels that were used already, of other classes, or
+            too few: coverage / (1 - coverage) are needed, in each class if ``per_class``.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+        >>> given, held_out = gq.reveal(y, counts=20, seed=0).split(seed=0)
+        >>> post = gq.sample(prior, gq.Probit(gamma=0.1), given, seed=0, progress=False)
+        >>> result = post.prediction_sets(held_out, coverage=0.9)
+        >>> result.sets.shape
+        (100, 2)
+        >>> result.coverage(y) > 0.75
+        True
+        """
+        p = _probabilities(self)
+        return prediction_sets(p, self.labels, held_out, coverage, per_class, seed)
+
+
+def _probabilities(result: Predictions) -> Array:
+    if result.by_class is None:
+        raise AttributeError(
+            f"{type(result).__name__} has no class probabilities here: take one that has, such as "
+            "gq.sample(prior, likelihood, labels)"
+        )
+    return result.by_class

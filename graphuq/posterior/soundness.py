@@ -1,0 +1,73 @@
+"""Whether the numbers of a posterior that was read can be those of a posterior."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphuq.posterior.approximate import ApproximatePosterior
+from graphuq.posterior.sampled import Posterior
+
+# Rounding of probabilities that sum to 1.
+TOLERANCE = 1e-6
+
+
+def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
+    """Refuse statistics and draws that are out of range or do not fit together.
+
+    Raises
+    ------
+    ValueError
+        With the name of the statistic.
+    """
+    n, n_classes = posterior.settings["prior"]["nodes"], posterior.labels.classes.size
+    n_fields = n_classes if n_classes > 2 else 1
+    per_field = (n,) if n_fields == 1 else (n, n_fields)
+    for name in ("by_class", "latent_by_class"):
+        probabilities = getattr(posterior, name)
+        _require(name, probabilities, (n, n_classes), 0.0, 1.0)
+        if abs(probabilities.sum(axis=1) - 1).max() > TOLERANCE:
+            raise ValueError(_message(name, "probabilities that sum to 1 at every node"))
+    _require("aleatoric", posterior.aleatoric, (n,), -TOLERANCE, np.log(n_classes) + TOLERANCE)
+    _require("variance", posterior.variance, (n,), 0.0)
+    _require("latent_variance", posterior.latent_variance, per_field, 0.0)
+    for name in ("mean", "latent_mean"):
+        _require(name, getattr(posterior, name), per_field)
+    if posterior.labels.nodes.max() >= n:
+        raise ValueError(_message("labels", f"node numbers below {n}"))
+    if isinstance(posterior, ApproximatePosterior):
+        labels = (len(posterior.labels), *per_field[1:])
+        _require("leave_one_out", posterior.leave_one_out, labels, 0.0, 1.0)
+        for name in ("site_precision", "site_shift"):
+            _require(name, getattr(posterior, name), labels)
+        return
+    # Infinity is the error of a run that is too short to tell
+    error = posterior.mcse
+    _require("mcse", np.where(np.isposinf(error), 0.0, error), per_field, 0.0)
+    chains, draws = posterior.modes.shape[:2]
+    fields = () if n_fields == 1 else (n_fields,)
+    for name, columns in (("field", posterior.traced.size), ("read", posterior.read.shape[2])):
+        _require(name, getattr(posterior, name), (chains, draws, columns, *fields))
+    rank = posterior.modes.shape[2]
+    _require("modes", posterior.modes, (chains, draws, rank, *fields))
+    if not 0 <= rank - posterior.settings["prior"]["rank"] <= 1:
+        raise ValueError(_message("modes", f"{posterior.settings['prior']['rank']} modes"))
+    for name, values in (posterior.stats | posterior.hyperparameters).items():
+        if values.shape != (chains, draws) or np.isnan(values).any():
+            raise ValueError(_message(name, f"numbers of shape {(chains, draws)}"))
+
+
+def _require(
+    name: str, values: Any, shape: tuple[int, ...], least: float = -np.inf, most: float = np.inf
+) -> None:
+    """Refuse values of another shape, out of range or not finite."""
+    if values.shape != shape:
+        raise ValueError(_message(name, f"shape {shape}", f", got {values.shape}"))
+    if not (np.isfinite(values).all() and (values >= least).all() and (values <= most).all()):
+        wanted = "finite numbers" if np.isinf([least, most]).all() else f"{least:g} to {most:g}"
+        raise ValueError(_message(name, wanted))
+
+
+def _message(name: str, wanted: str, came: str = ", got others") -> str:
+    return f"{name} is damaged: it must have {wanted}{came}; read another copy, or sample again"

@@ -1,0 +1,297 @@
+"""Posteriors as arviz objects.
+
+Results are InferenceData in arviz 0.x and xarray's DataTree in arviz 1.x. Both have named groups
+of xarray Datasets, which are the same here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from graphuq.posterior.arviz_compat import arviz_module
+from graphuq.utils.version import __version__
+
+# Statistics in files of earlier versions, and in files.
+FORMER_STATISTICS = (
+    "mean",
+    "variance",
+    "probability",
+    "mcse",
+    "latent_mean",
+    "latent_variance",
+)
+NODE_STATISTICS = (*FORMER_STATISTICS, "latent_probability", "probability_mcse", "aleatoric")
+
+# Derived from the statistics.
+DERIVED = ("prediction", "rank", "entropy", "margin")
+
+# Groups of every posterior.
+BY_NODE = ("node_summary", "observed_data", "constant_data")
+
+# Traces that arviz plots by default, where there are many modes.
+MAX_TRACES = 20
+
+# What an approximate posterior stores for labeled nodes.
+SITES = ("site_precision", "site_shift", "leave_one_out")
+
+
+def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> Any:
+    """Return ``posterior`` as InferenceData (arviz 0.x) or DataTree (arviz 1.x).
+
+    Parameters
+    ----------
+    posterior : Posterior or ApproximatePosterior
+    classifiers : mapping from name to TransductiveClassifier, optional
+        Fitted to the same graph and classes, to be compared with the posterior.
+
+    Returns
+    -------
+    InferenceData or DataTree
+        With groups ``posterior`` (``z``: coefficients of the first modes, at most twenty, which
+        arviz plots by default, ``u``: the field at traced nodes, hyperparameters that were
+        sampled), ``modes`` (``z`` of all modes, if there are more), ``sample_stats`` (``lp``,
+        ``potential``, ``acceptance_rate``, ...; ``x``: the field read, where `Posterior.read` has
+        it),
+        ``observed_data`` (``y`` at the labeled nodes), ``constant_data`` (class names, eq. (16))
+        and ``node_summary`` (per node: mean, variance, probability, mcse, prediction, rank,
+        entropy, margin, the columns of `NodePosterior.uncertainty`, and ``decision_score`` and
+        ``transduction`` of the classifiers). For K > 2 classes, values per class have ``class`` for
+        their last dimension, and ``y`` is the index of the class. An approximate posterior has no
+        draws: it lacks the first two groups, the others have the attribute ``approximate`` = 1, and
+        ``observed_data`` has its sites and ``leave_one_out``.
+
+        Sampled sign models also have ``log_likelihood`` (``y``: log P(label | u) in each draw, for
+        ``arviz.loo`` and ``arviz.compare``) and ``posterior_predictive`` (``y``: a label drawn anew
+        in each draw, mistakes included), at the labeled nodes. Files lack both groups, and so do
+        posteriors that were read from a file, which have no prior, and those with more than 2^22
+        draws x labels x classes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Classifiers that are not fitted, or fitted to other nodes or classes.
+    """
+    beside = _classifier_variables(posterior, {} if classifiers is None else classifiers)
+    arviz = arviz_module()
+    groups = posterior._arviz_groups()
+    groups["node_summary"] = groups["node_summary"].assign(beside)
+    if posterior.run is not None:
+        groups |= _label_groups(posterior)
+    if arviz.__version__.startswith("0."):
+        return arviz.InferenceData(**groups)
+    return xr.DataTree.from_dict(groups)
+
+
+def _classifier_variables(posterior: Any, classifiers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return scores and predictions of the classifiers for each node."""
+    if not isinstance(classifiers, Mapping):
+        raise TypeError(
+            f"classifiers must be a dict from names to fitted classifiers, got {classifiers!r}"
+        )
+    if not classifiers:
+        return {}
+    from sklearn.utils.validation import check_is_fitted  # files do without scikit-learn
+
+    classes = posterior.labels.classes
+    for name, classifier in classifiers.items():
+        if not isinstance(name, str) or not _classifies_nodes(classifier):
+            raise TypeError(
+                "classifiers must map names to fitted classifiers of nodes, such as "
+                f"gq.LaplaceLearning().fit(graph, labels), got {name!r}: {classifier!r}"
+            )
+        check_is_fitted(classifier)
+        n_nodes = classifier.transduction_.size
+        if n_nodes != posterior.n_nodes or not np.array_equal(classifier.classes_, classes):
+            raise ValueError(
+                f"{name} was fitted on {n_nodes} nodes to the classes "
+                f"{classifier.classes_.tolist()[:5]}, the posterior on {posterior.n_nodes} to "
+                f"{classes.tolist()}: fit it to the same graph and labels"
+            )
+    each, names = classifiers.values(), np.array(list(classifiers))
+    return {
+        "decision_score": xr.DataArray(
+            np.stack([classifier.decision_scores_ for classifier in each]),
+            {"classifier": names, "class": classes},
+            ("classifier", "node", "class"),
+        ),
+        "transduction": xr.DataArray(
+            np.stack([classifier.transduction_ for classifier in each]),
+            {"classifier": names},
+            ("classifier", "node"),
+        ),
+    }
+
+
+def _classifies_nodes(classifier: Any) -> bool:
+    """Return whether this is like a `TransductiveClassifier`: it knows all nodes once fitted."""
+    return all(callable(getattr(classifier, name, None)) for name in ("fit", "accuracy"))
+
+
+def _label_groups(posterior: Any) -> dict[str, xr.Dataset]:
+    """Return the likelihoods and replicates of the labels in each draw, where they are known."""
+    found = posterior.label_draws()
+    if found is None:
+        return {}
+    chains, draws = posterior.modes.shape[:2]
+    coords = {
+        "chain": np.arange(chains),
+        "draw": np.arange(draws),
+        "label_node": posterior.labels.nodes,
+    }
+    return {
+        group: xr.Dataset(
+            {"y": (("chain", "draw", "label_node"), values.reshape(chains, draws, -1))}, coords
+        )
+        for group, values in (
+            ("log_likelihood", found.log_likelihood),
+            ("posterior_predictive", found.replicate),
+        )
+    }
+
+
+def groups_of_draws(posterior: Any) -> dict[str, xr.Dataset]:
+    """Return the groups of a sampled posterior."""
+    attrs = {
+        **_origin(),
+        "sampling_time": posterior.settings["sampling_time"],
+        "tuning_steps": posterior.settings["tuning_steps"],
+    }
+    groups = _node_groups(posterior, attrs)
+    change = xr.DataArray(posterior.running_mean_change, dims=("chain", "batch"))
+    groups["constant_data"] = groups["constant_data"].assign(running_mean_change=change)
+    return _draw_groups(posterior, attrs) | _mode_group(posterior, attrs) | groups
+
+
+def _mode_group(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
+    """Return the group of all modes, unless arviz plots them all."""
+    if posterior.modes.shape[2] == _n_traced_modes(posterior):
+        return {}
+    chains, draws = posterior.modes.shape[:2]
+    z = _dims(posterior.modes, "chain", "draw", "mode")
+    coordinates = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    coordinates |= {"mode": _mode_numbers(posterior), **_class_names(posterior)}
+    return {"modes": xr.Dataset({"z": z}, coordinates, attrs)}
+
+
+def _n_traced_modes(posterior: Any) -> int:
+    """Return the number of modes that arviz plots: each class has a trace of its own."""
+    each = int(np.prod(posterior.modes.shape[3:]))
+    return min(posterior.modes.shape[2], max(1, MAX_TRACES // each))
+
+
+def _mode_numbers(posterior: Any) -> NDArray[np.int64]:
+    """Return the numbers of all modes: from 1, or from 0 where q_0 is a mode."""
+    modes = posterior.modes.shape[2]
+    return np.arange(modes) + posterior.settings["prior"]["rank"] + 1 - modes
+
+
+def groups_of_sites(posterior: Any) -> dict[str, xr.Dataset]:
+    """Return the groups of an approximate posterior."""
+    groups = _node_groups(posterior, {"approximate": 1, **_origin()})
+    groups["node_summary"].attrs |= {
+        "settings": json.dumps(posterior.settings),
+        "log_evidence": float(posterior.log_evidence),
+        "method": posterior.log_evidence.method,
+        "correction": posterior.log_evidence.correction,
+    }
+    groups["observed_data"] = groups["observed_data"].assign(
+        {name: _dims(getattr(posterior, name), "label_node") for name in SITES}
+    )
+    return groups
+
+
+def _origin() -> dict[str, Any]:
+    return {
+        "created_at": datetime.now(UTC).isoformat(),
+        "inference_library": "graphuq",
+        "inference_library_version": __version__,
+    }
+
+
+def _draw_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
+    (chains, draws), first = posterior.modes.shape[:2], slice(_n_traced_modes(posterior))
+    traced, read = posterior.traced.size > 0, posterior.read.size > 0
+    sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    return {
+        "posterior": xr.Dataset(
+            {
+                "z": _dims(posterior.modes[:, :, first], "chain", "draw", "mode"),
+                # arviz cannot plot a variable without entries
+                **({"u": _dims(posterior.field, "chain", "draw", "node")} if traced else {}),
+                **{
+                    name: (("chain", "draw"), values)
+                    for name, values in posterior.hyperparameters.items()
+                },
+            },
+            {
+                **sampled,
+                **_class_names(posterior),
+                "mode": _mode_numbers(posterior)[first],
+                **({"node": posterior.traced} if traced else {}),
+            },
+            {
+                **attrs,
+                "settings": json.dumps(posterior.settings),
+                "complete": int(posterior.complete),
+            },
+        ),
+        "sample_stats": xr.Dataset(
+            {
+                **{name: (("chain", "draw"), values) for name, values in posterior.stats.items()},
+                **({"x": _dims(posterior.read, "chain", "draw", "label_node")} if read else {}),
+            },
+            {
+                **sampled,
+                **(
+                    {"label_node": posterior.labels.nodes, **_class_names(posterior)}
+                    if read
+                    else {}
+                ),
+            },
+            attrs,
+        ),
+    }
+
+
+def _node_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
+    labels = posterior.labels
+    y = labels.codes if labels.classes.size == 2 else labels.indices
+    parts = posterior.uncertainty()
+    return {
+        "observed_data": xr.Dataset(
+            {
+                "y": ("label_node", y),
+                "label": ("label_node", labels.values),
+                "probability_mistake": ("label_node", posterior._mistakes()),
+            },
+            {"label_node": labels.nodes},
+            attrs,
+        ),
+        "constant_data": xr.Dataset({"class_name": ("class", labels.classes)}, attrs=attrs),
+        "node_summary": xr.Dataset(
+            {
+                **{name: _dims(getattr(posterior, name), "node") for name in NODE_STATISTICS},
+                **{name: _dims(getattr(posterior, name), "node") for name in DERIVED},
+                **{name: ("node", parts[name]) for name in ("total", "epistemic")},
+            },
+            {"node": np.arange(posterior.n_nodes), **_class_names(posterior)},
+            attrs,
+        ),
+    }
+
+
+def _dims(values: NDArray[Any], *dims: str) -> tuple[tuple[str, ...], NDArray[Any]]:
+    """Return ``values`` with the names of its dimensions; the last may be the classes."""
+    return (*dims, "class")[: values.ndim], values
+
+
+def _class_names(posterior: Any) -> dict[str, NDArray[Any]]:
+    """Return the coordinate of the classes; two classes need none."""
+    return {"class": posterior.labels.classes} if posterior.by_class.shape[1] > 2 else {}

@@ -1,0 +1,294 @@
+"""The Gaussian prior of features: items with similar features have similar fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.spatial.distance import cdist
+
+from graphuq.priors.expansion import Expansion
+from graphuq.priors.gaussian import Gaussian
+from graphuq.priors.gaussian_prior import Ranges, require_chosen
+from graphuq.priors.given_labeled import Rest
+from graphuq.priors.sum_prior import Summable
+from graphuq.utils import validation
+from graphuq.utils.features import check_features
+from graphuq.utils.row_blocks import row_slices
+from graphuq.utils.typing import Array, Nodes
+
+# Up to ALL_ITEMS items the prior is exact at all of them. Beyond, it is exact at the labeled items
+# and at INDUCING others.
+ALL_ITEMS, INDUCING = 800, 400
+
+# Items whose distances give the median.
+MEDIAN_ITEMS = 800
+
+# The length scale is searched between these multiples of the median distance.
+LENGTH_SCALES = (0.1, 3.0)
+
+# Variance added at the inducing items, for a stable factorization.
+JITTER = 1e-10
+
+# Smaller variance beyond the inducing items is rounding.
+MIN_REST = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class FeaturePrior(Summable):
+    """A Gaussian prior with the squared exponential covariance of features.
+
+    C_ij = exp(-|x_i - x_j|^2 / (2 l^2)) with length scale l, as in Gaussian process classification
+    (Rasmussen and Williams 2006, eq. 4.9). Added to a `Prior`, it lets features explain what the
+    graph does not; features should have comparable scales, since distances add over them.
+
+    Beyond 800 items, covariances with the labeled items and all variances are exact. Covariances
+    between other items go through them and 400 inducing items (Snelson and Ghahramani 2006), so
+    that memory is O(N (J + 400)).
+
+    Parameters
+    ----------
+    X : array_like, shape (N, d)
+        Features, one row for each node; they are copied.
+    length_scale : float or "auto"
+        l, in units of X. With "auto", the default, the labels choose it, from 0.1 to 3 times the
+        median distance.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Missing or infinite features, features that are constant, ``length_scale`` not positive.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [4.0]])
+    >>> prior = FeaturePrior(X, length_scale=1.0)
+    >>> prior.covariance([0], [0, 1, 2]).round(3)
+    array([[1.   , 0.607, 0.   ]])
+    >>> prior.variance().round(6)
+    array([1., 1., 1.])
+    >>> prior
+    FeaturePrior(3 x 1, length_scale 1)
+    >>> prior.rows([[2.0]]).shape          # of a new item
+    (1, 4)
+    """
+
+    X: Array
+    length_scale: float | str = validation.AUTO
+    labeled: Nodes | None = dataclasses.field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        checked = check_features(self.X)
+        if np.may_share_memory(checked, self.X):
+            checked = checked.copy()  # what is not yet computed reads X, which may change
+        object.__setattr__(self, "X", checked)
+        if not validation.is_auto(self.length_scale):
+            validation.positive("length_scale", self.length_scale)
+        if not (self.X[0] != self.X).any():
+            raise ValueError(
+                "X is the same for all items, so that features tell nothing: use the graph alone"
+            )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.X.shape[0]
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Names of the parameters that the labels choose."""
+        return ("length_scale",) if validation.is_auto(self.length_scale) else ()
+
+    @property
+    def ranges(self) -> Ranges:
+        """The range in which the length scale is searched."""
+        low, high = LENGTH_SCALES
+        return {"length_scale": (low * self._median, high * self._median)}
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        """The length scale."""
+        return {"length_scale": self.length_scale}
+
+    def with_parameters(  # type: ignore[override]
+        self, *, length_scale: float | None = None
+    ) -> FeaturePrior:
+        """Return the prior with this length scale."""
+        if length_scale is None:
+            return self
+        return self._copy(length_scale=validation.positive("length_scale", length_scale))
+
+    def with_labeled(self, nodes: Nodes) -> FeaturePrior:
+        """Return the prior whose covariances with labeled nodes are exact.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+        """
+        if self.n_nodes <= ALL_ITEMS:
+            return self
+        return self._copy(labeled=np.asarray(nodes))
+
+    def _copy(self, **changes: Any) -> FeaturePrior:
+        """Return a copy without checking X again, and with the median known."""
+        other = object.__new__(FeaturePrior)
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | changes
+        for name, value in {**values, "_median": self._median, "_order": self._order}.items():
+            object.__setattr__(other, name, value)
+        return other
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        """Distinct items in an order that looks random and does not depend on the order of rows."""
+        digests = np.array(
+            [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in self.X], dtype="S8"
+        )
+        return np.unique(digests, return_index=True)[1]
+
+    @cached_property
+    def _digest(self) -> str:
+        """What identifies X, in the order of its rows: a row is a node."""
+        return hashlib.blake2b(repr(self.X.shape).encode() + self.X.tobytes()).hexdigest()[:16]
+
+    @cached_property
+    def _median(self) -> float:
+        """Median distance between distinct items."""
+        some = self.X[self._order[:MEDIAN_ITEMS]]
+        distances = cdist(some, some)[np.triu_indices(len(some), 1)]
+        return float(np.median(distances))
+
+    @cached_property
+    def _inducing(self) -> NDArray[np.intp]:
+        """The items through which covariances go."""
+        if self.n_nodes <= ALL_ITEMS:
+            return self._order
+        labeled = np.empty(0, dtype=np.intp) if self.labeled is None else self.labeled
+        return np.union1d(self._order[:INDUCING], labeled)
+
+    def _kernel(self, left: Array, right: Array) -> Array:
+        scale = self._chosen_length_scale
+        return np.asarray(np.exp(-0.5 * cdist(left, right, "sqeuclidean") / scale**2))
+
+    @property
+    def _chosen_length_scale(self) -> float:
+        require_chosen(self.open)
+        return float(self.length_scale)
+
+    @cached_property
+    def _factor(self) -> Array:
+        """L with L L' the covariance of the inducing items."""
+        at = self.X[self._inducing]
+        K = self._kernel(at, at)
+        K[np.diag_indices_from(K)] += JITTER
+        return np.asarray(linalg.cholesky(K, lower=True))
+
+    def rows(self, X: Any) -> Array:
+        """Return rows of the basis for items with these features, shape (m, P).
+
+        The last column is the deviation of variance that an item does not share.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, d)
+        """
+        X = np.asarray(X, dtype=np.float64)
+        at, found = self.X[self._inducing], np.empty((len(X), self._inducing.size + 1))
+        for part in row_slices(len(X), self._inducing.size):
+            K = self._kernel(at, X[part])
+            shared = linalg.solve_triangular(self._factor, K, lower=True, check_finite=False).T
+            found[part, :-1] = shared
+            rest = 1 - np.einsum("ij,ij->i", shared, shared)
+            found[part, -1] = np.sqrt(np.where(rest > MIN_REST, rest, 0.0))
+        return found
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """The covariance of all nodes."""
+        basis = self.rows(self.X)
+        own = np.ones(basis.shape[1])
+        return Expansion(basis, np.append(own[:-1], 0.0), own)
+
+    @cached_property
+    def law(self) -> Gaussian:
+        """The law of the whole field, without variance that nodes do not share."""
+        U, S, _ = linalg.svd(self.expansion.basis[:, :-1], full_matrices=False)
+        return Gaussian(np.ascontiguousarray(U), S**2, 0.0)
+
+    def root(self, nodes: Nodes) -> Array:
+        """Return F with F F' = C_JJ, exactly.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+        """
+        at = self.X[nodes]
+        values, vectors = linalg.eigh(self._kernel(at, at), check_finite=False)
+        kept = values > 1e-12 * values[-1]
+        return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+    def covariance(self, rows: Any, columns: Any) -> Array:
+        """Return the covariance block between two lists of nodes.
+
+        Parameters
+        ----------
+        rows, columns : array_like of int
+        """
+        rows = validation.node_ids("rows", rows, self.n_nodes)
+        columns = validation.node_ids("columns", columns, self.n_nodes)
+        return self._kernel(self.X[rows], self.X[columns])
+
+    @property
+    def modes_determine_field(self) -> bool:
+        """False: there are no modes."""
+        return False
+
+    def mode_loadings(self, nodes: Any) -> Array:
+        """Return a matrix without columns: there are no modes.
+
+        Parameters
+        ----------
+        nodes : array_like of int
+        """
+        return np.empty((len(nodes), 0))
+
+    def rest(self, nodes: Nodes) -> Rest:
+        """Return the whole field at ``nodes``: there are no modes.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+        """
+        return _ThroughInducing(self.expansion.basis[nodes])
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return plain values that identify this prior; see `Prior.fingerprint`."""
+        return {
+            "kind": "features",
+            "nodes": self.n_nodes,
+            "rank": 0,
+            "length_scale": self._chosen_length_scale,
+            "features": self._digest,
+        }
+
+    def __repr__(self) -> str:
+        n, d = self.X.shape
+        scale = self.length_scale
+        shown = scale if validation.is_auto(scale) else format(scale, ".3g")
+        return f"FeaturePrior({n} x {d}, length_scale {shown})"
+
+
+class _ThroughInducing:
+    """Draws of the field at some nodes, from their rows of the basis."""
+
+    def __init__(self, basis: Array) -> None:
+        self._shared, self._own = basis[:, :-1], basis[:, -1]
+
+    def draw(self, size: int, rng: np.random.Generator) -> Array:
+        shared = rng.standard_normal((size, self._shared.shape[1])) @ self._shared.T
+        return np.asarray(shared + self._own * rng.standard_normal(shared.shape))

@@ -1,0 +1,468 @@
+"""The Gaussian prior N(0, C) on the latent field: full, spectral projection, approximation."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from graphuq.graphs import Graph
+from graphuq.graphs.eigenspaces import whole_eigenspaces
+from graphuq.graphs.spectrum import Spectrum
+from graphuq.priors.expansion import Expansion
+from graphuq.priors.gaussian import Gaussian, TailDraws, cosines
+from graphuq.priors.gaussian_prior import Ranges, narrow, require_chosen
+from graphuq.priors.given_labeled import Rest
+from graphuq.priors.kept_modes import modes_of, needs_whole_eigenspaces
+from graphuq.priors.sum_prior import Summable
+from graphuq.priors.whittle_matern import RANGES, check_parameters, log_spectral_weight
+from graphuq.utils import validation
+from graphuq.utils.memory import require_memory
+from graphuq.utils.row_blocks import is_dask, product
+from graphuq.utils.typing import Array, Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Prior(Summable):
+    """The graph-Laplacian Gaussian, mean node variance 1, supported on q_0-perp.
+
+    With kept modes Q = [q_1 .. q_r],
+
+        u = Q diag(sigma) z + rho (I - q_0 q_0' - Q Q') e,    z ~ N(0, I_r), e ~ N(0, I_N),
+        sigma_k^2 = c (lambda_k + tau^2)^-alpha,
+
+    which for alpha = 1, tau = 0 is eq. (11) for r = N - 1, eq. (12) for rho = 0, and eq. (14) with
+    q_0 projected out of the tail too. Make one with `full`, `projected` or `approximated`.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        The kept modes.
+    kind : {"full", "projected", "approximated"}
+    alpha, tau : float or "auto"
+        Smoothness and inverse length scale of the Whittle-Matern family. A larger alpha gives
+        smoother fields and more confident probabilities.
+    null_mode : bool
+        Whether q_0 is a mode too, the first, with variance c tau^(-2 alpha): the classes then need
+        not balance.
+    lambda_bar : float, optional
+        The eigenvalue of all modes beyond the rank, if not the largest kept one.
+    auto_rank : bool
+        Whether the labels choose the rank, up to that of ``spectrum``.
+
+    Examples
+    --------
+    >>> graph = Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
+    >>> prior = Prior.approximated(graph, rank=1)
+    >>> prior
+    Prior.approximated(4 nodes, rank 1, 67% of the variance beyond)
+    >>> float(prior.variance().mean().round(12))
+    1.0
+    >>> prior.draw(2, seed=0).shape
+    (2, 4)
+    >>> Prior.projected(graph, rank=2, alpha=3.0, tau=0.1)
+    Prior.projected(4 nodes, rank 2, alpha 3, tau 0.1)
+
+    Its numbers, and its law at some nodes alone:
+
+    >>> full = Prior.full(graph)
+    >>> full.n_nodes, full.rank, full.vectors.shape, full.tail
+    (4, 3, (4, 3), 0.0)
+    >>> np.allclose(full.sigma**2, full.scale / full.spectrum.values)
+    True
+    >>> C, F = full.covariance([0, 2], [0, 2]), full.root(np.array([0, 2]))
+    >>> np.allclose(F @ F.T, C), np.allclose(full.at([0, 2]).covariance(), C)
+    (True, True)
+    >>> full.conditional(np.array([0, 2]), traced=np.array([1])).law.size
+    2
+    >>> np.allclose(full.law.variance(), full.variance())
+    True
+    >>> np.array_equal(full.modes_at([0, 2]), full.vectors[[0, 2]])
+    True
+    >>> full.require_here("a plot")     # raises for eigenvectors in a Dask array
+
+    Parameters that the labels choose, and the fingerprint of a prior:
+
+    >>> free = Prior.projected(graph, rank=2, alpha="auto")
+    >>> free.open, free.with_parameters(alpha=2.0)
+    (('alpha',), Prior.projected(4 nodes, rank 2, alpha 2))
+    >>> full.matches(full.fingerprint()), full.matches(prior.fingerprint())
+    (True, False)
+    """
+
+    spectrum: Spectrum
+    kind: str
+    alpha: float | str = 1.0
+    tau: float | str = 0.0
+    null_mode: bool = False
+    lambda_bar: float | None = None
+    auto_rank: bool = False
+
+    @classmethod
+    def full(
+        cls,
+        graph: Any,
+        *,
+        alpha: float | str = 1.0,
+        tau: float | str = 0.0,
+        null_mode: bool = False,
+    ) -> Prior:
+        """Return the prior with all N - 1 modes, eq. (11).
+
+        Parameters
+        ----------
+        graph : Graph, adjacency or Spectrum
+        alpha : positive float or "auto"
+            With "auto", here and below, the labels choose; see `graphuq.tune`.
+        tau : float from 0 or "auto"
+        null_mode : bool
+            Include q_0, which needs a positive ``tau``.
+
+        Raises
+        ------
+        ValueError
+            A disconnected graph, a spectrum that does not hold all modes, parameters out of range.
+        MemoryError
+            All eigenvectors do not fit: the remedy is `approximated`.
+        """
+        alpha, tau = check_parameters(alpha, tau, null_mode)
+        if isinstance(graph, Spectrum):
+            spectrum = graph
+            if graph.rank < graph.n_nodes - 1:
+                raise ValueError(
+                    f"the full prior needs all {graph.n_nodes - 1} modes, and this spectrum holds "
+                    f"{graph.rank}: use Prior.approximated, or Spectrum.of(graph)"
+                )
+        else:
+            graph = Graph.of(graph)
+            n = graph.n_nodes
+            require_memory(
+                3 * 8.0 * n * n,
+                f"the full prior on {n} nodes",
+                "use Prior.approximated(graph, rank), which keeps only rank modes",
+            )
+            spectrum = Spectrum.of(graph)
+        return cls(spectrum, "full", alpha, tau, null_mode)
+
+    @classmethod
+    def projected(
+        cls,
+        graph: Any,
+        rank: int | str,
+        *,
+        alpha: float | str = 1.0,
+        tau: float | str = 0.0,
+        null_mode: bool = False,
+    ) -> Prior:
+        """Return the prior restricted to its first modes, eq. (12).
+
+        Parameters
+        ----------
+        graph : Graph, adjacency or Spectrum
+        rank : int or "auto"
+            r, below the number of nodes; with "auto" up to that of a spectrum, or up to 300. A rank
+            inside a repeated eigenvalue moves up to its end, or down to the end of the eigenvalue
+            before if that is too far: ``repr`` says so. Otherwise the prior would depend on the
+            order of the nodes.
+        alpha, tau, null_mode
+            See `full`.
+
+        Raises
+        ------
+        ValueError
+            A disconnected graph, parameters out of range.
+
+        Warns
+        -----
+        RuntimeWarning
+            A rank inside a repeated eigenvalue moved down, or could not move.
+        """
+        alpha, tau = check_parameters(alpha, tau, null_mode)
+        return cls(
+            modes_of(graph, rank, whole=needs_whole_eigenspaces("projected", None)),
+            "projected",
+            alpha,
+            tau,
+            null_mode,
+            auto_rank=validation.is_auto(rank),
+        )
+
+    @classmethod
+    def approximated(
+        cls,
+        graph: Any,
+        rank: int | str,
+        lambda_bar: float | None = None,
+        *,
+        alpha: float | str = 1.0,
+        tau: float | str = 0.0,
+        null_mode: bool = False,
+    ) -> Prior:
+        """Return the prior whose modes beyond ``rank`` all have eigenvalue ``lambda_bar``.
+
+        That is eq. (14), with q_0 projected out of the tail too.
+
+        Parameters
+        ----------
+        graph : Graph, adjacency or Spectrum
+        rank : int or "auto"
+            As in `projected`; it moves only if ``lambda_bar`` is given.
+        lambda_bar : float, optional
+            The largest kept eigenvalue by default.
+        alpha, tau, null_mode
+            See `full`.
+
+        Raises
+        ------
+        ValueError
+            A disconnected graph, parameters out of range, ``lambda_bar`` not positive.
+        """
+        if lambda_bar is not None:
+            validation.positive("lambda_bar", lambda_bar)
+        alpha, tau = check_parameters(alpha, tau, null_mode)
+        whole = needs_whole_eigenspaces("approximated", lambda_bar)
+        spectrum = modes_of(graph, rank, whole=whole)
+        return cls(
+            spectrum, "approximated", alpha, tau, null_mode, lambda_bar, validation.is_auto(rank)
+        )
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Names of the parameters that the labels choose."""
+        values = {"alpha": self.alpha, "tau": self.tau}
+        names = tuple(name for name, value in values.items() if validation.is_auto(value))
+        return (*names, "rank") if self.auto_rank else names
+
+    @property
+    def graph_part(self) -> Prior:
+        """The prior itself, which is on a graph."""
+        return self
+
+    @property
+    def ranges(self) -> Ranges:
+        """The range in which each parameter is searched."""
+        rank = {} if self.kind == "full" else {"rank": (min(10, self.rank), self.rank)}
+        return {**RANGES, **rank}
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        """The value of each parameter but the rank."""
+        return {"alpha": self.alpha, "tau": self.tau}
+
+    def with_parameters(  # type: ignore[override]
+        self, *, alpha: float | None = None, tau: float | None = None, rank: int | None = None
+    ) -> Prior:
+        """Return the prior with these parameters, and the others as they are."""
+        new_alpha, new_tau = check_parameters(
+            self.alpha if alpha is None else alpha,
+            self.tau if tau is None else tau,
+            self.null_mode,
+        )
+        spectrum = self.spectrum
+        if rank is not None:
+            whole = needs_whole_eigenspaces(self.kind, self.lambda_bar)
+            spectrum = whole_eigenspaces(spectrum, rank) if whole else spectrum.truncated(rank)
+        return dataclasses.replace(
+            self,
+            alpha=new_alpha,
+            tau=new_tau,
+            spectrum=spectrum,
+            auto_rank=self.auto_rank and rank is None,
+        )
+
+    @cached_property
+    def _scaled(self) -> tuple[float, Array, float]:
+        """Log c of eq. (6), sigma of all modes, and rho."""
+        require_chosen(self.open)
+        alpha, tau = float(self.alpha), float(self.tau)
+        kept = np.append([0.0] * self.null_mode, self.spectrum.values)
+        logs = log_spectral_weight(kept, alpha, tau)
+        left_out = self.n_nodes - 1 - self.rank
+        tail_log = -np.inf
+        if self.kind == "approximated" and left_out > 0:
+            lambda_bar = self.spectrum.values[-1] if self.lambda_bar is None else self.lambda_bar
+            tail_log = float(log_spectral_weight(np.array(lambda_bar), alpha, tau))
+        top = max(logs.max(), tail_log)
+        weights, tail_weight = np.exp(logs - top), np.exp(tail_log - top)
+        c = self.n_nodes / (weights.sum() + left_out * tail_weight)
+        return float(np.log(c) - top), np.sqrt(c * weights), float(np.sqrt(c * tail_weight))
+
+    @property
+    def scale(self) -> float:
+        """c, eq. (6)."""
+        return float(np.exp(self._scaled[0]))
+
+    @property
+    def sigma(self) -> Array:
+        """sqrt(c (lambda_k + tau^2)^-alpha), prior standard deviations of the modes, shape (p,)."""
+        return self._scaled[1]
+
+    @property
+    def tail(self) -> float:
+        """rho, the standard deviation of all modes beyond the rank, or 0."""
+        return self._scaled[2]
+
+    @property
+    def vectors(self) -> Array:
+        """The modes: Q, and q_0 before it if that is one, shape (N, p)."""
+        return self.spectrum.basis if self.null_mode else self.spectrum.vectors
+
+    def require_here(self, what: str) -> None:
+        """Refuse eigenvectors on a cluster for work that needs all of them here.
+
+        Parameters
+        ----------
+        what : str
+            The work, named in the message.
+        """
+        if is_dask(self.spectrum.basis):
+            raise TypeError(
+                f"{what} needs all eigenvectors here, and they are a Dask array: take gq.Spectrum("
+                "s.values, np.asarray(s.vectors), np.asarray(s.null)) for the spectrum s"
+            )
+
+    def modes_at(self, nodes: Any) -> Array:
+        """Return rows of `vectors`, in float64.
+
+        Parameters
+        ----------
+        nodes : array_like of int, or slice
+
+        Returns
+        -------
+        ndarray, shape (nodes, p)
+        """
+        return np.asarray(self.vectors[nodes], dtype=np.float64)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.spectrum.n_nodes
+
+    @property
+    def rank(self) -> int:
+        """Number of kept modes r."""
+        return self.spectrum.rank
+
+    @cached_property
+    def law(self) -> Gaussian:
+        """The law of the whole field; its basis is [q_0, Q]."""
+        variances = np.append([0.0] * (not self.null_mode), self.sigma**2)
+        return Gaussian(self.spectrum.basis, variances, self.tail)
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """The covariance of all nodes, by the rows of [q_0, Q]."""
+        excess = self.law.variances - self.tail**2
+        return Expansion(self.law.basis, excess, excess, 0.0, self.tail)
+
+    def root(self, nodes: Nodes) -> Array:
+        """Return F, at most as wide as there are ``nodes`` or modes, with F F' = C_JJ."""
+        if self.kind == "approximated":
+            return self.at(nodes).root()
+        return narrow(self.mode_loadings(nodes))
+
+    @property
+    def modes_determine_field(self) -> bool:
+        """Whether the modes leave nothing of the field open: there is no tail."""
+        return self.tail == 0
+
+    def mode_loadings(self, nodes: Any) -> Array:
+        """Return A (nodes, p): the modes z ~ N(0, I) contribute A z to the field at ``nodes``.
+
+        Parameters
+        ----------
+        nodes : array_like of int
+        """
+        return self.modes_at(nodes) * self.sigma
+
+    def rest(self, nodes: Nodes) -> Rest | None:
+        """Return what the modes leave open of the field at ``nodes``: the tail, if there is one.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+        """
+        return TailDraws(self.law, nodes) if self.tail else None
+
+    def modes_from_field(self) -> Array:
+        """Return M (N, p): the modes are u' M for a field u at all nodes."""
+        return np.asarray(self.vectors / self.sigma)
+
+    def at(self, nodes: Any) -> Gaussian:
+        """Return the law of the field at ``nodes`` alone, exactly, in O(J r min(J, r)).
+
+        With the rows B = U S V' of [q_0, Q] at the nodes, C_JJ = rho^2 I + B diag(kappa - rho^2) B'
+        differs from rho^2 I only inside span(U).
+
+        Parameters
+        ----------
+        nodes : array_like of int, shape (J,)
+
+        Returns
+        -------
+        Gaussian
+            On J nodes, in the order given.
+        """
+        nodes = validation.node_ids("nodes", nodes, self.n_nodes)
+        U, S, Vt = linalg.svd(self.law.rows(nodes), full_matrices=False)
+        # Inside it is M M', M = [S V' kappa^(1/2), rho (I - S^2)^(1/2)]. Singular values of M,
+        # unlike eigenvalues of M M', distinguish a variance of zero from rounding.
+        modes = (S[:, None] * Vt) * np.sqrt(self.law.variances)
+        rest = np.diag(self.tail * cosines(S))
+        E, deviations, _ = linalg.svd(np.hstack([modes, rest]), full_matrices=False)
+        return Gaussian(np.ascontiguousarray(U @ E), deviations**2, self.tail)
+
+    def covariance(self, rows: Any, columns: Any) -> Array:
+        """Return the covariance block between two lists of nodes."""
+        return self.law.covariance(
+            validation.node_ids("rows", rows, self.n_nodes),
+            validation.node_ids("columns", columns, self.n_nodes),
+        )
+
+    def draw(self, size: int = 1, seed: validation.Seed = None) -> Array:
+        """Return ``size`` independent fields, shape (size, N)."""
+        validation.integer("size", size, 1)
+        return self.law.draw(size, np.random.default_rng(validation.seed_sequence(seed)))
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return plain values that identify this prior, as settings and files hold them.
+
+        ``mark`` changes with the order of the nodes and with the signs of the eigenvectors, which
+        are arbitrary.
+        """
+        rng = np.random.default_rng(0)
+        left, right = rng.standard_normal(self.n_nodes), rng.standard_normal(self.rank)
+        return {
+            "kind": self.kind,
+            "nodes": self.n_nodes,
+            "rank": self.rank,
+            "alpha": self.alpha,
+            "tau": self.tau,
+            "null_mode": self.null_mode,
+            "log_scale": self._scaled[0],
+            "tail": self.tail,
+            "mark": float(left @ product(self.spectrum.vectors, right)),
+        }
+
+    def __repr__(self) -> str:
+        rank: Any = f"up to {self.rank}" if self.auto_rank else self.rank
+        asked = self.spectrum.asked
+        if asked is not None and not self.auto_rank:
+            rank = f"{rank}, since {asked} lies inside a repeated eigenvalue"
+        parts = [f"{self.n_nodes} nodes", f"rank {rank}"]
+        parts += [
+            f"{name} {value if validation.is_auto(value) else format(value, '.3g')}"
+            for name, value, papers in (("alpha", self.alpha, 1.0), ("tau", self.tau, 0.0))
+            if value != papers
+        ]
+        if self.null_mode:
+            parts.append("with q_0")
+        if not self.open and self.tail:
+            share = (self.n_nodes - 1 - self.rank) * self.tail**2 / self.n_nodes
+            parts.append(f"{share:.0%} of the variance beyond")
+        return f"Prior.{self.kind}({', '.join(parts)})"

@@ -1,0 +1,411 @@
+"""Sums of priors, and the level that all nodes share.
+
+A sum u = b + w_1^(1/2) f_1 + ... + w_M^(1/2) f_M has independent parts f_m, each with mean node
+variance 1, weights w_m >= 0 that sum to 1, and a level b ~ N(0, s^2) that all nodes share. The
+covariance of the sum is the sum of the parts' covariances. For K > 2 classes each class has such a
+field, with a level of its own.
+
+The level is along the constant vector. There it shifts all nodes alike, as the base rate of a class
+does, and an item without any edge has it too; along D^(1/2) 1 it would grow with the degree.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from graphuq.priors.expansion import Expansion
+from graphuq.priors.gaussian import Gaussian
+from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, narrow, require_chosen
+from graphuq.priors.given_labeled import Rest
+from graphuq.priors.level import LEVEL_RANGE, Level
+from graphuq.utils import validation
+from graphuq.utils.memory import require_memory
+from graphuq.utils.typing import Array, Nodes
+
+
+class Summable(GaussianPrior):
+    """A prior that can be added to others and to a `Level`."""
+
+    def __add__(self, other: Any) -> SumPrior:
+        if not isinstance(other, Summable | Level):
+            return NotImplemented
+        return SumPrior.of([self, other])
+
+    def __radd__(self, other: Any) -> SumPrior:
+        return SumPrior.of([other, self]) if isinstance(other, Level) else NotImplemented
+
+
+@dataclass(frozen=True, eq=False)
+class SumPrior(Summable):
+    """A sum of priors and a level, made by adding them: ``prior + FeaturePrior(X) + Level()``.
+
+    u = b + w_1^(1/2) f_1 + ... + w_M^(1/2) f_M with independent parts of mean node variance 1, and
+    b ~ N(0, s^2). Covariances add, as kernels do (Belkin, Niyogi and Sindhwani 2006 have
+    the penalties of a graph and of features side by side).
+
+    Attributes
+    ----------
+    parts : tuple of Prior and FeaturePrior
+    fractions : tuple of float or "auto"
+        w_1, then the share of w_2 in what w_1 leaves, and so on; one fewer than parts. With "auto"
+        the evidence chooses: `graphuq.tune`.
+    level : float or "auto"
+        s; 0 without a level.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    >>> prior = gq.Prior.projected(graph, rank=20) + gq.FeaturePrior(X, length_scale=1.0)
+    >>> prior.open
+    ('weight',)
+    >>> prior = SumPrior.of([*prior.parts, gq.Level(0.5)], weights=[3, 1])
+    >>> prior.weights, prior.level
+    (array([0.75, 0.25]), 0.5)
+    >>> float(prior.variance().mean().round(9))
+    1.25
+    >>> prior.draw(2, seed=0).shape
+    (2, 100)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> gq.sample(prior, gq.Probit(0.1), labels, seed=0, progress=False).accuracy(y) > 0.9
+    True
+    """
+
+    parts: tuple[GaussianPrior, ...]
+    fractions: tuple[float | str, ...]
+    level: float | str = 0.0
+
+    @classmethod
+    def of(cls, terms: Sequence[Any], weights: Any = validation.AUTO) -> SumPrior:
+        """Return the sum of priors, sums and at most one `Level`.
+
+        Parameters
+        ----------
+        terms : sequence of Prior, FeaturePrior, SumPrior and Level
+        weights : sequence of float, or "auto"
+            Shares of the variance, one for each part but the level, scaled to sum to 1. With
+            "auto" the evidence chooses them.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Something else than priors, no prior, two levels, parts of different sizes, weights that
+            are negative, all zero, or of another number than the parts.
+        """
+        if isinstance(terms, GaussianPrior | Level):
+            raise TypeError("give the terms of a sum as a list: gq.SumPrior.of([prior, ...])")
+        parts: list[GaussianPrior] = []
+        levels: list[float | str] = []
+        for term in terms:
+            if isinstance(term, SumPrior):
+                if any(not validation.is_auto(fraction) for fraction in term.fractions):
+                    raise ValueError(
+                        "a sum with given weights cannot be added to: give all parts and weights "
+                        "to gq.SumPrior.of(parts, weights)"
+                    )
+                parts += term.parts
+                levels += [term.level] * (term.level != 0)
+            elif isinstance(term, Level):
+                levels.append(term.scale)
+            elif isinstance(term, Summable):
+                parts.append(term)
+            else:
+                raise TypeError(
+                    "a sum consists of gq.Prior, gq.FeaturePrior and gq.Level, got "
+                    f"{type(term).__name__}"
+                )
+        if not parts:
+            raise ValueError("a sum needs a prior besides the level: add gq.Prior.projected(...)")
+        if len(levels) > 1:
+            raise ValueError("a sum has one level, and two were added: leave one out")
+        sizes = {part.n_nodes for part in parts}
+        if len(sizes) > 1:
+            raise ValueError(
+                f"all parts of a sum must have the same nodes, got {sorted(sizes)} nodes: make "
+                "them from the same items"
+            )
+        fractions: tuple[float | str, ...] = (validation.AUTO,) * (len(parts) - 1)
+        if not validation.is_auto(weights):
+            fractions = _fractions(weights, len(parts))
+        return cls(tuple(parts), fractions, levels[0] if levels else 0.0)
+
+    @property
+    def weights(self) -> Array:
+        """w, the share of each part in the variance, shape (M,)."""
+        own = (*self._weight_names, "level")
+        require_chosen([name for name in self.open if name in own])
+        return self._shares()
+
+    def _shares(self) -> Array:
+        shares, left = [], 1.0
+        for fraction in self.fractions:
+            shares.append(left * float(fraction))
+            left -= shares[-1]
+        return np.array([*shares, left])
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.parts[0].n_nodes
+
+    @property
+    def graph_part(self) -> GaussianPrior | None:
+        """The first part on a graph."""
+        return next((part for part in self.parts if part.graph_part is not None), None)
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, str]]:
+        """The part and its own name of each parameter; later parts' names have their number."""
+        places: dict[str, tuple[int, str]] = {}
+        for at, part in enumerate(self.parts):
+            for own in part.ranges:
+                count = 1 + sum(other == own for _, other in places.values())
+                places[own if count == 1 else f"{own}_{count}"] = (at, own)
+        return places
+
+    @cached_property
+    def _weight_names(self) -> tuple[str, ...]:
+        numbers = range(1, len(self.fractions) + 1)
+        return tuple("weight" if number == 1 else f"weight_{number}" for number in numbers)
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Names of the parameters that the labels choose."""
+        names = [name for name, (at, own) in self._places.items() if own in self.parts[at].open]
+        names += [
+            name
+            for name, fraction in zip(self._weight_names, self.fractions, strict=True)
+            if validation.is_auto(fraction)
+        ]
+        return (*names, *(["level"] if validation.is_auto(self.level) else []))
+
+    @property
+    def ranges(self) -> Ranges:
+        """The range in which each parameter is searched."""
+        found = {name: self.parts[at].ranges[own] for name, (at, own) in self._places.items()}
+        found |= dict.fromkeys(self._weight_names, (0.0, 1.0))
+        return {**found, "level": LEVEL_RANGE}
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        """The value of each parameter but ranks."""
+        found = {
+            name: self.parts[at].parameters[own]
+            for name, (at, own) in self._places.items()
+            if own in self.parts[at].parameters
+        }
+        found |= dict(zip(self._weight_names, self.fractions, strict=True))
+        return {**found, "level": self.level}
+
+    def with_parameters(self, **values: Any) -> SumPrior:
+        """Return the sum with these parameters, and the others as they are.
+
+        Parameters
+        ----------
+        **values
+            ``level``; ``weight``, and for more than two parts ``weight_2`` and so on, see
+            ``fractions``; and the parameters of the parts, such as ``alpha``. Those of a second
+            graph end in ``_2``.
+        """
+        parts, fractions, level = list(self.parts), list(self.fractions), self.level
+        for name, value in values.items():
+            if name == "level":
+                level = Level(value).scale
+            elif name in self._weight_names:
+                fractions[self._weight_names.index(name)] = validation.between(name, value, 0, 1)
+            elif name not in self._places:
+                known = [*self._places, *self._weight_names, "level"]
+                raise TypeError(f"the sum has no parameter {name!r}, but {', '.join(known)}")
+            else:
+                at, own = self._places[name]
+                parts[at] = parts[at].with_parameters(**{own: value})
+        return dataclasses.replace(
+            self, parts=tuple(parts), fractions=tuple(fractions), level=level
+        )
+
+    def with_labeled(self, nodes: Nodes) -> SumPrior:
+        """Return the prior whose law at labeled nodes is exact, not approximated.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+        """
+        return dataclasses.replace(self, parts=tuple(p.with_labeled(nodes) for p in self.parts))
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """The covariance of all nodes, from the bases of the parts side by side."""
+        each, weights = [part.expansion for part in self.parts], self.weights
+        if len(each) == 1:
+            basis = each[0].basis
+        else:
+            n, width = self.n_nodes, sum(one.basis.shape[1] for one in each)
+            require_memory(
+                8.0 * n * width,
+                f"a sum of priors with {width} columns on {n} nodes",
+                "take fewer modes (rank=...) or fewer inducing points",
+            )
+            self.require_here("a sum of priors")
+            basis = np.hstack([one.basis for one in each])
+        scaled = list(zip(weights, each, strict=True))
+        return Expansion(
+            basis,
+            np.concatenate([w * one.weights for w, one in scaled]),
+            np.concatenate([w * one.own_weights for w, one in scaled]),
+            float(self.level) ** 2,
+            float(np.sqrt(sum(w * one.tail**2 for w, one in scaled))),
+        )
+
+    @cached_property
+    def law(self) -> Gaussian:
+        """The law of the whole field, without variance that nodes do not share.
+
+        With the basis and a column of ones B = Q R, the covariance is Q (R diag(w) R' + rho^2) Q'
+        inside the span of Q, and rho^2 outside.
+        """
+        whole = self.expansion
+        n = self.n_nodes
+        used = whole.weights != 0
+        ones = np.ones((n, 1)) * bool(whole.constant)
+        columns = np.hstack([ones, np.asarray(whole.basis, dtype=np.float64)[:, used]])
+        weights = np.append(whole.constant, whole.weights[used])
+        Q, R = linalg.qr(columns, mode="economic", check_finite=False)
+        if whole.tail:
+            inside, U = linalg.eigh((R * weights) @ R.T + whole.tail**2 * np.eye(R.shape[0]))
+            inside[inside < 1e-13 * inside.max()] = 0.0  # rounding
+        else:
+            U, S, _ = linalg.svd(R * np.sqrt(weights), full_matrices=False)
+            inside = S**2
+        return Gaussian(np.ascontiguousarray(Q @ U), inside, whole.tail)
+
+    def root(self, nodes: Nodes) -> Array:
+        """Return F, at most as wide as there are ``nodes``, with F F' = C_JJ.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+        """
+        roots = [
+            np.sqrt(w) * part.root(nodes)
+            for w, part in zip(self.weights, self.parts, strict=True)
+            if w > 0
+        ]
+        if self.level:
+            roots.append(np.full((len(nodes), 1), float(self.level)))
+        return narrow(np.hstack(roots))
+
+    def covariance(self, rows: Any, columns: Any) -> Array:
+        """Return the covariance block between two lists of nodes.
+
+        Parameters
+        ----------
+        rows, columns : array_like of int
+        """
+        each = zip(self.weights, self.parts, strict=True)
+        block = sum(w * part.covariance(rows, columns) for w, part in each)
+        return np.asarray(block + float(self.level) ** 2)
+
+    @property
+    def modes_determine_field(self) -> bool:
+        """Whether the modes leave nothing of the field open."""
+        each = zip(self.weights, self.parts, strict=True)
+        return all(part.modes_determine_field for w, part in each if w > 0)
+
+    def mode_loadings(self, nodes: Any) -> Array:
+        """Return A (nodes, p): the modes z ~ N(0, I) contribute A z to the field at ``nodes``.
+
+        The level is the first mode if there is one.
+
+        Parameters
+        ----------
+        nodes : array_like of int
+        """
+        each = [
+            np.sqrt(w) * part.mode_loadings(nodes)
+            for w, part in zip(self.weights, self.parts, strict=True)
+        ]
+        level = [np.full((len(nodes), 1), float(self.level))] * bool(self.level)
+        return np.hstack([*level, *each])
+
+    def rest(self, nodes: Nodes) -> Rest | None:
+        """Return what the modes leave open of the field at ``nodes``; None if nothing.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+        """
+        each = [
+            (float(np.sqrt(w)), rest)
+            for w, part in zip(self.weights, self.parts, strict=True)
+            if w > 0 and (rest := part.rest(nodes)) is not None
+        ]
+        return _SumOfRests(each) if each else None
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return plain values that identify this prior; see `Prior.fingerprint`.
+
+        The first part's values stand beside those of the sum.
+        """
+        first, *others = (part.fingerprint() for part in self.parts)
+        return {
+            **first,
+            "parts": others,
+            "weights": [float(w) for w in self.weights],
+            "level": float(self.level),
+        }
+
+    def require_here(self, what: str) -> None:
+        """Refuse eigenvectors on a cluster for work that needs all of them here.
+
+        Parameters
+        ----------
+        what : str
+            The work, named in the message.
+        """
+        for part in self.parts:
+            part.require_here(what)
+
+    def __repr__(self) -> str:
+        terms = [repr(part) for part in self.parts]
+        if len(terms) > 1 and not any(validation.is_auto(fraction) for fraction in self.fractions):
+            terms = [f"{w:.3g} {term}" for w, term in zip(self._shares(), terms, strict=True)]
+        if self.level != 0:
+            level = self.level if validation.is_auto(self.level) else format(self.level, ".3g")
+            terms.append(f"Level({level})")
+        return " + ".join(terms)
+
+
+class _SumOfRests:
+    """The rest of a sum: independent rests of its parts, each times its deviation."""
+
+    def __init__(self, each: list[tuple[float, Rest]]) -> None:
+        self._each = each
+
+    def draw(self, size: int, rng: np.random.Generator) -> Array:
+        return np.asarray(sum(scale * rest.draw(size, rng) for scale, rest in self._each))
+
+
+def _fractions(weights: Any, n_parts: int) -> tuple[float, ...]:
+    """Return the fractions of given weights, checked."""
+    try:
+        given = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"weights must be {n_parts} numbers, got {weights!r}") from error
+    if given.shape != (n_parts,):
+        raise ValueError(f"weights must be {n_parts} numbers, one for each part, got {weights!r}")
+    if not (np.isfinite(given).all() and (given >= 0).all() and (given > 0).any()):
+        raise ValueError(
+            f"weights must be finite and not negative, and not all zero, got {given.tolist()}: "
+            'give each part its share of the variance, or weights="auto"'
+        )
+    given = given / given.max()  # so that no sum overflows
+    left = np.cumsum(given[::-1])[::-1][:-1]  # what a part and all after it have
+    return tuple(float(w / rest) if rest > 0 else 0.0 for w, rest in zip(given, left, strict=False))

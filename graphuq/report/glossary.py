@@ -1,0 +1,116 @@
+"""The meaning of settings and scores, in a sentence each, for the report and the command line."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+PRIOR = {
+    "rank": "The number of smooth patterns (eigenvectors) of the graph that classes combine.",
+    "alpha": "How smoothly classes vary over the graph: 1 is rough, as in the paper, 4 is smooth.",
+    "tau": "How fast influence fades with distance on the graph; 0 is not at all.",
+    "level": "How much classes may differ in size; 0 means that sizes are about equal.",
+    "weight": "The share of the graph in the prior; the rest is the share of the features.",
+    "length_scale": "The distance between features at which influence has faded.",
+}
+
+_PRIORS = {
+    "full": "Similar items tend to have the same class. All patterns of the graph are used.",
+    "projected": "Similar items tend to have the same class. Only the smoothest patterns of the "
+    "graph are used.",
+    "approximated": "Similar items tend to have the same class. The smoothest patterns of the "
+    "graph are used; all others share one variance.",
+}
+
+_LIKELIHOODS = {
+    "Probit": "Labels can be wrong only near the border between classes. A label among items of "
+    "another class is believed.",
+    "LevelSet": "Any label may be wrong, all with the same probability.",
+    "NoisyProbit": "Labels can be wrong near the border between classes and, at a fixed rate, "
+    "anywhere else.",
+    "GinzburgLandau": "Labels are noisy measurements of a field, and a potential with wells pulls "
+    "the field toward the classes.",
+}
+
+_BORDER = "How blurred the border between classes is: 0 is sharp, 0.1 slightly blurred, 1 strongly."
+
+_PARAMETERS = {
+    ("Probit", "gamma"): _BORDER,
+    ("LevelSet", "gamma"): "Label noise: the odds of each wrong class are exp(-2 / gamma^2).",
+    ("NoisyProbit", "gamma"): _BORDER,
+    ("NoisyProbit", "flip_rate"): "The fraction of labels that are wrong, anywhere on the graph.",
+    ("GinzburgLandau", "epsilon"): "The width of the wells; narrow wells force a decision.",
+    ("GinzburgLandau", "gamma"): "The standard deviation of a label as a measurement.",
+}
+
+_SAMPLERS = {
+    "Harmonic": "Exact Hamiltonian flow between walls. Its draws are nearly independent.",
+    "HilbertHMC": "Hamiltonian Monte Carlo. Its draws are weakly correlated.",
+    "EllipticalSlice": "Elliptical slice sampling, for any likelihood. Its draws are correlated.",
+    "PCN": "The preconditioned Crank-Nicolson random walk. Its draws are strongly correlated.",
+    "Tempered": "Parallel tempering: hotter copies of the chain move between separate modes.",
+    "Joint": "Samples parameters of the prior and the likelihood together with the classes.",
+}
+
+
+def of_scores(n_classes: int) -> tuple[tuple[str, str, str], ...]:
+    """Return each score for ``n_classes`` classes: its attribute, its name and its meaning."""
+    guess = "50/50" if n_classes == 2 else "that all classes are equally likely"
+    return (
+        (
+            "accuracy",
+            "accuracy",
+            "The fraction of these items whose most probable class is the true class.",
+        ),
+        (
+            "expected_calibration_error",
+            "calibration error",
+            "The mean difference between confidence and accuracy: 0.05 means that predictions with "
+            "80% confidence may be correct in 75% or 85% of cases. 0 is best; with few items, "
+            "chance alone gives a value above 0.",
+        ),
+        (
+            "brier",
+            "Brier score",
+            "The mean squared distance of the probabilities from the truth: 0 is best; always "
+            f"predicting {guess} gives {1 - 1 / n_classes:.2g}.",
+        ),
+        (
+            "log_score",
+            "log score",
+            "The mean negative log probability of the true class: 0 is best; always predicting "
+            f"{guess} gives {math.log(n_classes):.2f}. Confident errors cost most.",
+        ),
+    )
+
+
+def of_parts(shares: tuple[float, float]) -> str:
+    """Return the meaning of the two parts of the uncertainty, given their shares."""
+    epistemic, aleatoric = shares
+    return (
+        f"More labels would resolve {epistemic:.0%} of the uncertainty about the items without a "
+        f"label (the epistemic part of their entropy). No label will resolve the other "
+        f"{aleatoric:.0%} (the aleatoric part): as far as the model can tell from the similarities "
+        "of the items, their classes overlap. Probabilities are those of the true class; the "
+        "overlap is part of them, mistakes of whoever gave the labels are not."
+    )
+
+
+def of_prior(prior: dict[str, Any]) -> str:
+    """Return the meaning of a kind of prior."""
+    return _PRIORS[prior["kind"]]
+
+
+def of_likelihood(name: str) -> str:
+    """Return the meaning of a likelihood."""
+    return _LIKELIHOODS.get(name, "A user-defined likelihood.")
+
+
+def of_parameter(likelihood: str, name: str) -> str:
+    """Return the meaning of a parameter of a likelihood."""
+    return _PARAMETERS.get((likelihood, name), "A parameter of the likelihood.")
+
+
+def of_sampler(name: str) -> str:
+    """Return a description of a sampler."""
+    return _SAMPLERS.get(name, "A user-defined sampler.")

@@ -1,0 +1,177 @@
+"""What a sampler is: the base class `Sampler`, the target that it gets and the draws it returns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from graphuq.likelihoods.bound import Bound, evaluate
+from graphuq.priors.gaussian import Gaussian
+from graphuq.utils.typing import Array
+
+
+class Target(NamedTuple):
+    """The posterior exp(-Phi(u)) N(u; 0, C) of the field at the nodes that Phi reads."""
+
+    law: Gaussian
+    """Prior law of the sampled field: of u, plus the noise that the sampler asked for."""
+    likelihood: Bound
+    power: float = 1.0
+    """Inverse temperature b: the posterior is that of b Phi. `Harmonic` ignores it."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Fields and nodes of a draw: (C, m)."""
+        return self.likelihood.n_fields, self.law.size
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """Return a draw from the prior, shape (m, C)."""
+        return np.ascontiguousarray(self.law.draw(self.likelihood.n_fields, rng).T)
+
+
+class Chunk(NamedTuple):
+    """Some kept draws of one chain."""
+
+    fields: Array
+    """The sampled fields at the nodes read, shape (draws, C, m): C = 1 for two classes, else K."""
+    stats: dict[str, Array]
+    """Statistics of each draw, shape (draws,): ``potential``, ``acceptance_rate`` and more."""
+
+
+class NonFinitePotentialError(ArithmeticError):
+    """The potential is NaN or -infinity: the chain stops, and its draws so far are kept.
+
+    Attributes
+    ----------
+    chunk : Chunk
+        The draws that this call of ``advance`` made before.
+    """
+
+    def __init__(self, value: float, field: Array, chunk: Chunk) -> None:
+        shown = np.array2string(field.ravel()[:6], precision=4)
+        super().__init__(
+            f"the potential is {value} at a field of {field.size} nodes whose first values are "
+            f"{shown}"
+        )
+        self.chunk = chunk
+
+    @classmethod
+    def after(
+        cls, steps: int, thin: int, target: Target, field: Array, chunk: Chunk
+    ) -> NonFinitePotentialError:
+        """Return the exception after ``steps`` good steps; the next step proposed ``field``."""
+        done = steps // thin
+        value = evaluate(target.likelihood, field)
+        kept = {name: values[:done] for name, values in chunk.stats.items()}
+        return cls(value, field, Chunk(chunk.fields[:done], kept))
+
+
+def prior_blocks(
+    law: Gaussian, steps: int, rng: np.random.Generator, n_fields: int = 1
+) -> Iterator[tuple[int, Array]]:
+    """Yield draws from the prior for ``steps`` steps, in blocks, with the number of the first step.
+
+    A block has shape (steps, ``n_fields``, m). The fresh noise of a sampler does not depend on its
+    state, so that one matrix product makes a whole block.
+    """
+    block = int(np.clip(2**21 // (law.size * n_fields), 1, 256))
+    for first in range(0, steps, block):
+        rows = min(block, steps - first)
+        yield first, law.draw(rows * n_fields, rng).reshape(rows, n_fields, law.size)
+
+
+class Sampler(ABC):
+    """The transition of one chain: a frozen dataclass whose fields are its settings.
+
+    A sampler defines ``start`` and ``advance``; the rest has defaults. The state of a chain is a
+    NamedTuple. Its ``field`` is the sampled field at the nodes read, shape (m, C). Samplers that
+    use ``target.power`` can continue from any field, so that `Tempered` and
+    `graphuq.annealed_evidence` hand fields from state to state. `Harmonic` and `Joint`, which do
+    not use it, keep the field in coordinates of their own.
+
+    Examples
+    --------
+    The runner does this for each chain:
+
+    >>> import graphuq as gq
+    >>> from graphuq.likelihoods.bound import bind
+    >>> graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
+    >>> prior, labels = gq.Prior.full(graph), gq.Labels([0, 3], [0, 1])
+    >>> bound = bind(gq.Probit(gamma=0.1), labels, n_nodes=4)
+    >>> sampler, rng = gq.Harmonic(), np.random.default_rng(0)
+    >>> sampler.warmup(draws=1000), sampler.noise(bound)
+    (100, 0.1)
+    >>> target = Target(prior.at(labels.nodes).with_noise(0.1), bound)
+    >>> state = sampler.start(target, rng)
+    >>> state, chunk = sampler.advance(target, state, rng, draws=5, thin=1, tune=False)
+    >>> chunk.fields.shape, bool((chunk.fields * labels.codes > 0).all())
+    ((5, 1, 2), True)
+
+    It forecasts the time of a draw, and advises if a chunk took many times as long:
+
+    >>> sampler.draw_seconds(target, thin=1) < 1, sampler.advice(target, 1, chunk.stats)
+    (True, '')
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    thin: int = 1
+    """Steps from one kept draw to the next, by default."""
+
+    steady: ClassVar[bool] = True
+    """Whether all draws take about the same time, which `draw_seconds` knows before the first."""
+
+    def warmup(self, draws: int) -> int:
+        """Return how many draws to discard, by default."""
+        return max(100, draws // 2)
+
+    def noise(self, likelihood: Bound) -> float:
+        """Return the deviation of the noise that is sampled with the field.
+
+        Raises
+        ------
+        ValueError
+            The sampler does not support this likelihood; the message says which it supports.
+        """
+        del likelihood
+        return 0.0
+
+    def draw_seconds(
+        self, target: Target, thin: int, stats: dict[str, Array] | None = None
+    ) -> float:
+        """Return about how long a kept draw takes, by the statistics of the draws before."""
+        del stats
+        m, p = target.law.basis.shape
+        return thin * (1e-6 + 4e-10 * m * p + 5e-8 * m)
+
+    def advice(self, target: Target, thin: int, stats: dict[str, Array]) -> str:
+        """Return why draws take long and what to do, or "", by the statistics of some draws."""
+        del target, thin, stats
+        return ""
+
+    @abstractmethod
+    def start(self, target: Target, rng: np.random.Generator) -> Any:
+        """Return the first state, overdispersed."""
+
+    @abstractmethod
+    def advance(
+        self,
+        target: Target,
+        state: Any,
+        rng: np.random.Generator,
+        draws: int,
+        thin: int,
+        tune: bool,
+    ) -> tuple[Any, Chunk]:
+        """Make ``draws * thin`` steps; return the state, and every ``thin``-th step.
+
+        Settings are adapted only if ``tune`` is true.
+
+        Raises
+        ------
+        NonFinitePotentialError
+            The potential is NaN or -infinity somewhere. Infinity marks a forbidden place.
+        """

@@ -1,0 +1,169 @@
+"""Harmonic flow of one field between the walls x_j = 0; a label is the sign of the field."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+
+from graphuq.priors.gaussian import Gaussian
+from graphuq.samplers.walls import Walls, walls_at
+from graphuq.utils.jit import kernel
+from graphuq.utils.typing import Array, Nodes
+
+# |x_j| of a node at its wall.
+AT_THE_WALL = 1e-290
+
+
+class SignWalls(NamedTuple):
+    """The labels of two classes at the walls x_j = 0; see `graphuq.samplers.walls.LabelWalls`."""
+
+    first: Nodes
+    """As in `graphuq.samplers.walls.Walls`, like ``of`` and ``ratio``."""
+    of: Nodes
+    ratio: Array
+    covariance: Array
+    """G of the walls, shape (W, W)."""
+    votes: Array
+    """Sum of the labels at each wall, seen from its first node, shape (W,)."""
+
+    @classmethod
+    def at(cls, law: Gaussian, y: Array, n_fields: int) -> SignWalls:
+        """Return the walls of labels ``y``, -1 or +1, at the nodes of ``law``."""
+        del n_fields  # one
+        return cls.of_labels(walls_at(law), y)
+
+    @classmethod
+    def of_labels(cls, walls: Walls, y: Array) -> SignWalls:
+        """Return the walls with labels ``y``, -1 or +1."""
+        return cls(*walls, walls.votes(y))
+
+    def at_walls(self, fields: Array) -> Array:
+        """Return the field at each wall."""
+        if self.votes.size == self.of.size:
+            return fields
+        return np.take(fields, self.first, axis=2)
+
+    def at_nodes(self, kept: Array) -> Array:
+        """Return the field at each node."""
+        if self.votes.size == self.of.size:
+            return kept
+        return kept[:, :, self.of] * self.ratio
+
+    def are_right(self, x: Array) -> bool:
+        """Whether all labels are right."""
+        return bool((x * self.votes >= 0).all())
+
+    def make_right(self, x: Array) -> Array:
+        """Return a state with right labels: signs are changed where they are wrong."""
+        return np.where(x * self.votes < 0, -x, x)
+
+    def fly(
+        self, x: Array, w: Array, costs: Array, first: int, thin: int, kept: Array, hits: Array
+    ) -> None:
+        """Flow; see `_flow`."""
+        out = Output(first, thin, kept, hits, np.empty(x.size))
+        _flow(x[0], w, self.covariance, self.votes, costs, out)
+
+
+def quarter_turn(x: Array, w: Array, walls: SignWalls, cost: float) -> tuple[Array, int]:
+    """Flow ``x``, in place, once from velocity ``w`` ~ N(0, G); return its kicks and their number.
+
+    With x = M a, a ~ N(0, I) and w = M b, the flow carries a along, to b + M' kicks.
+    """
+    out = Output(0, 1, np.empty((1, 1, x.size)), np.zeros(1), np.empty(x.size))
+    _flow(x, w[None, None].copy(), walls.covariance, walls.votes, np.array([cost]), out)
+    return out.kicks, int(out.hits[0])
+
+
+class Output(NamedTuple):
+    """The output arrays of the kernel."""
+
+    first: int
+    """Number of the first flow in these arrays."""
+    thin: int
+    fields: Array
+    hits: Array
+    kicks: Array
+    """Kicks of the last flow, shape (W,)."""
+
+
+_VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
+OUTPUT = types.NamedTuple(
+    [types.int64, types.int64, types.float64[:, :, ::1], _VECTOR, _VECTOR], Output
+)
+
+
+@numba.njit(error_model="numpy", fastmath={"nnan", "nsz"})  # flags: a minimum in vectors
+def _turn(x, w, row, cos, sin, kick, start, stop):  # type: ignore[no-untyped-def]
+    """Turn and kick some of the nodes; return the smallest w_i / x_i among them."""
+    lowest = math.inf
+    for i in range(start, stop):
+        xi = x[i] * cos + w[i] * sin
+        wi = w[i] * cos - x[i] * sin + kick * row[i]
+        x[i], w[i] = xi, wi
+        lowest = min(lowest, wi / xi)
+    return lowest
+
+
+@kernel(types.void(_VECTOR, types.float64[:, :, ::1], _MATRIX, _VECTOR, _VECTOR, OUTPUT))
+def _flow(x, velocities, G, votes, costs, out):  # type: ignore[no-untyped-def]
+    """Flow ``x``, in place, a quarter turn for each velocity w ~ N(0, G), which is used up.
+
+    A state in which x_j has the sign of votes_j is lower, by |votes_j| costs, than one on the other
+    side of the wall. Every ``thin``-th state is kept. The last flow ends at w(0) + G ``kicks``:
+    without a hit, a quarter turn forgets its start.
+    """
+    fields, hits, kicks = out.fields, out.hits, out.kicks
+    m = x.size
+    for flow in range(velocities.shape[0]):
+        draw, rest = divmod(out.first + flow + 1, out.thin)
+        w = velocities[flow, 0]
+        left = 0.5 * math.pi
+        kicks[:] = 0.0
+        lowest = _turn(x, w, G[0], 1.0, 0.0, 0.0, 0, m)
+        while True:
+            # next wall: x_j(s) = 0 first where cot(s) = -w_j / x_j is largest on (0, pi)
+            s = math.atan2(1.0, -lowest)
+            if s >= left:
+                break
+            j = 0
+            while j < m - 1 and w[j] / x[j] != lowest:
+                j += 1
+            left -= s
+            hits[draw - (rest == 0)] += 1
+            cos, sin = math.cos(s), math.sin(s)
+            # the unit normal velocity v_n, and the step V that it meets
+            before = w[j] * cos - x[j] * sin
+            speed = before / math.sqrt(G[j, j])
+            cost = abs(votes[j]) * costs[flow] if votes[j] != 0.0 else 0.0
+            if before * votes[j] > 0.0:
+                # downhill, out of a wrong sign: v_n^2 + 2 V; a rigid wall is crossed so only until
+                # the chain is where it is allowed
+                after = math.sqrt(speed * speed + 2.0 * cost) if cost < math.inf else abs(speed)
+                after = math.copysign(after, speed)
+            elif speed * speed > 2.0 * cost:
+                # uphill, and fast enough to cross: v_n^2 - 2 V
+                after = math.copysign(math.sqrt(speed * speed - 2.0 * cost), speed)
+            else:
+                # reflection
+                after = -speed
+            # kick along row j of G
+            kick = (after - speed) / math.sqrt(G[j, j])
+            kicks[j] += kick * math.sin(left)
+            lowest = _turn(x, w, G[j], cos, sin, kick, 0, j)
+            lowest = min(lowest, _turn(x, w, G[j], cos, sin, kick, j + 1, m))
+            # put x_j on the side that it moves to, so that its wall is not hit again at once
+            w[j] = before + kick * G[j, j]
+            x[j] = math.copysign(AT_THE_WALL, w[j])
+            lowest = min(lowest, w[j] / x[j])
+        # no wall is left in this quarter turn
+        cos, sin = math.cos(left), math.sin(left)
+        for i in range(m):
+            x[i] = x[i] * cos + w[i] * sin
+        # keep
+        if rest == 0:
+            fields[draw - 1, 0] = x

@@ -1,0 +1,1 @@
+"""Tools that every other room uses; they know nothing of graphs or labels."""

@@ -1,0 +1,110 @@
+"""Files that are replaced completely or not at all, and npz files without pickled objects."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.utils.typing import Array
+
+# Bytes written at a time where a file is filled with zeros.
+BLOCK_BYTES = 2**20
+
+
+@contextmanager
+def write_atomically(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give the path of a temporary file, which replaces ``path`` if the block succeeds.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "result.txt"
+    ...     with write_atomically(path) as temporary:
+    ...         _ = Path(temporary).write_text("complete")
+    ...     path.read_text()
+    'complete'
+    """
+    path = Path(path)
+    require_destination(path)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    os.close(handle)
+    try:
+        yield temporary
+        os.chmod(temporary, 0o666 & ~umask())
+        with open(temporary, "rb") as written:  # a full disk may say so only now
+            os.fsync(written.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def new_mapped_array(path: Path, shape: tuple[int, ...]) -> Array:
+    """Return an array of zeros that is mapped to a new npy file, whose room is taken now.
+
+    A map writes when the system chooses to, and where the disk is full then, the process ends.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    """
+    path.unlink(missing_ok=True)  # an old map of it stays valid
+    try:
+        with open(path, "wb") as file:
+            head = {"descr": "<f8", "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, head)
+            left = 8 * math.prod(shape)
+            while left:
+                left -= file.write(bytes(min(left, BLOCK_BYTES)))
+            file.flush()
+            os.fsync(file.fileno())
+        mapped: Array = np.load(path, mmap_mode="r+")
+        return mapped
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file; pickled objects are never read.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        The file is damaged or is not an npz file.
+    """
+    content = io.BytesIO(Path(path).read_bytes())
+    try:
+        with np.load(content, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except Exception as error:  # damage can make a reader fail in any way
+        raise ValueError(
+            f"{path} is damaged, is not an npz file, or holds pickled objects, which are never read"
+        ) from error
+
+
+def require_destination(path: Path) -> None:
+    """Refuse a path where no file can be written."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist: make it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it")
+
+
+def umask() -> int:
+    """Return the permission bits that new files lack; the system only tells when they are set."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,137 @@
+"""Work in threads that Ctrl-C leaves behind: compiled code cannot be stopped."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from queue import SimpleQueue
+from typing import ParamSpec, Self, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+# Threads that were interrupted, and may still be inside compiled code.
+_LEFT_BEHIND: list[threading.Thread] = []
+
+# A process that ends inside BLAS may wait for its threads forever, so it gives them these seconds.
+EXIT_SECONDS = 3.0
+
+
+@atexit.register
+def _let_threads_end() -> None:
+    """Wait, when the process ends, until threads that were left behind are out of compiled code."""
+    until = time.monotonic() + EXIT_SECONDS
+    for thread in _LEFT_BEHIND:
+        thread.join(max(0.0, until - time.monotonic()))
+
+
+class Workers:
+    """Threads that work on futures; unlike those of a pool they end with the process.
+
+    Parameters
+    ----------
+    number : int
+
+    Examples
+    --------
+    >>> with Workers(2) as workers:
+    ...     futures = [workers.submit(pow, 2, n) for n in range(3)]
+    ...     [future.result() for future in futures]
+    [1, 2, 4]
+    """
+
+    def __init__(self, number: int) -> None:
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(number)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> Future[T]:
+        """Return the future result of ``work``."""
+        future: Future[T] = Future()
+
+        def do() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(work(*args, **options))
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._queue.put(do)
+        return future
+
+    def _interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the threads, once they run Python code again."""
+        _LEFT_BEHIND.extend(self._threads)
+        for thread in self._threads:
+            number = ctypes.c_ulong(thread.ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ctypes.py_object(KeyboardInterrupt))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is KeyboardInterrupt:
+            self._interrupt()
+        for _thread in self._threads:
+            self._queue.put(None)
+
+    def _run(self) -> None:
+        with suppress(KeyboardInterrupt):  # of `_interrupt`
+            while (do := self._queue.get()) is not None:
+                do()
+                del do  # its result may be large
+
+
+def interruptible(doing: str, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Return ``work(*args, **options)``; Ctrl-C returns at once, also from compiled code.
+
+    Parameters
+    ----------
+    doing : str
+        What the work is, for the message of the interruption.
+    work : callable
+
+    Raises
+    ------
+    KeyboardInterrupt
+        With what was interrupted.
+
+    Examples
+    --------
+    >>> interruptible("adding numbers", sum, [1, 2, 3])
+    6
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work(*args, **options)  # Ctrl-C reaches the main thread alone
+    with Workers(1) as worker:
+        future: Future[T] = worker.submit(copy_context().run, work, *args, **options)  # type: ignore[arg-type]
+        with named_interruption(doing):
+            return future.result()
+
+
+@contextmanager
+def named_interruption(doing: str) -> Iterator[None]:
+    """Say in the message of Ctrl-C what was interrupted.
+
+    Examples
+    --------
+    >>> try:
+    ...     with named_interruption("writing the report"):
+    ...         raise KeyboardInterrupt
+    ... except KeyboardInterrupt as error:
+    ...     print(error)
+    interrupted while writing the report
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(str(error) or f"interrupted while {doing}") from None

@@ -1,0 +1,94 @@
+"""Values that dwarf all others: fill values in a column, and weights of edges."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.utils.typing import Array
+from graphuq.utils.words import count
+
+# A value dwarfs all others if it is this many times as large as the next, where values within a
+# factor 2 of the largest count as copies of it.
+DWARFING_RATIO = 1e3
+
+# Values in one block.
+BLOCK_SIZE = 2**22
+
+
+class Dwarfing(NamedTuple):
+    """The largest values of each column, and what is left without them."""
+
+    column: NDArray[np.int64]
+    """Columns with values that dwarf the others, shape (c,)."""
+    row: NDArray[np.int64]
+    """The row of the largest value of each."""
+    n_copies: NDArray[np.int64]
+    """The number of values within a factor 2 of the largest."""
+    rest: Array
+    """The largest of all others."""
+
+
+def find_dwarfing(X: Array, center: Array) -> Dwarfing:
+    """Return the columns whose largest |x - center| dwarfs all others.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+    center : ndarray, shape (d,)
+
+    Examples
+    --------
+    >>> find_dwarfing(np.array([[0.5, 2.0], [1.0, 3.0], [1e20, 4.0]]), np.zeros(2))
+    Dwarfing(column=array([0]), row=array([2]), n_copies=array([1]), rest=array([1.]))
+    """
+    n, d = X.shape
+    blocks = [
+        slice(start, start + max(1, BLOCK_SIZE // d))
+        for start in range(0, n, max(1, BLOCK_SIZE // d))
+    ]
+    top, row = np.zeros(d), np.zeros(d, dtype=np.int64)
+    for block in blocks:
+        size = abs(X[block] - center)
+        at = size.argmax(axis=0)
+        largest = size[at, np.arange(d)]
+        row = np.where(largest > top, block.start + at, row)
+        top = np.maximum(top, largest)
+    rest, n_copies = np.zeros(d), np.zeros(d, dtype=np.int64)
+    for block in blocks:
+        size = abs(X[block] - center)
+        copy = size >= top / 2
+        n_copies += copy.sum(axis=0)
+        rest = np.maximum(rest, np.where(copy, 0.0, size).max(axis=0))
+    column = np.flatnonzero((rest > 0) & (top > DWARFING_RATIO * rest))
+    return Dwarfing(column, row[column], n_copies[column], rest[column])
+
+
+def warn_of_outliers(X: Array, center: Array, stacklevel: int) -> None:
+    """Warn of cells that dwarf their column, as the values that stand for missing ones do.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+    center : ndarray, shape (d,)
+        The median of each column.
+    stacklevel : int
+    """
+    found = find_dwarfing(X, center)
+    if not found.column.size:
+        return
+    column, row, n_copies = (int(part[0]) for part in found[:3])
+    others = found.column.size - 1
+    more = f"; {count(others, 'other column')} has such cells, too" if others == 1 else ""
+    more = f"; {others} other columns have such cells, too" if others > 1 else more
+    warnings.warn(
+        f"row {row}, column {column} of X is {X[row, column]:g}, which dwarfs "
+        f"{count(X.shape[0] - n_copies, 'other value')} of the column, within {found.rest[0]:.3g} "
+        f"of {center[column]:.3g}{more}: if it stands for a missing value, fill it in or drop the "
+        "row; else take the logarithm of the column",
+        RuntimeWarning,
+        stacklevel=stacklevel + 1,
+    )

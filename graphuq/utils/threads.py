@@ -1,0 +1,65 @@
+"""The number of cores, and BLAS limited to one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+import scipy.linalg  # noqa: F401  # loads its BLAS before the controller looks for libraries
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # scans the process's libraries, which takes milliseconds
+
+
+class _OneThread:
+    """BLAS in one thread while anyone needs it.
+
+    Limits of threadpoolctl restore what they found. Where they overlap without nesting, as in calls
+    from several threads, the last to end restores the limit of another.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._limit: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._limit.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Run the BLAS of NumPy and SciPy in one thread, until the last such context ends.
+
+    More threads compete with those of chains or row blocks, and change the last digits.
+    """
+    _ONE_THREAD.enter()
+    try:
+        yield
+    finally:
+        _ONE_THREAD.leave()
+
+
+def cpu_count() -> int:
+    """Return the number of cores that this process may use, by affinity and container quota."""
+    import joblib
+
+    return int(joblib.cpu_count())

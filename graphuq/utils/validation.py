@@ -1,0 +1,124 @@
+"""Checks of arguments at the public boundary, before any work starts.
+
+Every message says what was expected, what came and what to do about it.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A positive number in this range has a finite square, and so has its inverse.
+MIN_POSITIVE, MAX_MAGNITUDE = 1e-100, 1e100
+
+# The value of a parameter that `graphuq.tune` chooses by the labels.
+AUTO = "auto"
+
+Seed = int | np.random.SeedSequence | np.random.Generator | None
+
+
+def is_auto(value: object) -> bool:
+    """Return whether `graphuq.tune` chooses the parameter from the labels."""
+    return isinstance(value, str) and value == AUTO
+
+
+def positive(name: str, value: object, high: float = MAX_MAGNITUDE, remedy: str = "") -> float:
+    """Return ``value`` as a positive float in the range where squares and inverses are finite."""
+    number = real(name, value)
+    if not MIN_POSITIVE <= number <= high:
+        raise ValueError(
+            f"{name} must be positive, from {MIN_POSITIVE:g} to {high:g}, got {number:g}"
+            + (f"; {remedy}" if remedy else "")
+        )
+    return number
+
+
+def real(name: str, value: object) -> float:
+    """Return ``value`` as a finite float."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not np.isfinite(float(value)):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return float(value)
+
+
+def between(name: str, value: object, low: float, high: float) -> float:
+    """Return ``value`` as a float in ``[low, high]``."""
+    number = real(name, value)
+    if not low <= number <= high:
+        raise ValueError(f"{name} must lie between {low:g} and {high:g}, got {number:g}")
+    return number
+
+
+def integer(name: str, value: object, low: int, high: int | None = None, remedy: str = "") -> int:
+    """Return ``value`` as an int in ``[low, high]``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    number = int(value)
+    if number < low or (high is not None and number > high):
+        span = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise ValueError(f"{name} must be {span}, got {number}" + (f"; {remedy}" if remedy else ""))
+    return number
+
+
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """Return ``value`` if it is among ``allowed``."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    return value
+
+
+def unmasked(name: str, values: Any) -> NDArray[Any]:
+    """Return ``values`` as an array, and refuse masked ones, whose masks NumPy would ignore."""
+    if has_mask(values):
+        raise TypeError(
+            f"{name} must not be masked: leave the masked entries out, or fill them in, "
+            f"{name}.filled(...)"
+        )
+    return np.asarray(values)
+
+
+def has_mask(values: Any) -> bool:
+    """Whether an array, or an item of a list, has a masked entry."""
+    if isinstance(values, list | tuple):
+        return any(np.ma.is_masked(item) for item in values)
+    return bool(np.ma.is_masked(values))
+
+
+def node_ids(name: str, nodes: Any, n_nodes: int) -> NDArray[np.int64]:
+    """Return ``nodes`` as distinct int64 ids from 0 to ``n_nodes - 1``."""
+    array = np.atleast_1d(unmasked(name, nodes))
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"{name} must be a sequence of integer node ids, got {nodes!r}")
+    outside = array[(array < 0) | (array >= n_nodes)]
+    if outside.size:
+        raise ValueError(
+            f"{name} names node {outside[0]}, but the graph's nodes are 0 to {n_nodes - 1}"
+        )
+    if np.unique(array).size != array.size:
+        raise ValueError(f"{name} names a node more than once")
+    return array.astype(np.int64)
+
+
+def seed_sequence(seed: Seed) -> np.random.SeedSequence:
+    """Return a new SeedSequence; equal seeds give equal sequences.
+
+    A Generator advances, so that two uses of it give two different sequences.
+    """
+    if isinstance(seed, np.random.SeedSequence):
+        return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+    if isinstance(seed, np.random.Generator):
+        return np.random.SeedSequence(seed.integers(2**63, size=2).tolist())
+    if seed is None:
+        return np.random.SeedSequence()
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or int(seed) < 0:
+        raise TypeError(
+            "seed must be a non-negative int, a numpy SeedSequence or Generator, or None, "
+            f"got {seed!r}"
+        )
+    return np.random.SeedSequence(int(seed))

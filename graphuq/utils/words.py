@@ -1,0 +1,39 @@
+"""Counts and lists of names in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number and its noun, in the plural if needed.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(1200, "row")
+    ('1 row', '1200 rows')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def choose_form(n: int, one: str, many: str) -> str:
+    """Return the form of a verb that agrees with ``n`` things.
+
+    Examples
+    --------
+    >>> choose_form(1, "is", "are"), choose_form(2, "is", "are")
+    ('is', 'are')
+    """
+    return one if n == 1 else many
+
+
+def list_names(names: Sequence[str], most: int = 8) -> str:
+    """Return names in quotes, and how many more there are than ``most``.
+
+    Examples
+    --------
+    >>> list_names(["a", "b", "c"], 2)
+    "'a', 'b' and 1 more"
+    """
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + rest

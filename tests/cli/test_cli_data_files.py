@@ -1,0 +1,707 @@
+"""What a user's file means, through the command line: no wrong guess without a word."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from graphuq.cli import main
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write(name, text):
+    Path(name).write_text(text, encoding="utf-8")
+
+
+def table(n=30, seed=0, **columns):
+    """A table with two clusters, and a label in every sixth row."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 2
+    frame = pd.DataFrame({"x": truth * 4 + rng.random(n), "y": rng.random(n)})
+    frame["label"] = pd.Series(np.where(truth, "b", "a")).where(np.arange(n) % 6 < 2)
+    return frame.assign(**columns)
+
+
+def classify(capsys, *arguments):
+    """Return the JSON result of classify."""
+    assert main(["classify", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *arguments, code=2):
+    """Return the message of a command that fails."""
+    assert main([*arguments]) == code
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    return error
+
+
+def cycle(n):
+    """A cycle with a chord, which has one edge more than nodes."""
+    return [(k, (k + 1) % n) for k in range(n)] + [(0, n // 2)]
+
+
+def write_edges(header, n=12, shift=0, more=""):
+    rows = "".join(f"{a + shift},{b + shift}{more}\n" for a, b in cycle(n))
+    write("edges.csv", f"{header}\n{rows}")
+
+
+# Lists of edges
+
+
+@pytest.mark.parametrize("header", ["u,v", "node,other", "a,b"])
+def test_edges_are_recognized_by_ids_that_are_no_row_numbers(header, capsys):
+    write_edges(header, shift=100)
+    write("labels.csv", "id,label\n100,p\n106,q\n")
+    assert classify(capsys, "edges.csv", "--labels", "labels.csv")["items"] == 12
+    nodes = pd.read_csv("edges-classes.csv")
+    assert sorted(nodes["id"]) == list(range(100, 112))
+
+
+@pytest.mark.parametrize("header", ["u,v,w", "src_id,dst_id,w", "first,second,weight"])
+def test_edges_in_doubt_are_asked_about(header, capsys):
+    write_edges(header, more=",2")
+    write("labels.csv", "id,label\n0,p\n6,q\n")
+    error = refused(capsys, "classify", "edges.csv", "--labels", "labels.csv")
+    assert "may list edges or be features: use --edges if each row is an edge, or --table" in error
+    assert sorted(os.listdir()) == ["edges.csv", "labels.csv"]
+    assert classify(capsys, "edges.csv", "--labels", "labels.csv", "--edges")["items"] == 12
+    rows = ["--labels", "labels.csv", "--table"]
+    assert classify(capsys, "edges.csv", *rows)["items"] == 13
+    assert pd.read_csv("edges-classes.csv")["id"].tolist() == list(range(13))
+
+
+@pytest.mark.parametrize(
+    "header", ["src,dst", "source,target,weight,time", "Source,Target,Type,Id"]
+)
+def test_edges_are_recognized_by_the_names_of_their_ends(header, capsys):
+    n_more = header.count(",") - 1
+    write_edges(header, more=",3" * n_more)
+    write("labels.csv", "id,label\n0,p\n6,q\n")
+    arguments = ["edges.csv", "--labels", "labels.csv"]
+    arguments += ["--ignore", "Type", "--ignore", "Id"] if "Type" in header else []
+    result = classify(capsys, *arguments)
+    assert result["items"] == 12
+    assert len(pd.read_csv("edges-classes.csv")) == 12
+    if "time" in header:
+        assert "ignored the columns 'time'" in result["notes"]
+        assert "edges: each joins 'source' to 'target', with weight 'weight'" in result["notes"]
+
+
+def test_numbers_that_may_be_weights_are_asked_about(capsys):
+    write_edges("from,to,value", more=",3")
+    write("labels.csv", "id,label\n0,p\n6,q\n")
+    arguments = ["classify", "edges.csv", "--labels", "labels.csv"]
+    error = refused(capsys, *arguments)
+    assert "use --weight value if they are, or --ignore value" in error
+    assert main([*arguments, "--weight", "value"]) == 0
+    assert main([*arguments, "--ignore", "value"]) == 0
+    assert "no column 'cost' (--weight)" in refused(capsys, *arguments, "--weight", "cost")
+
+
+def test_a_star_is_not_taken_for_a_table(capsys):
+    write("edges.csv", "hub,leaf\n" + "".join(f"0,{k}\n" for k in range(1, 9)))
+    write("labels.csv", "id,label\n1,p\n2,q\n")
+    error = refused(capsys, "classify", "edges.csv", "--labels", "labels.csv")
+    assert "'hub' and 'leaf', whose values hold the ids of the labels, may list edges" in error
+
+
+@pytest.mark.parametrize("kind", ["ratings", "measured", "named"])
+def test_features_are_not_taken_for_edges(kind, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(1, 6, (60, 3)), columns=["q1", "q2", "q3"])
+    if kind == "measured":
+        frame = pd.DataFrame(rng.random((60, 2)).round(3), columns=["u", "v"])
+    if kind == "named":
+        frame = pd.DataFrame({"id": range(60), "i": range(60), "j": rng.permutation(60)})
+    frame.to_csv("items.csv", index=False)
+    write("labels.csv", "id,label\n10,p\n26,q\n41,q\n")
+    assert classify(capsys, "items.csv", "--labels", "labels.csv")["items"] == 60
+
+
+def test_a_table_that_looks_like_edges_and_has_no_labels_names_both_remedies(capsys):
+    write_edges("u,v")
+    error = refused(capsys, "classify", "edges.csv")
+    assert "no column 'label'" in error
+    assert "if each row is an edge between 'u' and 'v', use --edges" in error
+
+
+def test_the_first_line_of_a_list_is_an_edge_or_names_columns(capsys):
+    write("labels.csv", "id,label\nann,p\ncid,q\n")
+    for first in ("one,two\n", ""):
+        write("edges.csv", first + "ann,bob\nbob,cid\ncid,dan\n")
+        assert classify(capsys, "edges.csv", "--labels", "labels.csv", "--edges")["items"] == 4
+
+
+def test_lines_with_other_columns_than_the_first_are_refused(capsys):
+    write("edges.csv", "source,target\na,b,2\nb\n")
+    write("labels.csv", "id,label\na,p\nb,q\n")
+    error = refused(capsys, "classify", "edges.csv", "--labels", "labels.csv")
+    assert "line 2: expected source,target, got 3 columns" in error
+    assert "line 3: expected source,target, got 1 column" in error
+
+
+def test_repeated_edges_are_added_with_a_note(capsys):
+    write("edges.csv", "source,target,weight\na,b,1\nb,c,1\na,b,2\nb,a,4\n")
+    write("labels.csv", "id,label\na,p\nc,q\n")
+    note = "added the weights of edges listed more than once (2 repeated)"
+    assert note in classify(capsys, "edges.csv", "--labels", "labels.csv")["notes"]
+    from graphuq.cli import files
+
+    def read(text):
+        write("edges.csv", text)
+        return files.read("edges.csv", files.ReadOptions(edges=True))
+
+    items = read("source,target,weight\na,b,1\nb,c,1\na,b,2\nb,a,4\n")
+    np.testing.assert_array_equal(items.graph.adjacency.toarray()[1], [7, 0, 1])
+    # a list that has each edge in both directions has every edge once
+    items = read("source,target,weight\na,b,3\nb,c,1\nb,a,3\nc,b,1\n")
+    np.testing.assert_array_equal(items.graph.adjacency.toarray()[1], [3, 0, 1])
+    assert "the list has every edge in both directions: each counts once" in items.notes
+    assert not any("listed more than once" in note for note in items.notes)
+
+
+def test_directions_of_a_graph_are_added(capsys):
+    networkx = pytest.importorskip("networkx")
+    from graphuq.cli import files
+
+    network = networkx.DiGraph()
+    network.add_weighted_edges_from([("a", "b", 1), ("b", "a", 5), ("b", "c", 2), ("c", "c", 3)])
+    networkx.write_graphml(network, "directed.graphml")
+    items = files.read("directed.graphml")
+    expected = [[0, 6, 0], [6, 0, 2], [0, 2, 3]]
+    np.testing.assert_array_equal(items.graph.adjacency.toarray(), expected)
+    assert items.notes == ("added the weights of both directions of the edges",)
+    networkx.write_graphml(networkx.path_graph(3).to_directed(), "both.graphml")
+    items = files.read("both.graphml")
+    np.testing.assert_array_equal(items.graph.adjacency.toarray()[1], [1, 0, 1])
+    network = networkx.MultiGraph([("a", "b"), ("a", "b"), ("b", "c")])
+    networkx.write_graphml(network, "many.graphml")
+    items = files.read("many.graphml")
+    np.testing.assert_array_equal(items.graph.adjacency.toarray()[1], [2, 0, 1])
+    assert items.notes == ("added the weights of edges listed more than once",)
+
+
+def test_parquet_may_list_edges(capsys):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(cycle(12), columns=["source", "target"])
+    frame.to_parquet("edges.parquet")
+    write("labels.csv", "id,label\n0,p\n6,q\n")
+    assert classify(capsys, "edges.parquet", "--labels", "labels.csv")["items"] == 12
+
+
+# What is a class, and what is missing
+
+
+@pytest.mark.parametrize("name", ["NA", "null", "None", "n/a"])
+def test_a_class_whose_name_looks_missing_is_kept_if_blanks_are_missing(name, capsys):
+    frame = table()
+    frame["label"] = frame["label"].replace("b", name)
+    frame.to_csv("items.csv", index=False)
+    result = classify(capsys, "items.csv")
+    assert set(result["predicted"]) == {"a", name}
+    assert any(f"kept {name!r} as a class in 5 rows" in note for note in result["notes"])
+    error = refused(capsys, "classify", "items.csv", "--unlabeled", name)
+    assert "all 5 labels are 'a'" in error
+
+
+def test_a_class_whose_name_looks_missing_is_asked_about_if_nothing_is_blank(capsys):
+    frame = table()
+    frame["label"] = frame["label"].fillna("NA")
+    frame.to_csv("items.csv", index=False)
+    for command in ("classify", "sample"):
+        error = refused(capsys, command, "items.csv")
+        assert "'NA' occurs in 20 rows: use --unlabeled NA" in error
+        assert "or --class NA if it is a class" in error
+    assert set(classify(capsys, "items.csv", "--unlabeled", "NA")["predicted"]) == {"a", "b"}
+    assert classify(capsys, "items.csv", "--class", "NA")["labels"] == 30
+
+
+def test_a_file_of_labels_decides_by_its_own_rows(capsys):
+    table().drop(columns="label").to_csv("items.csv", index=False)
+    write("labels.csv", "id,label\n0,EU\n1,NA\n2,EU\n3,NA\n")  # other items have no row
+    error = refused(capsys, "classify", "items.csv", "--labels", "labels.csv")
+    assert "labels.csv: 'NA' occurs in 2 rows: use --unlabeled NA" in error
+    arguments = ["items.csv", "--labels", "labels.csv", "--class", "NA"]
+    assert set(classify(capsys, *arguments)["predicted"]) == {"EU", "NA"}
+
+
+@pytest.mark.parametrize(
+    ("own", "given"),
+    [(["1", "2", "3"], ["1.0", "2.0", "3.0"]), (["1.0", "v2", "007"], ["1.0", "v2", "007"]),
+     (["1.0", "v2", "007"], ["1.0", "007"]), (["1.10", "1.1", "1.0"], ["1.10", "1.1", "1.0"])],
+)  # fmt: skip
+def test_ids_are_kept_as_written_and_found_again(own, given, capsys):
+    write("items.csv", "id,x\n" + "".join(f"{name},{k}\n" for k, name in enumerate(own)))
+    rows = "".join(f"{name},{'uv'[k % 2]}\n" for k, name in enumerate(given))
+    write("labels.csv", f"id,label\n{rows}")
+    assert classify(capsys, "items.csv", "--labels", "labels.csv")["labels"] == len(given)
+    assert pd.read_csv("items-classes.csv", dtype=str)["id"].tolist() == own
+
+
+def test_true_classes_that_no_label_shows_are_refused_or_listed(capsys):
+    truth = np.where(np.arange(30) % 2, "b", "a")
+    table().assign(truth=np.where(np.arange(30) < 9, "A", truth)).to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv", "--truth", "truth")
+    assert "truth: 9 items of the true class 'A', which no label shows" in error
+    assert "list the class with --class A" in error
+    accuracy = classify(capsys, "items.csv", "--truth", "truth", "--class", "A")["accuracy"]
+    assert 0.7 < accuracy < 0.8  # 5 of the 20 items without a label are of this class
+
+
+def test_minus_one_is_no_label_in_every_kind_of_file(capsys):
+    pytest.importorskip("pyarrow")
+    frame = table()
+    codes = frame["label"].map({"a": 0, "b": 1})
+    frame["label"] = codes.fillna(-1).astype(int)
+    frame.to_csv("items.csv", index=False)
+    frame.to_parquet("items.parquet")
+    X = frame[["x", "y"]].to_numpy()
+    np.savez("items.npz", X=X, y=frame["label"])
+    for file in ("items.csv", "items.parquet", "items.npz"):
+        result = classify(capsys, file)
+        assert set(result["predicted"]) == {"0", "1"}
+        assert result["labels"] == 10
+        assert any("20 items without a label: 20 with '-1' (if '-1' is a class, use --class -1)"
+                   in note for note in result["notes"])  # fmt: skip
+        assert classify(capsys, file, "--class", "-1")["labels"] == 30
+
+
+def test_the_largest_byte_may_be_minus_one(capsys):
+    frame = table()
+    y = frame["label"].map({"a": 0, "b": 1}).fillna(-1).astype(int).to_numpy().astype(np.uint8)
+    np.savez("items.npz", X=frame[["x", "y"]], y=y)
+    assert "'255' occurs in 20 rows: use --unlabeled 255" in refused(
+        capsys, "classify", "items.npz"
+    )
+    assert classify(capsys, "items.npz", "--unlabeled", "255")["labels"] == 10
+
+
+def test_an_ignored_label_is_not_learned_from(capsys):
+    frame = table()
+    frame.assign(truth=np.where(np.arange(30) % 2, "b", "a")).to_csv("items.csv", index=False)
+    arguments = ["classify", "items.csv", "--truth", "truth", "--ignore", "label"]
+    assert "no item has a label" in refused(capsys, *arguments)
+    error = refused(capsys, *arguments[:4], "--label", "label", "--ignore", "label")
+    assert "--label and --ignore both name the column 'label'" in error
+
+
+def test_zero_is_the_same_class_with_and_without_a_point(capsys):
+    frame = table()
+    frame["label"] = frame["label"].map({"a": 0.0, "b": 1.0})
+    frame["truth"] = np.arange(30) % 2
+    frame.to_csv("items.csv", index=False)  # blanks turn the labels into 0.0 and 1.0
+    assert classify(capsys, "items.csv", "--truth", "truth")["accuracy"] == 1.0
+    assert pd.read_csv("items-classes.csv", dtype=str)["label"].dropna().unique().tolist() == [
+        "0",
+        "1",
+    ]
+
+
+def test_true_classes_come_from_a_column_or_from_a_table(capsys):
+    frame = table()
+    truth = np.where(np.arange(30) % 2, "b", "a")
+    frame.assign(kind=truth).to_csv("items.csv", index=False)
+    pd.DataFrame({"id": range(30), "label": truth}).to_csv("truth.csv", index=False)
+    for given in ("kind", "truth.csv"):
+        arguments = ["--ignore", "kind"] if given == "truth.csv" else []
+        assert classify(capsys, "items.csv", "--truth", given, *arguments)["accuracy"] == 1.0
+    assert "there is no file none.csv" in refused(
+        capsys, "classify", "items.csv", "--ignore", "kind", "--truth", "none.csv"
+    )
+
+
+def test_items_without_ids_are_said_to_be_numbered(capsys):
+    frame = table()
+    frame.to_csv("items.csv", index=False)
+    frame.to_csv("indexed.csv")
+    note = "the items have no ids: they are numbered from 0, in the order of the file"
+    np.savez("items.npz", X=frame[["x", "y"]], y=np.arange(30) % 2)
+    assert note in classify(capsys, "items.csv")["notes"]
+    assert note in classify(capsys, "items.npz")["notes"]
+    notes = classify(capsys, "indexed.csv")["notes"]
+    assert "the ids are in the first column, which has no name" in notes
+    assert note not in notes
+
+
+def test_commas_in_quoted_names_do_not_separate_columns(capsys):
+    write("items.csv", '"a, b, c, d";"e, f";label\n1;2;u\n3;1;v\n')
+    assert classify(capsys, "items.csv")["items"] == 2
+
+
+# Archives
+
+
+def test_an_archive_heeds_the_options(capsys):
+    frame = table()
+    X = frame[["x", "y"]].to_numpy()
+    known = frame["label"].fillna("").to_numpy(str)
+    truth = np.where(np.arange(30) % 2, "b", "a")
+    names = np.array([f"m{k}" for k in range(30)])
+    wrong = np.where(known == "a", "b", np.where(known == "b", "a", ""))
+    np.savez("items.npz", X=X, y=wrong, mine=known, key=names, truth=truth)
+    arguments = ["--label", "mine", "--id", "key", "--truth", "truth"]
+    assert classify(capsys, "items.npz", *arguments)["accuracy"] == 1.0
+    assert pd.read_csv("items-classes.csv")["id"].tolist() == names.tolist()
+    assert "no item has a label" in refused(capsys, "classify", "items.npz", "--ignore", "y")
+    for option, name in (("--label", "his"), ("--id", "nobody"), ("--ignore", "none")):
+        assert f"no column {name!r} ({option})" in refused(
+            capsys, "classify", "items.npz", option, name
+        )
+    X = np.where((np.arange(30) == 3)[:, None], np.nan, X)
+    np.savez("gaps.npz", X=X, y=known)
+    assert "--drop-missing, or replace such values" in refused(capsys, "classify", "gaps.npz")
+    assert classify(capsys, "gaps.npz", "--fill-missing")["items"] == 30
+    assert classify(capsys, "gaps.npz", "--drop-missing")["left_out"] == ["3"]
+    error = refused(capsys, "classify", "items.npz", "--categorical")
+    assert "--categorical has no use for an .npz file" in error
+
+
+def test_images_may_have_rows_and_columns(capsys):
+    from graphuq.cli import files
+    from graphuq.cli.sample_steps import _images
+
+    rng = np.random.default_rng(0)
+    for shape in ((6, 4, 4), (6, 2, 5)):
+        np.savez("digits.npz", X=rng.random(shape), y=[0, 1, -1, -1, -1, -1])
+        assert classify(capsys, "digits.npz")["items"] == 6
+        items = files.read("digits.npz")
+        assert items.image_shape == shape[1:]
+        assert _images(items).shape == (6, shape[1] * shape[2])
+
+
+def test_a_fraction_is_never_ignored(capsys):
+    table().assign(truth=np.where(np.arange(30) % 2, "b", "a")).to_csv("items.csv", index=False)
+    arguments = ["compare", "items.csv", "--truth", "truth", "--fraction", "nan"]
+    assert "leave out --fraction" in refused(capsys, *arguments)
+    assert "fraction" in refused(capsys, *arguments, "--ignore", "label")
+
+
+# No traceback
+
+
+@pytest.mark.parametrize("spoil", ["an array", "half", "no zip", "a flipped bit"])
+def test_damaged_archives_are_told_in_one_line(spoil, capsys):
+    X = np.random.default_rng(0).random((30, 4))
+    np.savez("items.npz", X=X, y=np.arange(30) % 2)
+    raw = Path("items.npz").read_bytes()
+    if spoil == "an array":
+        with open("items.npz", "wb") as file:
+            np.save(file, X)
+    else:
+        damaged = {
+            "half": raw[: len(raw) // 2],
+            "no zip": b"not a zip file",
+            "a flipped bit": raw[:300] + bytes([raw[300] ^ 1]) + raw[301:],
+        }[spoil]
+        Path("items.npz").write_bytes(damaged)
+    error = refused(capsys, "classify", "items.npz")
+    assert "items.npz is damaged, or not a plain npz file" in error
+    assert "allow_pickle" not in error
+    assert error.count("\n") == 1
+
+
+def test_columns_that_may_be_missing_in_parquet(capsys):
+    pytest.importorskip("pyarrow")
+    frame = table()
+    flags = pd.array([True, False, None] * 10, dtype="boolean")
+    whole = pd.array([1, 2, None] * 10, dtype="Int64")
+    frame.assign(flag=flags, whole=whole).to_parquet("items.parquet")
+    error = refused(capsys, "classify", "items.parquet")
+    assert re.search(r"row 2, column 'flag': the value is missing .*--fill-missing", error)
+    assert classify(capsys, "items.parquet", "--fill-missing")["items"] == 30
+
+
+def test_an_unforeseen_error_says_what_to_report(capsys, monkeypatch):
+    table().to_csv("items.csv", index=False)
+
+    def fail(*_):
+        raise KeyError("what")
+
+    monkeypatch.setattr("graphuq.cli.classify.read_items", fail)
+    error = refused(capsys, "classify", "items.csv", code=3)
+    assert "this is an error in graphuq, or a damaged file: KeyError ('what')" in error
+    assert "in graphuq/cli/classify.py, line" in error
+    assert "please report this line" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_one_line(capsys, monkeypatch):
+    import warnings
+
+    table().to_csv("items.csv", index=False)
+    monkeypatch.setattr(
+        "graphuq.cli.classify.require_destination", lambda _: warnings.warn("so\n so", stacklevel=2)
+    )
+    assert main(["classify", "items.csv"]) == 0
+    assert capsys.readouterr().err == "graphuq classify: warning: so so\n"
+
+
+# Progress
+
+
+def test_what_is_done_is_said_in_lines(capsys, monkeypatch):
+    from graphuq.cli.heartbeat import begin_stage, heartbeat
+    from graphuq.utils.progress import progress_bar
+
+    monkeypatch.setattr("graphuq.cli.heartbeat.INTERVAL", 0.01)
+    with heartbeat("sample"):
+        begin_stage("sampling")
+        with progress_bar(8, shown=True, unit="draw") as bar:
+            bar.update(3)
+            bar.set_postfix(acceptance="1.00", refresh=False)
+            time.sleep(0.1)
+        begin_stage("shown by a bar", has_bar=True)
+        time.sleep(0.05)
+    lines = capsys.readouterr().err.splitlines()
+    assert any(re.fullmatch(r"graphuq sample: \d s, sampling, 3 of 8 draws", x) for x in lines)
+    assert not any("shown by a bar" in line for line in lines)
+    with progress_bar(8, shown=False, unit="draw") as bar:
+        bar.update(3)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.slow
+def test_a_command_without_a_terminal_shows_its_progress(capsys, monkeypatch):
+    monkeypatch.setattr("graphuq.cli.heartbeat.INTERVAL", 0.002)
+    monkeypatch.setattr("graphuq.write_report", lambda _, path: Path(path).write_text("short"))
+    table().to_csv("items.csv", index=False)
+    arguments = ["--rank", "5", "--gamma", "0.1", "--alpha", "2", "--draws", "400", "--json"]
+    assert main(["sample", "items.csv", *arguments]) == 0
+    printed = capsys.readouterr()
+    lines = printed.err.splitlines()
+    assert all(line.startswith("graphuq sample: ") for line in lines)
+    assert re.search(r"^graphuq sample: \d+ s, sampling, \d+ of \d+ draws$", printed.err, re.M)
+    assert any(line.endswith("s, writing the results") for line in lines)
+    assert json.loads(printed.out)["items"] == 30  # standard output has the results alone
+
+
+# Files for spreadsheets
+
+
+def test_cells_are_no_formulas_and_have_no_control_characters(capsys):
+    names = [f"=cmd|{k}" for k in range(30)]
+    table().assign(id=names).to_csv("items.csv", index=False)
+    assert main(["classify", "items.csv"]) == 0
+    capsys.readouterr()
+    written = pd.read_csv("items-classes.csv")
+    assert all(name.startswith("'=") for name in written["id"])
+    # graphuq knows its own ids again
+    known = table()["label"].fillna("a")
+    written[["id"]].assign(label=known).to_csv("labels.csv", index=False)
+    arguments = ["items.csv", "--ignore", "label", "--labels", "labels.csv", "--out", "out.csv"]
+    assert classify(capsys, *arguments)["labels"] == 30
+
+
+def test_written_cells_are_safe():
+    from graphuq.cli.csv_file import write_csv
+
+    cells = ["=1+1", "+x", "-x", "@x", " =x", "a\x1bb", "-1", "+2.5", "plain"]
+    write_csv(pd.DataFrame({"id": cells, "p": -np.arange(9.0)}), "safe.csv")
+    written = pd.read_csv("safe.csv", keep_default_na=False)
+    assert written["id"].tolist() == [
+        "'=1+1", "'+x", "'-x", "'@x", "' =x", "a\\x1bb", "-1", "+2.5", "plain"]  # fmt: skip
+    assert written["p"].tolist() == [-float(k) for k in range(9)]
+
+
+# Kinds of tables
+
+
+def test_tables_are_compressed_lines_of_json_or_parquet(capsys):
+    frame = table()
+    frame.to_csv("items.csv", index=False)
+    frame.to_csv("items.csv.gz", index=False)
+    frame.to_json("items.jsonl", orient="records", lines=True)
+    frame.to_json("items.json", orient="records")
+    expected = classify(capsys, "items.csv", "--out", "out.csv")["predicted"]
+    for file in ("items.csv.gz", "items.jsonl", "items.json"):
+        assert classify(capsys, file, "--out", "out.csv")["predicted"] == expected
+    assert classify(capsys, "items.csv.gz")["table"] == "items-classes.csv"
+    Path("bad.csv.gz").write_bytes(gzip.compress(b"x,label\n1,u\n2,v\n")[:-9])
+    assert "bad.csv.gz is not a gzip file, or is damaged" in refused(
+        capsys, "classify", "bad.csv.gz"
+    )
+    write("bad.jsonl", '{"x": 1, "label": "u"}\n{"x": 2,\n')
+    assert "bad.jsonl, line 2: not JSON" in refused(capsys, "classify", "bad.jsonl")
+    write("bad.jsonl", '{"x": 1, "label": "u"}\n[1, 2]\n')
+    assert "bad.jsonl, line 2: expected an object" in refused(capsys, "classify", "bad.jsonl")
+
+
+def test_excel_files_need_openpyxl(capsys, monkeypatch):
+    frame = table()
+    Path("items.xlsx").write_bytes(b"PK")
+    with monkeypatch.context() as missing:
+        missing.setitem(sys.modules, "openpyxl", None)
+        assert "pip install 'graphuq[excel]'" in refused(capsys, "classify", "items.xlsx")
+    pytest.importorskip("openpyxl")
+    frame.to_excel("items.xlsx", index=False)
+    assert classify(capsys, "items.xlsx")["items"] == 30
+
+
+# Messy tables
+
+
+MESSY = """\
+id;joined;height;team;city;votes;label
+a;2020-01-31;1,82;red;Rome;12;u
+b;2019-05-02;1,75;blue;Oslo;7;
+c;;1,60;red;Rome;9;v
+d;2021-11-11;;red;Oslo;3;
+e;2020-07-01;1,91;blue;Rome;11;u
+f;2018-02-20;1,7;blue;;2;v
+"""
+
+
+def test_a_messy_table_is_through_in_two_runs(capsys):
+    write("messy.csv", MESSY)
+    error = refused(capsys, "classify", "messy.csv")
+    assert error.startswith("graphuq classify: 3 problems:\n  1. ")
+    assert "column 'team': 'red' is not a number" in error
+    assert "column 'city': 'Rome' is not a number" in error
+    assert "the value is missing (found in 2 of 6 rows in 'joined', 'height')" in error
+    remedy = re.search(r"without editing the file, add: (.*)\n", error)[1]
+    assert remedy == "--categorical team --categorical city --fill-missing"
+    result = classify(capsys, "messy.csv", *remedy.split())
+    assert result["items"] == 6
+    assert "read dates as days in 'joined'" in result["notes"]
+    assert "read decimal commas in 'height'" in result["notes"]
+
+
+def test_the_encoding_does_not_hide_other_problems(capsys):
+    text = "Name;Größe;Stadt;Gruppe\nA;1,82;Köln;u\nB;;Ulm;v\nC;1,7;Ulm;\nD;1,6;Köln;u\n"
+    Path("de.csv").write_bytes(text.encode("latin-1"))
+    error = refused(capsys, "classify", "de.csv")
+    for message in ("byte 0xf6 is not UTF-8 text", "no column 'label'", "'Köln' is not a number",
+                    "column 'Größe': the value is missing"):  # fmt: skip
+        assert message in error
+    remedy = re.search(r"file, add: (.*)\n", error)[1].replace("COLUMN", "Gruppe")
+    assert remedy.startswith("--encoding latin-1 --label Gruppe ")
+    notes = classify(capsys, "de.csv", *remedy.split())["notes"]
+    assert not any("'Gruppe'" in note for note in notes if note.startswith(("features", "categ")))
+    Path("de.csv").write_bytes(text.encode("utf-16"))
+    assert "--encoding utf-16 --label COLUMN" in refused(capsys, "classify", "de.csv")
+    # a problem that stops the reading is told beside the encoding
+    Path("de.csv").write_bytes((text + "E;1\n").encode("latin-1"))
+    error = refused(capsys, "classify", "de.csv")
+    assert "byte 0xf6 is not UTF-8 text" in error
+    assert "line 6: expected 4 values" in error
+
+
+def test_text_columns_may_be_categories_one_by_one(capsys):
+    from graphuq.cli import files
+
+    write("messy.csv", "x,team,city,label\n1,red,Rome,u\n2,blue,Oslo,\n5,red,Rome,v\n")
+    with pytest.raises(ValueError, match="column 'city'"):
+        files.read("messy.csv", files.ReadOptions(categorical=("team",)))
+    items = files.read("messy.csv", files.ReadOptions(categorical=("team",), ignore=("city",)))
+    assert items.features.shape == (3, 3)
+    # FILE may follow the option
+    assert main(["classify", "--categorical", "messy.csv"]) == 0
+    assert main(["classify", "messy.csv", "--categorical"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1,5", "2", "-0,25"], [1.5, 2, -0.25]),
+        (["1.234,5", "2,25", "7"], [1234.5, 2.25, 7]),
+        (["1,234,567", "12", "1,000"], [1234567, 12, 1000]),
+        (["1,234.5", "12", "1,000"], [1234.5, 12, 1000]),
+        (["31.12.2020", "01.01.2021", "02.01.2021"], [18627, 18628, 18629]),
+        (["12/31/2020", "01/01/2021", "01/02/2021"], [18627, 18628, 18629]),
+        (["31/12/2020", "01/01/2021", "02/01/2021"], [18627, 18628, 18629]),
+        (["2020-12-31", "2021-01-01T12:00", "2021-01-02 00:00:00"], [18627, 18628.5, 18629]),
+    ],
+)
+def test_numbers_and_dates_are_read_as_their_country_writes_them(cells, values):
+    from graphuq.cli import files
+
+    rows = "".join(f"{k};{cell};{'uv'[k % 2]}\n" for k, cell in enumerate(cells))
+    write("items.csv", f"k;x;label\n{rows}")
+    items = files.read("items.csv", files.ReadOptions(scale=False))
+    np.testing.assert_allclose(items.features[:, 1], values)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["1,234", "2,500", "7"], "'1,234' may be 1.234 or 1234: use --decimal comma"),
+        (["03/04/2020", "05/06/2020", "01/01/2021"], "may begin with the day or with the month"),
+    ],
+)
+def test_numbers_and_dates_of_two_meanings_are_asked_about(cells, message, capsys):
+    rows = "".join(f"{k};{cell};{'uv'[k % 2]}\n" for k, cell in enumerate(cells))
+    write("items.csv", f"k;x;label\n{rows}")
+    assert message in refused(capsys, "classify", "items.csv")
+    if "decimal" in message:
+        for mark in ("comma", "point"):
+            assert main(["classify", "items.csv", "--decimal", mark]) == 0
+
+
+def test_points_beside_decimal_commas_are_asked_about(capsys):
+    write("items.csv", "pop;height;label\n1.234;1,75;u\n2.500;1,8;\n12;1,62;v\n")
+    error = refused(capsys, "classify", "items.csv")
+    assert "line 2, column 'pop': the point in '1.234' may be a decimal point or stand" in error
+    from graphuq.cli import files
+
+    items = files.read("items.csv", files.ReadOptions(decimal=",", scale=False))
+    np.testing.assert_allclose(items.features, [[1234, 1.75], [2500, 1.8], [12, 1.62]])
+
+
+def test_empty_columns_at_the_end_of_a_spreadsheet_are_ignored(capsys):
+    write("items.csv", "x,label,,\n1,u,,\n2,v,,\n3,,,\n")
+    notes = classify(capsys, "items.csv")["notes"]
+    assert "ignored 'empty column 3', 'empty column 4' without a name" in notes
+
+
+def test_all_rows_of_a_wrong_length_are_told(capsys):
+    write("items.csv", "x,label\n1,u\n2\n3,v,4\n5\n")
+    error = refused(capsys, "classify", "items.csv")
+    assert "line 3: expected 2 values" in error
+    assert "the length of 3 rows is wrong, also in lines 4, 5" in error
+
+
+def test_suggested_ids_with_commas_can_be_told_apart():
+    from graphuq.cli.printing import join_names
+
+    assert join_names(["Smith, Ann", "Bob"]) == "'Smith, Ann', 'Bob'"
+
+
+# Examples
+
+
+@pytest.mark.parametrize("name", ["votes", "irises", "friends", "digits"])
+def test_each_example_can_be_read_as_it_says(name, capsys):
+    if name == "friends":
+        pytest.importorskip("networkx")
+    assert main(["example", name]) == 0
+    printed = capsys.readouterr().out
+    command = re.search(r"^  graphuq (sample .*)$", printed, re.M)[1].split()
+    read = [word for word in command[1:] if word != "--images"]
+    assert classify(capsys, *read)["labels"] in (5, 9, 2, 14)
+    error = refused(capsys, "example", name)
+    assert "exists: remove it, or choose another --out" in error
+
+
+def test_the_example_of_votes_is_that_of_the_first_command(capsys):
+    assert main(["example", "votes"]) == 0
+    assert "Try:\n  graphuq sample votes.csv --label party\n" in capsys.readouterr().out
+    votes, parties = pd.read_csv("votes.csv"), pd.read_csv("parties.csv")
+    assert votes["party"].notna().sum() == 5
+    result = classify(capsys, "votes.csv", "--label", "party", "--truth", "parties.csv")
+    assert result["accuracy"] > 0.85
+    assert parties["id"].tolist() == votes["id"].tolist()

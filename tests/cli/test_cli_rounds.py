@@ -1,0 +1,376 @@
+"""Rounds of labeling: suggest, update, and predictions for new items."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphuq as gq
+from graphuq.cli import main
+from graphuq.cli.files import read
+from graphuq.cli.saved_problem import load_problem
+
+NAMES = np.array(["lower", "upper"])
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """Two moons with three labels of each, and what graphuq sample makes of them."""
+    folder = tmp_path_factory.mktemp("moons")
+    X, y = gq.datasets.two_moons(90, seed=0)
+    labels = gq.reveal(NAMES[y], counts=3, seed=0)
+    table = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    table.insert(0, "id", [f"m{i}" for i in range(90)])
+    table["label"] = pd.Series(labels.values, labels.nodes).reindex(table.index)
+    table.to_csv(folder / "moons.csv", index=False)
+    table.assign(label=NAMES[y])[["id", "label"]].to_csv(folder / "all.csv", index=False)
+    run = ["sample", "moons.csv", "--draws", "150", "--out", "result", "--seed", "3"]
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        assert main(run) == 0
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture
+def moons(first, tmp_path, monkeypatch):
+    """A copy of the folder, in which the test runs."""
+    shutil.copytree(first, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return pd.read_csv("all.csv").set_index("id")["label"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_reports():
+    """Write a page with the commands alone: plots take seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gq, "write_report", lambda subject, path: path.write_text(subject.command))
+        yield
+
+
+def run_of(folder):
+    return json.loads(Path(folder, "run.json").read_text(encoding="utf-8"))
+
+
+def prior_of(post):
+    """Return the prior of a posterior, made anew from moons.csv."""
+    items, settings = read("moons.csv"), post.settings["prior"]
+    graph = gq.Prior.projected(items.to_graph(), 89, alpha=settings["alpha"], tau=settings["tau"])
+    features = gq.FeaturePrior(items.features, settings["parts"][0]["length_scale"])
+    terms = [graph, features, gq.Level(settings["level"])]
+    return gq.SumPrior.of(terms, settings["weights"])
+
+
+def answer(truth, rows=slice(None)):
+    """Fill in labels of some rows of ask.csv, as an annotator does."""
+    asked = pd.read_csv("ask.csv").astype({"label": object})
+    asked.loc[asked.index[rows], "label"] = truth[asked["id"][rows]].to_numpy()
+    asked.to_csv("ask.csv", index=False)
+    return asked
+
+
+def test_suggest_writes_a_table_to_fill_in(moons, capsys):
+    assert main(["suggest", "result", "--k", "7", "--seed", "5", "--out", "ask.csv"]) == 0
+    printed = capsys.readouterr().out
+    asked = pd.read_csv("ask.csv")
+    post = gq.load("result/posterior.nc")
+    nodes = pd.read_csv("result/nodes.csv")
+    prior = prior_of(post).with_labeled(post.labels.nodes)
+    expected = post.suggest(7, prior=prior, seed=5)
+    assert asked["id"].tolist() == nodes["id"][expected].tolist()
+    assert asked["label"].isna().all()
+    assert asked["prediction"].tolist() == post.prediction[expected].tolist()
+    np.testing.assert_allclose(asked["confidence"], post.by_class[expected].max(axis=1))
+    assert all(name in printed for name in asked["id"])
+    assert "graphuq update result --labels ask.csv" in " ".join(printed.split())
+    # a table that may be filled in is not replaced
+    answer(moons, slice(2))
+    filled = Path("ask.csv").read_bytes()
+    assert main(["suggest", "result", "--out", "ask.csv"]) == 2
+    assert "ask.csv exists: choose another --out" in capsys.readouterr().err
+    assert Path("ask.csv").read_bytes() == filled
+
+
+def test_update_samples_with_all_labels_on_the_graph_of_the_result(moons, monkeypatch, capsys):
+    """Rows without an answer are ignored; graph, eigenpairs and parameters are not computed."""
+    former = run_of("result")
+    assert main(["suggest", "result", "--k", "5", "--out", "ask.csv"]) == 0
+    asked = answer(moons, slice(4))
+    with monkeypatch.context() as patch:
+        patch.setattr("graphuq.graphs.spectrum.smallest_eigenpairs", None)
+        patch.setattr(gq, "tune", None)
+        assert main(["update", "result", "--labels", "ask.csv", "--out", "second"]) == 0
+    assert "(chosen earlier, from 6 of the 10 labels" in capsys.readouterr().out
+    run, post = run_of("second"), gq.load("second/posterior.nc")
+    assert run["parameters"] == former["parameters"]
+    assert (run["n_tuned"], len(post.labels), run["seed"]) == (6, 10, 3)
+    assert "added 4 labels from ask.csv" in run["notes"]
+    assert {"moons.csv", "ask.csv"} <= {Path(name).name for name in run["sha256"]}
+    nodes = pd.read_csv("second/nodes.csv").set_index("id")
+    assert nodes["label"].notna().sum() == 10
+    assert nodes["label"][asked["id"][:4]].tolist() == asked["label"][:4].tolist()
+    # as from Python
+    likelihood = gq.Probit(run["parameters"]["gamma"])
+    again = gq.sample(prior_of(post), likelihood, post.labels, draws=150, seed=3, progress=False)
+    np.testing.assert_allclose(post.by_class, again.by_class, atol=1e-9)
+
+
+def test_update_replaces_its_result_and_remembers_the_commands(moons, capsys):
+    Path("more.csv").write_text("id,label\nm1,lower\nm2,upper\n")
+    first = run_of("result")["command"]
+    second = "graphuq update result --labels more.csv --parameters keep --draws 20"
+    assert main(second.split()[1:]) == 0
+    assert run_of("result")["command"] == second
+    assert run_of("result")["earlier"] == [first]
+    page = Path("result/report.html").read_text(encoding="utf-8")
+    assert page == f"{first}\n{second}"
+    capsys.readouterr()
+    assert main(["info", "result"]) == 0
+    assert f"earlier: {first}\ncommand: {second}" in capsys.readouterr().out
+    # the whole loop goes on from here
+    assert main(["suggest", "result", "--k", "2", "--json"]) == 0
+    assert not {"m1", "m2"} & {row["id"] for row in json.loads(capsys.readouterr().out)}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "n_new", "n_tuned"),
+    [
+        ("auto", 5, 6),
+        ("auto", 6, 12),
+        pytest.param("choose", 5, 11, marks=pytest.mark.slow),
+        ("keep", 6, 6),
+    ],
+)
+def test_parameters_are_chosen_again_once_labels_have_doubled(moons, parameters, n_new, n_tuned):
+    post = gq.load("result/posterior.nc")
+    nodes = np.setdiff1d(np.arange(90), post.labels.nodes)[::7][:n_new]
+    moons.iloc[nodes].to_csv("more.csv")
+    assert main(["update", "result", "--labels", "more.csv", "--parameters", parameters,
+                 "--draws", "20"]) == 0  # fmt: skip
+    run = run_of("result")
+    assert (run["n_tuned"], sum(run["labels"].values())) == (n_tuned, 6 + n_new)
+    assert set(run["chosen"]) == {"alpha", "gamma", "length_scale", "weight", "level"}
+
+
+@pytest.mark.slow
+def test_labels_may_be_corrected_and_classes_added(moons, capsys):
+    nodes = pd.read_csv("result/nodes.csv").dropna(subset="label")
+    wrong, other = nodes["id"].iloc[0], nodes["id"].iloc[1]
+    flipped = NAMES[nodes["label"].iloc[0] != NAMES][0]
+    Path("more.csv").write_text(f"id,label\n{wrong},{flipped}\n{other},{nodes['label'].iloc[1]}\n")
+    assert main(["update", "result", "--labels", "more.csv", "--draws", "20"]) == 0
+    assert "replaced 1 label by those of more.csv" in capsys.readouterr().out
+    Path("more.csv").write_text("id,label\nm1,between\n")
+    assert main(["update", "result", "--labels", "more.csv", "--draws", "20"]) == 0
+    assert "new in more.csv: 'between'" in capsys.readouterr().out
+    run = run_of("result")
+    assert run["classes"] == ["between", "lower", "upper"]
+    assert run["n_tuned"] == 7  # three classes have other parameters than two
+
+
+def test_a_graph_is_updated_too(tmp_path, monkeypatch, capsys):
+    networkx = pytest.importorskip("networkx")
+    monkeypatch.chdir(tmp_path)
+    networkx.write_edgelist(networkx.karate_club_graph(), "karate.csv", delimiter=",", data=False)
+    Path("clubs.csv").write_text("id,label\n0,Mr. Hi\n33,Officer\n")
+    short = ["--draws", "20", "--alpha", "2", "--gamma", "0.1"]
+    assert main(["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *short]) == 0
+    Path("clubs.csv").write_text("id,label\n1,Mr. Hi\n32,Officer\n")
+    assert main(["update", "karate-graphuq", "--labels", "clubs.csv"]) == 0
+    run = run_of("karate-graphuq")
+    assert (run["edges"], run["neighbors"], set(run["chosen"])) == (78, None, set())
+    assert run["labels"] == {"Mr. Hi": 2, "Officer": 2}
+    assert main(["predict", "karate-graphuq", "clubs.csv"]) == 2
+    assert "was made from a graph, and new items need features" in capsys.readouterr().err
+
+
+def test_predictions_for_new_rows_are_those_of_the_estimator(moons, capsys):
+    X, _ = gq.datasets.two_moons(140, seed=0)
+    old = pd.read_csv("moons.csv")
+    new = pd.DataFrame(X[90:, :2], columns=["a", "b"]).assign(id=[f"n{i}" for i in range(50)])
+    new.loc[49, ["a", "b"]] = old.loc[7, ["a", "b"]].to_numpy()  # a fitted item
+    new[["b", "id", "a"]].to_csv("new.csv", index=False)  # in another order
+    before = {name: Path(name).read_bytes() for name in _files()}
+    assert main(["predict", "result", "new.csv"]) == 0
+    assert "50 new items:" in capsys.readouterr().out
+    table = pd.read_csv("new-predictions.csv")
+    items = read("moons.csv")
+    center, scale = items.encoding.center, items.encoding.scale
+    model = gq.BayesianGraphClassifier(n_neighbors=10, draws=150, seed=3)
+    model.fit(items.features, items.known)
+    p = model.predict_proba((new[["a", "b"]].to_numpy() - center) / scale)
+    np.testing.assert_allclose(table[["probability_lower", "probability_upper"]], p, atol=1e-6)
+    assert table["id"].tolist() == new["id"].tolist()
+    assert table["prediction"].tolist() == NAMES[p.argmax(axis=1)].tolist()
+    fitted = pd.read_csv("result/nodes.csv")["probability"][7]
+    np.testing.assert_allclose(table["probability_upper"][49], fitted)
+    # nothing else has changed, and predictions are made again
+    assert {name: Path(name).read_bytes() for name in before} == before
+    assert main(["predict", "result", "new.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["items"] == 50
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        ("id,a\nn,1\n", "has no column 'b', from which features are made"),
+        ("id,a,b\nn,1,\n", "values are missing or invalid in 1 of 1 row, first that of item 'n'"),
+        ("id,a,b\nn,1,north\n", "expected numbers, as in the first file, got 'north'"),
+        ("id,a,b\nn,1,2020-01-31\n", "expected numbers, as in the first file, got '2020-01-31'"),
+        ("id,a,b\n", "no rows"),
+    ],
+)
+def test_new_rows_that_do_not_fit_are_refused(moons, new, message, capsys):
+    Path("new.csv").write_text(new)
+    assert main(["predict", "result", "new.csv"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not Path("new-predictions.csv").exists()
+    if "missing" in message:
+        assert main(["predict", "result", "new.csv", "--fill-missing"]) == 0
+        assert "replaced missing values in 1 row by column means" in capsys.readouterr().out
+
+
+def test_classes_of_the_result_stay_classes(tmp_path, monkeypatch):
+    """NA may mark an unknown label, but not where it is a class; 1.0 is the class 1."""
+    networkx = pytest.importorskip("networkx")
+    monkeypatch.chdir(tmp_path)
+    networkx.write_edgelist(networkx.karate_club_graph(), "karate.csv", delimiter=",", data=False)
+    short = ["--draws", "20", "--alpha", "2", "--gamma", "0.1"]
+    for first, second, options in (("NA", "EU", ["--class", "NA"]), ("1", "2", [])):
+        Path("clubs.csv").write_text(f"id,label\n0,{first}\n33,{second}\n")
+        result = ["karate.csv", "--edges", "--labels", "clubs.csv", *short, *options]
+        assert main(["sample", *result, "--out", first]) == 0
+        again = first if first == "NA" else "1.0"
+        Path("clubs.csv").write_text(f"id,label\n1,{again}\n5,\n")
+        assert main(["update", first, "--labels", "clubs.csv"]) == 0
+        assert run_of(first)["labels"] == {first: 2, second: 1}
+
+
+def test_images_and_ids_that_begin_like_formulas_are_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = gq.datasets.digit_pair(4, 9)
+    X, y = X[:60], y[:60]
+    labels = gq.reveal(y, counts=2, seed=0)
+    known = np.full(60, -1)
+    known[labels.nodes] = labels.values
+    names = np.array([f"@{i}" for i in range(60)])
+    np.savez("digits.npz", X=X.reshape(60, 8, 8), y=known, ids=names)
+    short = ["--draws", "20", "--alpha", "2", "--gamma", "0.1"]
+    assert main(["sample", "digits.npz", "--images", *short]) == 0
+    assert main(["suggest", "digits-graphuq", "--k", "3", "--out", "ask.csv"]) == 0
+    asked = pd.read_csv("ask.csv").astype({"label": object})
+    asked["label"] = [str(y[int(name[2:])]) for name in asked["id"]]  # '@7 is the item @7
+    asked.to_csv("ask.csv", index=False)
+    images = []
+    monkeypatch.setattr(
+        gq, "write_report",
+        lambda subject, path: (images.append(subject.images), path.write_text("")),
+    )  # fmt: skip
+    assert main(["update", "digits-graphuq", "--labels", "ask.csv"]) == 0
+    np.testing.assert_array_equal(images[0], X.reshape(60, 8, 8))
+    assert sum(run_of("digits-graphuq")["labels"].values()) == 7
+
+
+def damage(name, change):
+    content = bytearray(Path(name).read_bytes())
+    change(content)
+    Path(name).write_bytes(content)
+
+
+def flip(content):
+    content[len(content) // 2] ^= 16
+
+
+def cut(content):
+    del content[-100:]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "arguments", "message"),
+    [
+        (None, ["suggest", "result/posterior.nc"], "is not a folder"),
+        (None, ["suggest", "result", "--k", "0"], "k must be between 1 and 84"),
+        (None, ["update", "result", "--labels", "none.csv"], "there is no file none.csv"),
+        (None, ["update", "result", "--labels", "old.csv"], "no label that is new"),
+        (None, ["update", "result", "--labels", "odd.csv"], "is not one of the 90 items"),
+        (None, ["update", "nowhere", "--labels", "all.csv"], "nowhere is not a folder"),
+        (lambda: os.remove("result/problem.npz"), ["suggest", "result"], "has no problem.npz"),
+        (lambda: os.remove("result/run.json"), ["suggest", "result"], "run.json is missing"),
+        (lambda: damage("result/problem.npz", flip), ["suggest", "result"], "is damaged"),
+        (lambda: damage("result/problem.npz", cut), ["suggest", "result"], "is damaged"),
+        (
+            lambda: shutil.copy("other.npz", "result/problem.npz"),
+            ["update", "result", "--labels", "all.csv"],
+            "belongs to another posterior",
+        ),
+    ],
+)
+def test_what_cannot_be_continued_is_refused_in_one_line(spoil, arguments, message, moons, capsys):
+    known = pd.read_csv("moons.csv").dropna(subset="label")[["id", "label"]]
+    known.to_csv("old.csv", index=False)
+    Path("odd.csv").write_text("id,label\nnobody,lower\n")
+    arrays = dict(np.load("result/problem.npz"))
+    arrays["basis"] = arrays["basis"] * np.where(np.arange(90) == 4, -1.0, 1.0)
+    np.savez("other.npz", **arrays)
+    if spoil is not None:
+        spoil()
+    before = {name: Path(name).read_bytes() for name in _files()}
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert {name: Path(name).read_bytes() for name in _files()} == before
+
+
+@pytest.mark.parametrize("where", [(gq.Posterior, "save"), (gq, "write_report")])
+def test_an_update_that_fails_leaves_the_result_as_it_was(where, moons, monkeypatch):
+    before = {name: Path(name).read_bytes() for name in _files()}
+
+    def fail(post, path, **options):
+        Path(path).write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(*where, fail)
+    arguments = ["--parameters", "keep", "--draws", "20"]
+    assert main(["update", "result", "--labels", "all.csv", *arguments]) == 2
+    assert {name: Path(name).read_bytes() for name in _files()} == before
+
+
+def _files():
+    return [os.path.join(folder, name) for folder, _, names in os.walk(".") for name in names]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_damaged_problem_is_refused_or_reads_as_it_was(seed, moons):
+    """Some bytes of an archive, such as the times of its parts, have no influence."""
+    post, path = gq.load("result/posterior.nc"), Path("result/problem.npz")
+    whole, rng = path.read_bytes(), np.random.default_rng(seed)
+    first, refused = load_problem(Path("result"), post), []
+    for _ in range(20):
+        content = bytearray(whole)
+        if rng.random() < 0.8:
+            content[rng.integers(len(content))] ^= 1 << rng.integers(8)
+        else:
+            del content[rng.integers(len(content)) :]
+        path.write_bytes(content)
+        try:
+            again = load_problem(Path("result"), post)
+        except ValueError as error:
+            refused.append(str(error))
+            continue
+        assert (again.graph.adjacency != first.graph.adjacency).nnz == 0
+        np.testing.assert_array_equal(again.spectrum.basis, first.spectrum.basis)
+        np.testing.assert_array_equal(again.features, first.features)
+        assert again.encoding.to_json() == first.encoding.to_json()
+    assert len(refused) > 10
+    assert all("problem.npz" in message for message in refused)

@@ -1,0 +1,149 @@
+"""The full prior by solves, against all its eigenvectors."""
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.priors import solved as module
+
+N = 500
+MODELS = [gq.Probit(0.3), gq.LevelSet(0.7), gq.NoisyProbit(0.3, 0.05)]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X, y = gq.datasets.two_moons(N, d=10, sigma=0.15, seed=0)
+    graph = gq.knn_graph(X, 8, connect=True)
+    return graph, gq.reveal(y, counts=12, seed=0), y
+
+
+@pytest.fixture(scope="module")
+def exact(problem):
+    return gq.Prior.full(problem[0])
+
+
+@pytest.fixture(scope="module")
+def solved(problem):
+    nodes = np.union1d(problem[1].nodes, [3, 77])
+    return gq.SolvedPrior.of(problem[0], nodes, rank=30, probes=400, seed=1)
+
+
+def test_columns_are_those_of_the_full_prior(solved, exact):
+    """Up to the scale, which is estimated."""
+    true = exact.covariance(np.arange(N), solved.nodes) / exact.scale
+    np.testing.assert_allclose(solved.columns / solved.scale, true, atol=1e-6)
+
+
+def test_scale_and_variances_are_right_within_the_errors_given(solved, exact):
+    assert 0 < solved.scale_error < 0.01
+    assert abs(solved.scale / exact.scale - 1) < 5 * solved.scale_error
+    relative = solved.variances / solved.scale / (exact.variance() / exact.scale) - 1
+    hidden = np.setdiff1d(np.arange(N), solved.nodes)
+    spread = np.sqrt(np.mean(relative[hidden] ** 2))
+    assert spread == pytest.approx(solved.variance_error, rel=0.2)
+    assert solved.variance_error < 0.03
+    np.testing.assert_allclose(relative[solved.nodes], 0, atol=1e-6)
+
+
+def test_errors_fall_with_the_root_of_the_number_of_probes(problem, solved, exact):
+    few = gq.SolvedPrior.of(problem[0], [0], rank=30, probes=25, seed=2)
+    assert few.variance_error / solved.variance_error == pytest.approx(4, rel=0.25)
+
+
+def test_more_modes_leave_less_to_solve_for(problem, solved):
+    more = gq.SolvedPrior.of(problem[0], solved.nodes, rank=100, probes=400, seed=1)
+    ratio = more.columns / more.scale
+    np.testing.assert_allclose(ratio, solved.columns / solved.scale, atol=1e-6)
+    assert more.variance_error < solved.variance_error
+
+
+def test_the_polynomial_s_diagonal_is_exact(problem):
+    graph = problem[0]
+    solver = module._Solver(graph.laplacian(), gq.Spectrum.of(graph, 30))
+    polynomial = solver.polynomial()
+    by_columns = [solver.times(polynomial, np.eye(1, N, i)[0])[i] for i in range(40)]
+    np.testing.assert_allclose(solver.diagonal_of(polynomial)[:40], by_columns, atol=1e-10)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_posteriors_agree_with_those_of_the_full_prior(problem, solved, exact, model):
+    _, labels, y = problem
+    posts = [
+        gq.sample(prior, model, labels, nodes=[3, 77], seed=seed, draws=2000, progress=False)
+        for seed, prior in enumerate((solved, exact))
+    ]
+    gap = abs(posts[0].mean - posts[1].mean)
+    # what an error of the variances does to E[S(u)]: at most 0.5 of its relative size
+    allowed = 5 * np.hypot(posts[0].mcse, posts[1].mcse) + 0.5 * 4 * solved.variance_error
+    assert (gap < allowed).all()
+    assert gap.max() < 0.06
+    for k in range(2):
+        u, v = (post.field[..., k].ravel() for post in posts)
+        assert u.mean() == pytest.approx(v.mean(), abs=0.08)
+        assert u.std() == pytest.approx(v.std(), rel=0.06)
+    other = gq.sample(gq.Prior.projected(exact.spectrum, 5), model, labels, seed=0, progress=False)
+    assert not (abs(other.mean - posts[1].mean) < allowed).all()  # negative control
+    assert posts[0].modes.shape == (4, 2000, 0)
+    assert posts[0].diagnostics().r_hat < 1.05
+    assert abs(posts[0].accuracy(y) - posts[1].accuracy(y)) < 0.02
+
+
+def test_one_seed_gives_one_prior_whatever_the_threads(problem):
+    a, b = (
+        gq.SolvedPrior.of(problem[0], [1, 5], rank=20, probes=10, seed=3, threads=t) for t in (1, 3)
+    )
+    np.testing.assert_array_equal(a.columns, b.columns)
+    np.testing.assert_array_equal(a.variances, b.variances)
+
+
+def test_posteriors_can_be_saved_and_read(problem, solved, tmp_path):
+    _, labels, y = problem
+    post = gq.sample(solved, gq.Probit(0.3), labels, seed=0, draws=200, progress=False)
+    post.save(tmp_path / "post.nc")
+    again = gq.load(tmp_path / "post.nc")
+    np.testing.assert_array_equal(again.mean, post.mean)
+    assert again.settings["prior"]["kind"] == "solved"
+    assert again.accuracy(y) == post.accuracy(y)
+
+
+def test_what_needs_eigenvectors_is_refused(problem, solved):
+    _, labels, _ = problem
+    post = gq.sample(solved, gq.Probit(0.3), labels, seed=0, draws=50, progress=False)
+    with pytest.raises(TypeError, match=r"needs eigenvectors, and a gq\.SolvedPrior has none"):
+        next(post.latent_draws())
+    with pytest.raises(TypeError, match="needs eigenvectors"):
+        post.suggest(3)
+    with pytest.raises(TypeError, match=r"chosen by the evidence, which needs eigenvectors"):
+        gq.sample(solved, gq.Probit(), labels, progress=False)
+    with pytest.raises(TypeError, match="needs the field at all nodes"):
+        gq.sample(solved, gq.GinzburgLandau(1.0, 1.0), labels, progress=False)
+    with pytest.raises(ValueError, match=r"not for node 0: name all labeled and traced ones"):
+        gq.sample(solved, gq.Probit(0.3), labels, nodes=[0], progress=False)
+    with pytest.raises(ValueError, match="not for node"):
+        gq.sample(solved, gq.Probit(0.3), gq.Labels([0, 1], [0, 1]), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"nodes": [N]}, ValueError, "names node 500"),
+        ({"nodes": []}, ValueError, "nodes"),
+        ({"rank": 0}, ValueError, "rank must be at least 1"),
+        ({"probes": 1}, ValueError, "probes must be at least 2"),
+        ({"graph": [[0, 1, 0], [1, 0, 0], [0, 0, 0]]}, ValueError, "disconnected"),
+    ],
+)
+def test_bad_input_is_refused(problem, options, error, match):
+    arguments = {"graph": problem[0], "nodes": [0], **options}
+    with pytest.raises(error, match=match):
+        gq.SolvedPrior.of(**arguments)
+
+
+def test_solves_that_do_not_converge_and_columns_too_large_are_refused(problem, monkeypatch):
+
+    monkeypatch.setattr(module, "MAX_ITERATIONS", 3)
+    with pytest.raises(RuntimeError, match=r"3 iterations left a residual of .*raise rank"):
+        gq.SolvedPrior.of(problem[0], [0], rank=2, probes=2)
+    monkeypatch.setattr("graphuq.utils.memory._available_memory", lambda: 1e5)
+    with pytest.raises(MemoryError, match="1 columns of the covariance of 500 nodes"):
+        gq.SolvedPrior.of(problem[0], [0])

@@ -1,0 +1,173 @@
+"""Exact posterior means of the sign models, by orthant probabilities; small J only."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from scipy.special import entr, ndtr
+from scipy.stats import multivariate_normal
+
+
+def orthant(covariance):
+    """P(x > 0) for x ~ N(0, covariance), deterministic to about 1e-6."""
+    d = np.sqrt(np.diag(covariance))
+    R = covariance / np.outer(d, d)
+    twins = np.triu(abs(R) > 1 - 1e-9, 1)
+    if twins.any():  # one variable is a multiple of another
+        i, j = np.argwhere(twins)[0]
+        return 0.0 if R[i, j] < 0 else orthant(np.delete(np.delete(R, j, 0), j, 1))
+    if len(R) == 1:
+        return 0.5
+    if len(R) == 2:
+        return 0.25 + np.arcsin(R[0, 1]) / (2 * np.pi)
+    if len(R) == 3:
+        return 0.125 + np.arcsin(R[np.triu_indices(3, 1)]).sum() / (4 * np.pi)
+    return multivariate_normal.cdf(
+        np.zeros(len(R)), np.zeros(len(R)), R, maxpts=200_000, abseps=2e-6, releps=1e-6, rng=0
+    )
+
+
+def probit_masses(C_JJ, C_iJ, C_ii, y, gamma):
+    """E[S(u_i) 1(y)] for each i, and P(y): orthant probabilities, signs folded in."""
+    J = len(y)
+    noisy = y[:, None] * (C_JJ + gamma**2 * np.eye(J)) * y
+    mass = orthant(noisy)
+    signed = []
+    for c, v in zip(C_iJ, C_ii, strict=True):
+        joint = np.block([[np.array([[v]]), (c * y)[None]], [(c * y)[:, None], noisy]])
+        signed.append(2 * orthant(joint) - mass)
+    return np.array(signed), mass
+
+
+def noisy_probit_mean(C_JJ, C_iJ, C_ii, y, gamma, flip_rate):
+    """E[S(u_i)]: probit's, summed over which labels were flipped."""
+    total, norm = np.zeros(len(C_ii)), 0.0
+    for flips in itertools.product([1.0, -1.0], repeat=len(y)):
+        flips = np.array(flips)
+        weight = np.prod(np.where(flips < 0, flip_rate, 1 - flip_rate))
+        if weight < 1e-12:
+            continue
+        signed, mass = probit_masses(C_JJ, C_iJ, C_ii, y * flips, gamma)
+        total, norm = total + weight * signed, norm + weight * mass
+    return total / norm
+
+
+def level_set_mean(C_JJ, C_iJ, C_ii, y, gamma, labeled):
+    """E[S(u_i)]: a weighted sum over the 2^J orthants of u_J.
+
+    ``labeled[i]`` is the position of node i among the labeled ones, or -1.
+    """
+    J = len(y)
+    weights, joint = [], []
+    for signs in itertools.product([-1.0, 1.0], repeat=J):
+        s = np.array(signs)
+        weight = np.exp(-2 * (s != y).sum() / gamma**2)
+        if weight < 1e-12:
+            continue
+        folded = s[:, None] * C_JJ * s
+        mass = orthant(folded)
+        weights.append(weight * mass)
+        row = []
+        for c, v, at in zip(C_iJ, C_ii, labeled, strict=True):
+            if at >= 0:
+                row.append(s[at] * mass)
+                continue
+            block = np.block([[np.array([[v]]), (c * s)[None]], [(c * s)[:, None], folded]])
+            row.append(2 * orthant(block) - mass)
+        joint.append(weight * np.array(row))
+    return np.sum(joint, axis=0) / np.sum(weights)
+
+
+def exact_mean(prior, likelihood, labels, nodes, overlap=0.0):
+    """Posterior means of S(u + overlap eta) at ``nodes`` under Probit, NoisyProbit or LevelSet."""
+    C = prior.law.covariance
+    C_JJ = C(labels.nodes, labels.nodes)
+    C_iJ = C(nodes, labels.nodes)
+    C_ii = prior.variance()[nodes] + overlap**2
+    name, gamma = type(likelihood).__name__, likelihood.gamma
+    assert name != "LevelSet" or overlap == 0
+    if name != "LevelSet":
+        flip_rate = getattr(likelihood, "flip_rate", 0.0)
+        return noisy_probit_mean(C_JJ, C_iJ, C_ii, labels.codes, gamma, flip_rate)
+    where = {node: at for at, node in enumerate(labels.nodes)}
+    labeled = [where.get(node, -1) for node in nodes]
+    return level_set_mean(C_JJ, C_iJ, C_ii, labels.codes, gamma, labeled)
+
+
+def expected_entropy(u, overlap):
+    """Mean over draws of the entropy of P(S(u + overlap eta) = 1), u of shape (draws, nodes)."""
+    p = ndtr(u / overlap)
+    return (entr(p) + entr(1 - p)).mean(axis=0)
+
+
+def errors_in_mcse(post, exact, nodes=slice(None)):
+    """|mean - exact| / mcse; a node whose every draw agrees has nothing to be scaled by."""
+    gap, mcse = abs(post.mean[nodes] - exact), post.mcse[nodes]
+    return gap / np.where(mcse > 0, mcse, 1e-4)
+
+
+def ginzburg_landau_moments(prior, labels, epsilon, gamma):
+    """Mean, variance and P(v > 0) at every node, by quadrature over the modes; rank 3 only."""
+    points, weights = np.polynomial.hermite_e.hermegauss(60)
+    z = np.stack(np.meshgrid(points, points, points, indexing="ij"), -1).reshape(-1, 3)
+    mass = np.prod(np.stack(np.meshgrid(weights, weights, weights), -1).reshape(-1, 3), axis=1)
+    v = (z * prior.sigma) @ prior.spectrum.vectors.T
+    phi = ((v**2 - 1) ** 2).sum(1) / (4 * epsilon)
+    phi += ((labels.codes - v[:, labels.nodes]) ** 2).sum(1) / (2 * gamma**2)
+    mass = mass * np.exp(-phi)
+    mass /= mass.sum()
+    mean = mass @ v
+    return mean, mass @ v**2 - mean**2, mass @ (v > 0)
+
+
+def class_probabilities(prior, labels, nodes, noise, cost, overlap=0.0):
+    """P(l_i = k) for each node i and class k, shape (nodes, K): K independent fields.
+
+    Each field of node i has a noise of deviation ``overlap``.
+
+    A label that is not the largest of u + noise at its node costs ``cost``, and cannot be if that
+    is infinity: a weighted sum over what the largest may be, of orthants of differences.
+    """
+    K, J = labels.classes.size, len(labels)
+    total, norm = np.zeros((len(nodes), K)), 0.0
+    for largest in itertools.product(range(K), repeat=J):
+        wrong = int((np.array(largest) != labels.indices).sum())
+        if wrong and cost * wrong > 30:
+            continue
+        weight = np.exp(-cost * wrong) if wrong else 1.0
+        pairs = [(j, c, k) for j, c in enumerate(largest) for k in range(K) if k != c]
+        norm += weight * orthant(_of_differences(prior, labels.nodes, noise, pairs))
+        for row, node in enumerate(nodes):
+            for own in range(K):
+                more = [(J, own, k) for k in range(K) if k != own]
+                where = np.append(labels.nodes, node)
+                joint = _of_differences(prior, where, noise, pairs + more, J, overlap)
+                total[row, own] += weight * orthant(joint)
+    return total / norm
+
+
+def class_evidence(prior, labels, noise, cost):
+    """Log P(labels) of K independent fields, where a wrong label has the odds e^-cost."""
+    K, J = labels.classes.size, len(labels)
+    total, others = 0.0, (K - 1) * np.exp(-cost)
+    for largest in itertools.product(range(K), repeat=J):
+        wrong = int((np.array(largest) != labels.indices).sum())
+        if wrong and cost * wrong > 30:
+            continue
+        weight = np.exp(-cost * wrong) if wrong else 1.0
+        pairs = [(j, c, k) for j, c in enumerate(largest) for k in range(K) if k != c]
+        total += weight * orthant(_of_differences(prior, labels.nodes, noise, pairs))
+    return np.log(total) - J * np.log1p(others)
+
+
+def _of_differences(prior, nodes, noise, pairs, own=None, overlap=0.0):
+    """Covariance of x_jc - x_jk for each (j, c, k); the place ``own`` has the noise ``overlap``."""
+    G = prior.covariance(np.unique(nodes), np.unique(nodes))
+    place = np.searchsorted(np.unique(nodes), nodes)
+    G = G[np.ix_(place, place)]
+    G[np.diag_indices_from(G)] += np.where(np.arange(len(nodes)) == own, overlap, noise) ** 2
+    j, c, k = np.array(pairs).T
+    same = np.equal.outer
+    signs = same(c, c).astype(float) - same(c, k) - same(k, c) + same(k, k)
+    return G[np.ix_(j, j)] * signs

@@ -1,0 +1,109 @@
+"""The order of the rooms: every import points down, and there are no circular imports.
+
+Lazy imports and imports for type checkers count, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import graphuq as gq
+
+PACKAGE = Path(gq.__file__).parent
+
+# Floors from the ground up; a room imports from those below it and from itself.
+FLOORS = [
+    {"utils"},
+    {"graphs"},
+    {"priors", "datasets"},
+    {"likelihoods"},
+    {"samplers", "posterior"},
+    {"inference"},
+    {"classifiers", "plots"},
+    {"report"},
+    {"face"},
+    {"cli"},
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def module_of(path: Path, package: Path) -> str:
+    """The dotted name of a file, "graphuq" for the face."""
+    parts = path.relative_to(package).with_suffix("").parts
+    return ".".join(["graphuq", *(parts[:-1] if parts[-1] == "__init__" else parts)])
+
+
+def imports(package: Path) -> dict[str, set[str]]:
+    """The modules of the package that each of its modules imports, wherever in the file."""
+    sources = {module_of(path, package): path for path in package.rglob("*.py")}
+    sources["graphuq"] = package / "__init__.pyi"
+    found = {}
+    for module, path in sources.items():
+        wanted = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                wanted |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                # only the face has relative imports
+                origin = ".".join(filter(None, ["graphuq" if node.level else "", node.module]))
+                names = {f"{origin}.{alias.name}" for alias in node.names}
+                wanted |= names & sources.keys() or {origin}
+                wanted |= {origin} if names - sources.keys() else set()
+        found[module] = wanted & sources.keys() - {module}
+    return found
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else "face"
+
+
+def upward(found: dict[str, set[str]]) -> list[str]:
+    """Return the imports from rooms that are not on a lower floor."""
+    return sorted(
+        f"{module} -> {other}"
+        for module, others in found.items()
+        for other in others
+        if room_of(module) != room_of(other) and FLOOR[room_of(module)] <= FLOOR[room_of(other)]
+    )
+
+
+def test_every_room_has_its_floor():
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert rooms | {"face"} == FLOOR.keys()
+
+
+def test_no_import_points_upward():
+    assert upward(imports(PACKAGE)) == []
+
+
+def test_no_circle_of_files():
+    TopologicalSorter(imports(PACKAGE)).prepare()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from graphuq.report.write import write_report",
+        "import graphuq.report.write",
+        "def later():\n    from graphuq.report import write",
+        "if TYPE_CHECKING:\n    from graphuq.report.write import write_report",
+        "import graphuq as gq",
+    ],
+)
+def test_a_planted_upward_import_is_seen(tmp_path, line):
+    for path in (*PACKAGE.rglob("*.py"), PACKAGE / "__init__.pyi"):
+        copy = tmp_path / path.relative_to(PACKAGE)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+    with open(tmp_path / "priors/prior.py", "a", encoding="utf-8") as file:
+        file.write(f"\n{line}\n")
+
+    found = imports(tmp_path)
+
+    assert any(arrow.startswith("graphuq.priors.prior -> ") for arrow in upward(found))
+    with pytest.raises(CycleError):
+        TopologicalSorter(found).prepare()

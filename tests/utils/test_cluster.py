@@ -1,0 +1,114 @@
+"""The same numbers from a cluster of worker processes, one of which is killed."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.utils import row_blocks
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # workers that die log many messages
+]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X, y = gq.datasets.two_moons(6000, d=5, sigma=0.08, seed=0)
+    return X, gq.reveal(y, counts=20, seed=0)
+
+
+def kill_a_worker(client):
+    """Kill one worker process; its nanny starts another."""
+    pid = next(iter(client.run(os.getpid).values()))
+    os.kill(pid, signal.SIGKILL)
+
+
+def posterior(spectrum, labels):
+    prior = gq.Prior.approximated(spectrum, 12)
+    return gq.sample(prior, gq.Probit(0.2), labels, draws=300, seed=3, progress=False)
+
+
+def test_eigenpairs_and_node_statistics_are_those_of_one_process(client, problem, monkeypatch):
+    X, labels = problem
+    monkeypatch.setattr(row_blocks, "BLOCK_SIZE", 100_000)
+    alone = gq.nystrom(X, 12, tau=0.3, seed=0)
+    spread = gq.nystrom(da.from_array(X, chunks=(700, 5)), 12, tau=0.3, seed=0)
+    assert row_blocks.is_dask(spread.basis)
+    np.testing.assert_allclose(spread.values, alone.values, atol=1e-10)
+    np.testing.assert_allclose(np.asarray(spread.basis), alone.basis, atol=1e-10)
+    assert spread.residuals == pytest.approx(alone.residuals, abs=1e-10)
+    here = gq.Spectrum(spread.values, np.asarray(spread.vectors), np.asarray(spread.null))
+    one, many = posterior(here, labels), posterior(spread, labels)
+    np.testing.assert_array_equal(many.modes, one.modes)
+    for name in ("mean", "variance", "probability", "mcse", "latent_mean", "latent_variance"):
+        np.testing.assert_allclose(getattr(many, name), getattr(one, name), atol=1e-10)
+    np.testing.assert_allclose(many.running_mean_change, one.running_mean_change, atol=1e-10)
+    np.testing.assert_allclose(
+        gq.Prior.approximated(spread, 12).variance(),
+        gq.Prior.approximated(here, 12).variance(),
+        atol=1e-10,
+    )
+
+
+def test_a_worker_that_is_killed_changes_nothing(client, problem, monkeypatch):
+    X, labels = problem
+    monkeypatch.setattr(row_blocks, "BLOCK_SIZE", 100_000)
+    alone = gq.nystrom(X, 12, tau=0.3, seed=0)
+    began_with = set(client.run(os.getpid).values())
+    # while features are processed
+    timer = threading.Timer(0.3, kill_a_worker, [client])
+    timer.start()
+    spread = gq.nystrom(da.from_array(X, chunks=(300, 5)), 12, tau=0.3, seed=0)
+    timer.join()
+    np.testing.assert_allclose(np.asarray(spread.basis), alone.basis, atol=1e-10)
+    # and with the vectors that it stored
+    kill_a_worker(client)
+    here = gq.Spectrum(spread.values, np.asarray(spread.vectors), np.asarray(spread.null))
+    one = posterior(here, labels)
+    timer = threading.Timer(0.5, kill_a_worker, [client])
+    timer.start()
+    many = posterior(spread, labels)
+    timer.join()
+    np.testing.assert_allclose(many.mean, one.mean, atol=1e-10)
+    np.testing.assert_allclose(many.mcse, one.mcse, atol=1e-10)
+    client.wait_for_workers(2)
+    assert began_with - set(client.run(os.getpid).values())
+
+
+def trial(seed):
+    X, y = gq.datasets.two_moons(300, d=5, seed=seed)
+    graph = gq.knn_graph(X, 8, connect=True)
+    return gq.sample(
+        gq.Prior.projected(graph, 15), gq.Probit(0.2), gq.reveal(y, counts=4, seed=seed),
+        draws=200, seed=seed, threads=1, progress=False,
+    )  # fmt: skip
+
+
+def test_trials_run_through_joblib_on_the_cluster(client):
+    import joblib
+
+    here = [trial(seed) for seed in range(4)]
+    with joblib.parallel_config("dask"):
+        there = joblib.Parallel()(joblib.delayed(trial)(seed) for seed in range(4))
+    for a, b in zip(here, there, strict=True):
+        np.testing.assert_array_equal(a.modes, b.modes)
+        np.testing.assert_allclose(a.mean, b.mean, atol=1e-12)

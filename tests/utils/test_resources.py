@@ -1,0 +1,66 @@
+"""Cores and memory that a container may use."""
+
+import joblib
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from graphuq.utils import memory, threads
+
+
+@pytest.mark.parametrize(
+    ("files", "available"),
+    [
+        ({"memory.max": "5000\n", "memory.stat": "file 900\nanon 1200\n"}, 3800.0),
+        ({"memory.max": "1000\n", "memory.stat": "anon 1200\n"}, 0.0),
+        ({"memory.max": "max\n", "memory.stat": "anon 1200\n"}, np.inf),
+        (
+            {
+                "memory/memory.limit_in_bytes": "7000\n",
+                "memory/memory.stat": "total_rss 2000\ntotal_cache 4000\n",
+            },
+            5000.0,
+        ),
+        ({}, np.inf),
+    ],
+)
+def test_memory_limits_of_containers_are_read(tmp_path, files, available):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert memory._available_in_container(tmp_path) == available
+
+
+def test_the_smaller_of_machine_and_container_counts(monkeypatch):
+    monkeypatch.setattr(memory, "_available_on_machine", lambda: 3000.0)
+    for container, available in ((2000.0, 2000.0), (np.inf, 3000.0)):
+        monkeypatch.setattr(memory, "_available_in_container", lambda _, free=container: free)
+        with pytest.raises(MemoryError, match="take less"):
+            memory.require_memory(available + 1, "this", "take less")
+        memory.require_memory(available, "this", "take less")
+
+
+def test_cores_are_those_of_the_container(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 3)
+    assert threads.cpu_count() == 3
+
+
+def blas_threads():
+    """The numbers of threads of the BLAS libraries of NumPy and SciPy.
+
+    Other tests may have loaded a package with a BLAS of its own since.
+    """
+    known = threads._controller().info()
+    return {library["num_threads"] for library in known if library["user_api"] == "blas"}
+
+
+def test_overlapping_limits_of_blas_end_with_the_last():
+    with threadpool_limits(3, user_api="blas"):
+        first, second = threads.one_blas_thread(), threads.one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        assert blas_threads() == {1}
+        first.__exit__(None, None, None)
+        assert blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == {3}
