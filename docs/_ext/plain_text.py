@@ -1,4 +1,4 @@
-"""Lets docstrings be read as they are written: formulas are plain text, not reStructuredText."""
+"""Show docstrings as written: their formulas are plain text, not reStructuredText."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import inspect
 import re
 from typing import Any
 
-# what reStructuredText would take for markup: names that end in _, |x|, and *
+# what reStructuredText would read as markup: names that end in _, |x|, and *
 LITERAL = re.compile(r"(``.*?``|`.*?`)")
 MARKUP = re.compile(r"(\*|\||_(?!\w))")
 
 
 def escaped(line: str) -> str:
-    """Return a line whose text outside of backticks means what it says."""
+    """Return a line with the markup outside of backticks escaped."""
     parts = LITERAL.split(line)
     return "".join(
         part if place % 2 else MARKUP.sub(r"\\\1", part) for place, part in enumerate(parts)
@@ -20,7 +20,7 @@ def escaped(line: str) -> str:
 
 
 def plain(lines: list[str]) -> list[str]:
-    """Return a docstring with its displayed formulas as literal blocks, and all else escaped.
+    """Return a docstring with displayed formulas as literal blocks, and other markup escaped.
 
     A formula is an indented paragraph before the first section.
     """
@@ -44,7 +44,7 @@ def plain(lines: list[str]) -> list[str]:
 
 
 def setup(app: Any) -> None:
-    """Register, to come before numpydoc."""
+    """Register before numpydoc."""
     app.connect("autodoc-process-docstring", _process, priority=100)
     app.connect("autodoc-skip-member", _skip)
 
@@ -54,7 +54,7 @@ def _process(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
 
 
 def _skip(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
-    """Leave out what classes have from scikit-learn and Python."""
+    """Skip members inherited from scikit-learn and Python."""
     behind = getattr(member, "fget", None) or getattr(member, "func", None) or member
     ours = (getattr(behind, "__module__", None) or "").startswith("graphuq")
     return True if inspect.isroutine(behind) and not ours else None

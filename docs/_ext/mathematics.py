@@ -1,4 +1,4 @@
-"""Formulas as drawings in the page, by matplotlib's TeX: no script, no fonts, no network."""
+"""Formulas as SVG drawings by matplotlib's TeX: no script, no fonts, no network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
-# drawn at this many units an em, a little larger than the text, whose letters are wider
+# units per em, and the scale against the text, whose letters are wider
 EM, SCALE = 100, 1.1
 FONT = FontProperties(size=EM, math_fontfamily="cm")
 COMMANDS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C"}
@@ -22,7 +22,7 @@ COMMANDS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "
 
 @cache
 def drawing(tex: str) -> str:
-    """Return an SVG element that stands on the line as its text would."""
+    """Return an SVG element aligned with the baseline of the text."""
     text = "$" + " ".join(tex.split()) + "$"
     width, height, descent = text_to_path.get_text_width_height_descent(text, FONT, ismath=True)
     strokes = [
@@ -49,12 +49,12 @@ def _write(writer: Any, node: Any, frame: str) -> None:
 
 
 def visit_inline(writer: Any, node: Any) -> None:
-    """Write a formula within a line."""
+    """Write an inline formula."""
     _write(writer, node, "{}")
 
 
 def visit_displayed(writer: Any, node: Any) -> None:
-    """Write a formula on a line of its own."""
+    """Write a displayed formula."""
     _write(writer, node, '<div class="formula">{}</div>')
 
 
