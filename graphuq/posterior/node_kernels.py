@@ -20,6 +20,7 @@ with deviation (s^2 + gamma^2)^(1/2). The entropy is that of the probabilities o
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -30,22 +31,15 @@ from scipy.special import entr, erfcx, ndtr
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array
 
-# erf and its slope times STEP at the knots 0, STEP, ..., between which a cubic interpolates, as
-# math.erf to 1e-11 in a fifth of its time. Beyond the last knot it is 1.
-STEP = 1 / 256
-KNOTS = STEP * np.arange(6 * 256 + 1)
-ERF = np.array([math.erf(knot) for knot in KNOTS])
-SLOPE = STEP * 2 / math.sqrt(math.pi) * np.exp(-(KNOTS**2))
-
 # Deviations of a normal law beyond which its tail, 1e-12, is left out; and z = x / sqrt(2) there.
 REACH = 7.0
 MAX_Z = REACH * math.sqrt(0.5)
 
 # Unlike the functions of math, polynomials are computed for several draws at a time: erfc(z) is
-# TAIL(z)^-32 and exp(-y) is BELL(y)^-32, up to 1e-6 relative to their values.
+# TAIL(z)^-32, up to 5e-10 relative to its value, and exp(-y) is BELL(y)^-32, up to 1e-6.
 ROOT = 32
 TAIL = tuple(
-    Chebyshev.interpolate(lambda z: np.exp(z**2 / ROOT) * erfcx(z) ** (-1 / ROOT), 10, [0, MAX_Z])
+    Chebyshev.interpolate(lambda z: np.exp(z**2 / ROOT) * erfcx(z) ** (-1 / ROOT), 16, [0, MAX_Z])
     .convert(kind=Polynomial)
     .coef.tolist()
 )
@@ -64,6 +58,9 @@ B = tuple(np.linalg.lstsq(_POWERS, entr(ndtr(_X)) + entr(ndtr(-_X)), rcond=None)
 # REACH_BELOW below it are left out, for they are largest in one of 1e6 cases.
 REACH_BELOW = 6.7
 POINTS = -3.6 + 0.6 * np.arange(16)
+
+# Below all deviations but 0.
+TINY = float(np.finfo(np.float64).tiny)
 
 # Sums in any order, several at a time.
 FAST = {"reassoc", "contract", "nsz"}
@@ -108,54 +105,25 @@ def class_probability(mean: Array, deviation: Array, noise: Array) -> Array:
     return np.asarray(sums[0] / len(noise))
 
 
-@numba.njit
-def _erf(place):  # type: ignore[no-untyped-def]
-    """Return erf(place STEP) for a place of at least 0."""
-    if not place < ERF.size - 1:
-        return 1.0
-    k = int(place)
-    s = place - k
-    rise = ERF[k + 1] - ERF[k]
-    bend = SLOPE[k] - rise
-    skew = SLOPE[k + 1] - rise
-    return ERF[k] + s * (rise + (1 - s) * (bend * (1 - s) - skew * s))
-
-
-@kernel(types.void(types.float64[:, ::1], types.float64[:], types.float64[:, ::1]))
-def add_moments(mean, deviation, sums):  # type: ignore[no-untyped-def]
-    """Add E[S(u)], E[u] and E[u^2] of each row's draws to the first rows of ``sums``.
-
-    E[S(u)] = 2 Psi(mean / deviation; 1) - 1 for Gaussian u: the sign without its noise
-    (Rao-Blackwell).
-    """
-    for i in range(mean.shape[0]):
-        sign, latent, square = 0.0, 0.0, 0.0
-        spread = deviation[i]
-        scale = math.inf if spread == 0.0 else math.sqrt(0.5) / (spread * STEP)
-        for t in range(mean.shape[1]):
-            m = mean[i, t]
-            latent += m
-            square += m * m
-            if m == 0.0:  # as a node whose field is always 0; its sign is 0, too
-                continue
-            expected = _erf(abs(m) * scale)
-            sign += expected if m >= 0.0 else -expected
-        sums[0, i] += sign
-        sums[1, i] += latent
-        sums[2, i] += square + mean.shape[1] * spread * spread
-
-
 @numba.njit(fastmath=FAST, error_model="numpy")
 def _tail(z):  # type: ignore[no-untyped-def]
     """Return erfc(z), 0 <= z <= MAX_Z."""
-    p = TAIL[10]
-    for k in range(9, -1, -1):
+    p = TAIL[16]
+    for k in range(15, -1, -1):
         p = p * z + TAIL[k]
     p *= p
     p *= p
     p *= p
     p *= p
     return 1.0 / (p * p)
+
+
+@numba.njit(fastmath=FAST, error_model="numpy")
+def _erf(z):  # type: ignore[no-untyped-def]
+    """Return erf(z), which is -1 or 1 beyond MAX_Z."""
+    size = abs(z)
+    inside = 1.0 - _tail(size) if size < MAX_Z else 1.0
+    return inside if z > 0.0 else (-inside if z < 0.0 else 0.0)
 
 
 @numba.njit(fastmath=FAST, error_model="numpy")
@@ -167,6 +135,28 @@ def _bell(y):  # type: ignore[no-untyped-def]
     p *= p
     p *= p
     return 1.0 / (p * p)
+
+
+@kernel(types.void(types.float64[:, ::1], types.float64[:], types.float64[:, ::1]), fastmath=FAST)
+def add_moments(mean, deviation, sums):  # type: ignore[no-untyped-def]
+    """Add E[S(u)], E[u] and E[u^2] of each row's draws to the first rows of ``sums``.
+
+    E[S(u)] = 2 Psi(mean / deviation; 1) - 1 for Gaussian u: the sign without its noise
+    (Rao-Blackwell).
+    """
+    for i in range(mean.shape[0]):
+        sign, latent, square = 0.0, 0.0, 0.0
+        row, spread = mean[i], deviation[i]
+        # without a deviation every field but 0 is beyond MAX_Z
+        scale = math.sqrt(0.5) / max(spread, TINY)
+        for t in range(row.size):
+            m = row[t]
+            sign += _erf(m * scale)
+            latent += m
+            square += m * m
+        sums[0, i] += sign
+        sums[1, i] += latent
+        sums[2, i] += square + row.size * spread * spread
 
 
 @kernel(
@@ -192,26 +182,46 @@ def add_predictive(mean, deviation, overlap, sums, entropies):  # type: ignore[n
         row = mean[i]
         for t in range(row.size):
             z = row[t] * scale
-            size = min(abs(z), MAX_Z)
-            expected = 1.0 - _tail(size)
-            label += expected if z > 0.0 else (-expected if z < 0.0 else 0.0)
-            y = size * size
+            label += _erf(z)
+            y = min(z * z, MAX_Z * MAX_Z)
             entropy += (c_0 + y * (c_1 + y * c_2)) * _bell(y)
         sums[i] += label
         entropies[i] += math.sqrt(own) * entropy
 
 
+class Rivals(NamedTuple):
+    """For each draw, the class of a node whose mean is the largest, and its largest rival."""
+
+    a: Array
+    best: Array
+    """The mean of class a."""
+    b: Array
+    rival: Array
+    """The field of class b."""
+    wins: Array
+    """Probability that the field of class a is the larger one."""
+
+
 @numba.njit(error_model="numpy")
-def _largest_rival(m, noise, spread, a, rival, b):  # type: ignore[no-untyped-def]
-    """Write the largest m_k + spread n_k over all k but a, and its k, of each draw."""
+def _add_largest(m, noise, total, draws, rivals, sums):  # type: ignore[no-untyped-def]
+    """Add the probabilities of the classes a and b to ``sums``, for deviations ``total`` above 0.
+
+    The fields but that of class a are those drawn, m_k + total n_k.
+    """
+    a, best, b, rival, wins = rivals
     rival[:] = -math.inf
     b[:] = 0
     for k in range(m.shape[0]):
-        for t in range(m.shape[1]):
-            u = m[k, t] + spread[t] * noise[k, t]
+        for t in range(rival.size):
+            u = m[k, t] + total[t] * noise[k, t]
             larger = (u > rival[t]) & (a[t] != k)
             rival[t] = u if larger else rival[t]
             b[t] = k if larger else b[t]
+    for t in range(wins.size):
+        wins[t] = 0.5 + 0.5 * _erf((best[t] - rival[t]) * math.sqrt(0.5) / total[t])
+    for t in range(draws):
+        sums[a[t]] += wins[t]
+        sums[b[t]] += 1.0 - wins[t]
 
 
 @kernel(
@@ -237,8 +247,9 @@ def add_class_moments(mean, deviation, noise, overlap, sums):  # type: ignore[no
     by_class[:, :draws] = noise.T
     squares = np.ones(size)
     squares[:draws] = overlap**2
-    best, rival, total, wins = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    a, b = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    total, best = np.empty(size), np.empty(size)
+    a = np.empty(size, dtype=np.int64)
+    rivals = Rivals(a, best, np.empty_like(a), np.empty(size), np.empty(size))
     for i in range(mean.shape[0]):
         spread = deviation[i]
         # 1. the moments of the fields
@@ -262,25 +273,12 @@ def add_class_moments(mean, deviation, noise, overlap, sums):  # type: ignore[no
                 sums[0, i, a[t]] += 1.0
         else:
             total[:] = spread
-            _largest_rival(m, by_class, total, a, rival, b)
-            scale = math.sqrt(0.5) / (spread * STEP)
-            for t in range(draws):
-                expected = _erf(abs(best[t] - rival[t]) * scale)
-                won = 0.5 + (0.5 * expected if best[t] >= rival[t] else -0.5 * expected)
-                sums[0, i, a[t]] += won
-                sums[0, i, b[t]] += 1.0 - won
+            _add_largest(m, by_class, total, draws, rivals, sums[0, i])
         # 4. the true class, likewise
         if overlapping:
             for t in range(size):
                 total[t] = math.sqrt(spread * spread + squares[t])
-            _largest_rival(m, by_class, total, a, rival, b)
-            for t in range(size):
-                z = (best[t] - rival[t]) * math.sqrt(0.5) / total[t]
-                half = 0.5 * _tail(min(abs(z), MAX_Z))
-                wins[t] = 1.0 - half if z > 0.0 else half
-            for t in range(draws):
-                sums[3, i, a[t]] += wins[t]
-                sums[3, i, b[t]] += 1.0 - wins[t]
+            _add_largest(m, by_class, total, draws, rivals, sums[3, i])
 
 
 @kernel(
