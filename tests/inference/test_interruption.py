@@ -260,4 +260,5 @@ def test_ctrl_c_returns_from_each_stage(stage, tmp_path):
         process.send_signal(signal.SIGINT)
         what, when, *message = process.stdout.readline().split()
         assert float(when) - pressed < PROMPT
-        assert what == "draws" or message[:1] == ["interrupted"]
+        # Between two calls Ctrl-C is a plain KeyboardInterrupt, without a message
+        assert what == "draws" or message[:1] in ([], ["interrupted"])

@@ -1,9 +1,11 @@
 """Cores and memory that a container may use."""
 
+import subprocess
+import sys
+
 import joblib
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from graphuq.utils import memory, threads
 
@@ -45,22 +47,25 @@ def test_cores_are_those_of_the_container(monkeypatch):
     assert threads.cpu_count() == 3
 
 
-def blas_threads():
-    """The numbers of threads of the BLAS libraries of NumPy and SciPy.
+OVERLAPPING = """
+from threadpoolctl import threadpool_limits
+from graphuq.utils import threads
 
-    Other tests may have loaded a package with a BLAS of its own since.
-    """
-    known = threads._controller().info()
-    return {library["num_threads"] for library in known if library["user_api"] == "blas"}
+def blas_threads():
+    return {library["num_threads"] for library in threads._controller().info()}
+
+with threadpool_limits(3, user_api="blas"):
+    first, second = threads.one_blas_thread(), threads.one_blas_thread()
+    first.__enter__()
+    second.__enter__()
+    assert blas_threads() == {1}
+    first.__exit__(None, None, None)
+    assert blas_threads() == {1}
+    second.__exit__(None, None, None)
+    assert blas_threads() == {3}
+"""
 
 
 def test_overlapping_limits_of_blas_end_with_the_last():
-    with threadpool_limits(3, user_api="blas"):
-        first, second = threads.one_blas_thread(), threads.one_blas_thread()
-        first.__enter__()
-        second.__enter__()
-        assert blas_threads() == {1}
-        first.__exit__(None, None, None)
-        assert blas_threads() == {1}
-        second.__exit__(None, None, None)
-        assert blas_threads() == {3}
+    # in a process of its own: threads that other tests interrupted may still change the limit
+    subprocess.run([sys.executable, "-c", OVERLAPPING], check=True)
