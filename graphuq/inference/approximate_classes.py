@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, ndtri
-from scipy.stats import qmc
 
 from graphuq.graphs.labels import Labels
 from graphuq.inference.evidence.class_propagation import ClassSites, label_model
@@ -119,7 +118,9 @@ def _moments(
 
 def _white(n_classes: int, number: int) -> Array:
     """Return evenly spread draws of K standard normal numbers, shape (number, K)."""
-    points = qmc.Sobol(n_classes, seed=0).random(number)
+    from scipy.stats.qmc import Sobol
+
+    points = Sobol(n_classes, seed=0).random(number)
     return np.asarray(ndtri(np.clip(points, 1e-12, 1 - 1e-12)))
 
 

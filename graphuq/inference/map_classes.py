@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
-from scipy.optimize import NoConvergence, minimize, newton_krylov
 
 from graphuq.likelihoods.bound import Bound, differentiate, evaluate
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -47,6 +46,8 @@ def minimize_classes(
         Norm of the gradient.
     max_iter : int
     """
+    from scipy.optimize import NoConvergence, minimize, newton_krylov
+
     assert bound.nodes is not None
     root, shape = prior.root(bound.nodes), start.shape
 

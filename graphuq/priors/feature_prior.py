@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.spatial.distance import cdist
 
 from graphuq.priors.expansion import Expansion
 from graphuq.priors.gaussian import Gaussian
@@ -159,9 +158,10 @@ class FeaturePrior(Summable):
     @cached_property
     def _median(self) -> float:
         """Median distance between distinct items."""
+        from scipy.spatial.distance import pdist
+
         some = self.X[self._order[:MEDIAN_ITEMS]]
-        distances = cdist(some, some)[np.triu_indices(len(some), 1)]
-        return float(np.median(distances))
+        return float(np.median(pdist(some)))
 
     @cached_property
     def _inducing(self) -> NDArray[np.intp]:
@@ -172,6 +172,8 @@ class FeaturePrior(Summable):
         return np.union1d(self._order[:INDUCING], labeled)
 
     def _kernel(self, left: Array, right: Array) -> Array:
+        from scipy.spatial.distance import cdist
+
         scale = self._chosen_length_scale
         return np.asarray(np.exp(-0.5 * cdist(left, right, "sqeuclidean") / scale**2))
 
