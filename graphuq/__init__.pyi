@@ -53,6 +53,7 @@ from .posterior.from_arviz import from_arviz as from_arviz
 from .posterior.from_arviz import load as load
 from .posterior.log_evidence import LogEvidence as LogEvidence
 from .posterior.map_estimate import MapEstimate as MapEstimate
+from .posterior.predictions import ReweightedPredictions as ReweightedPredictions
 from .posterior.sampled import Posterior as Posterior
 from .priors.feature_prior import FeaturePrior as FeaturePrior
 from .priors.level import Level as Level

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -23,8 +24,9 @@ from graphuq.inference.sample import sample
 from graphuq.inference.tune import choose_parameters, default_tau
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import adopt, has_sign_model
+from graphuq.posterior.assessment.class_shares import require_shares, reweight
 from graphuq.posterior.new_items import new_probability
-from graphuq.posterior.predictions import most_probable
+from graphuq.posterior.predictions import ReweightedPredictions, most_probable
 from graphuq.priors.default_sum import default_sum
 from graphuq.priors.kept_modes import DEFAULT_MAX_MODES
 from graphuq.priors.level import LEVELS
@@ -72,6 +74,9 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         labels choose it. Ignored for "precomputed" and "cosine", which use the graph alone.
     level : float from 0 or "auto"
         Deviation of the level, which lets classes differ in size; see `Level`.
+    class_shares : dict, optional
+        From each class to its share among the fitted items, if it is known and labels are not drawn
+        at random; see ``with_class_shares`` of `Posterior`. Predictions have these shares.
     method : {"sample", "approximate"}
         Sample the posterior, or approximate it by expectation propagation, which takes
         milliseconds, or seconds for many classes and labels, and supports sign models.
@@ -86,12 +91,14 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     posterior_ : Posterior or ApproximatePosterior
         The posterior of the fitted items, with calibration, suspect labels and diagnostics;
         ``posterior_.suggest(k)`` returns items to label next.
+    predictions_ : Posterior, ApproximatePosterior or ReweightedPredictions
+        ``posterior_``, or with ``class_shares`` its predictions with these shares.
     transduction_ : ndarray, shape (n,)
-        The most probable class of every fitted item.
+        The most probable class of every fitted item by ``predictions_``.
     label_variance_ : ndarray, shape (n,)
         ``posterior_.variance``: 0 is certain, 1 means all classes are equally likely.
     ranking_ : ndarray of int, shape (n,)
-        Fitted items, most uncertain first.
+        Fitted items, most uncertain first, by ``posterior_``.
     graph_ : Graph
     prior_ : SumPrior
     likelihood_ : likelihood
@@ -134,6 +141,12 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     (20,)
     >>> model.predict_proba(X[:1] + 100.0)                       # and one that is like none
     array([[0.5, 0.5]])
+
+    Classes of known shares:
+
+    >>> model = BayesianGraphClassifier(class_shares={0: 0.45, 1: 0.55}, method="approximate")
+    >>> model.fit(X[:200], known).predictions_.by_class.mean(axis=0).round(6)
+    array([0.45, 0.55])
     """
 
     def __init__(
@@ -146,6 +159,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         alpha: float | str = validation.AUTO,
         graph_weight: float | str = validation.AUTO,
         level: float | str = validation.AUTO,
+        class_shares: Mapping[Any, float] | None = None,
         method: str = "sample",
         draws: int = 1000,
         chains: int = 4,
@@ -158,6 +172,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         self.alpha = alpha
         self.graph_weight = graph_weight
         self.level = level
+        self.class_shares = class_shares
         self.method = method
         self.draws = draws
         self.chains = chains
@@ -220,8 +235,11 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             )
         else:
             self.posterior_ = approximate(self.prior_, self.likelihood_, labels)
+        self.predictions_: Any = self.posterior_
+        if self.class_shares is not None:
+            self.predictions_ = self.posterior_.with_class_shares(self.class_shares)
         self.classes_ = labels.classes
-        self.transduction_: NDArray[Any] = self.posterior_.prediction
+        self.transduction_: NDArray[Any] = self.predictions_.prediction
         self.label_variance_: NDArray[np.float64] = self.posterior_.variance
         self.ranking_: NDArray[np.int64] = self.posterior_.ranking()
         return self
@@ -264,22 +282,33 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             y = column_or_1d(y, warn=True)
         labels = Labels.of(y, n)
         check_classification_targets(labels.values)
+        if self.class_shares is not None:
+            require_shares(self.class_shares, labels)
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the posterior probability of each class, shape (m, K).
 
+        With ``class_shares`` each class has the weight that it has for fitted items.
+
         Parameters
         ----------
         X : array_like or sparse matrix, shape (m, d)
             For a precomputed graph the weights between m new items and the n fitted ones, shape
-            (m, n). What the fitted ones are is in ``posterior_``.
+            (m, n). What the fitted ones are is in ``predictions_``.
 
         Raises
         ------
         ValueError
             Other features than were fitted, missing or infinite ones, negative weights.
         """
+        by_class = self._posterior_of(X)
+        if isinstance(self.predictions_, ReweightedPredictions):
+            return reweight(by_class, self.predictions_.class_weights)
+        return by_class
+
+    def _posterior_of(self, X: Any) -> NDArray[np.float64]:
+        """Return the posterior probabilities of new items, shape (m, K)."""
         check_is_fitted(self)
         if self.affinity == PRECOMPUTED:
             weights = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
+from graphuq.graphs.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
+from graphuq.posterior.assessment.class_shares import class_weights, require_shares, reweight
 from graphuq.posterior.assessment.prediction_sets import PredictionSets, prediction_sets
 from graphuq.posterior.protocol import Predictions
 from graphuq.utils import validation
@@ -190,6 +193,85 @@ class PredictionMixin:
         """
         p = _probabilities(self)
         return prediction_sets(p, self.labels, held_out, coverage, per_class, seed)
+
+    def with_class_shares(self: Predictions, class_shares: Any) -> ReweightedPredictions:
+        """Return predictions whose classes have known shares among all nodes.
+
+        Labels that are not drawn at random, such as five of each class, do not show how frequent
+        the classes are. If you know it, say so here. The result has the nearest probabilities with
+        these shares: those of each class are multiplied by one weight, see
+        `graphuq.posterior.assessment.class_shares`. Prior, likelihood and draws stay as they are.
+
+        Shares are taken as certain. If they are a guess, a guess nearer to equal shares is safer.
+
+        Parameters
+        ----------
+        class_shares : dict
+            From each class to its share among all nodes, labeled ones too: positive numbers that
+            sum to 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Not a dict of all classes to positive numbers that sum to 1; shares that contradict
+            probabilities of 0 or 1.
+
+        Examples
+        --------
+        One in ten is rare, and five of each class are labeled:
+
+        >>> import graphuq as gq
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 2))
+        >>> y = np.where(X[:, 0] > np.sort(X[:, 0])[-31], "rare", "usual")
+        >>> labels = gq.reveal(y, counts=5, seed=0)
+        >>> post = gq.approximate(gq.knn_graph(X, n_neighbors=8), gq.Probit(), labels)
+        >>> known = post.with_class_shares({"rare": 0.1, "usual": 0.9})
+        >>> known
+        ReweightedPredictions(300 nodes, shares 0.1 of 'rare', 0.9 of 'usual')
+        >>> known.accuracy(y) > post.accuracy(y)
+        True
+        >>> known.calibration(y).log_score < post.calibration(y).log_score
+        True
+        """
+        shares = require_shares(class_shares, self.labels)
+        p = _probabilities(self)
+        weights = class_weights(p, shares)
+        return ReweightedPredictions(self.labels, reweight(p, weights), shares, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ReweightedPredictions(PredictionMixin):
+    """Predictions whose classes have known shares; ``with_class_shares`` of a result makes them.
+
+    Attributes
+    ----------
+    labels : Labels
+        What was observed.
+    by_class : ndarray, shape (N, K)
+        Probabilities of ``labels.classes``; their means over all nodes are the shares.
+    shares : ndarray, shape (K,)
+    class_weights : ndarray, shape (K,)
+        What the probabilities of each class were multiplied by, of sum 1.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> model = gq.ZhouGC(gamma=1.0).fit([[0, 1, 0], [1, 0, 2], [0, 2, 0]], ["a", None, "b"])
+    >>> known = model.with_class_shares({"a": 0.6, "b": 0.4})
+    >>> known.by_class.mean(axis=0).round(6), known.prediction
+    (array([0.6, 0.4]), array(['a', 'a', 'b'], dtype='<U1'))
+    """
+
+    labels: Labels
+    by_class: Array
+    shares: Array
+    class_weights: Array
+
+    def __repr__(self) -> str:
+        each = zip(self.shares, self.labels.classes.tolist(), strict=True)
+        shares = ", ".join(f"{share:.3g} of {name!r}" for share, name in each)
+        return f"ReweightedPredictions({len(self.by_class)} nodes, shares {shares})"
 
 
 def _probabilities(result: Predictions) -> Array:
