@@ -118,9 +118,11 @@ def test_every_result_takes_shares(small, kind):
 @pytest.mark.parametrize(
     ("shares", "error", "message"),
     [
-        ([0.5, 0.3, 0.2], TypeError, "must be a dict from each class to its share, such as"),
+        ([0.5, 0.3, 0.2], TypeError, r"a dict from each class to its share, such as \{'cat': 0.1"),
         ({"cat": 0.5, "dog": 0.5}, ValueError, r"leaves out \['owl'\]: give the share of every"),
         (THREE | {"cow": 0.1}, ValueError, "names 'cow', which is not a class"),
+        (["cat"] * 3, TypeError, "must be a dict"),
+        ({"cat": 50, "dog": 30, "owl": 20}, ValueError, "must sum to 1, got 100: divide each by"),
         (THREE | {"owl": 0.3}, ValueError, "must sum to 1, got 1.1: divide each by their sum"),
         (THREE | {"owl": -0.2}, ValueError, "must be positive, got -0.2 for 'owl'"),
         ({"cat": 0.5, "dog": 0.5, "owl": 0.0}, ValueError, "keep only classes that occur"),

@@ -59,10 +59,9 @@ def require_shares(class_shares: Any, labels: Labels) -> Array:
     """
     classes = labels.classes.tolist()
     if not isinstance(class_shares, Mapping):
-        example = ", ".join(f"{c!r}: {1 / len(classes):.3g}" for c in classes)
         raise TypeError(
-            f"class_shares must be a dict from each class to its share, such as {{{example}}}, "
-            f"got {class_shares!r}"
+            "class_shares must be a dict from each class to its share, such as "
+            f"{{{classes[0]!r}: 0.1, ...}}, got {class_shares!r}"
         )
     unknown = [c for c in class_shares if c not in classes]
     if unknown:
