@@ -205,8 +205,9 @@ def combine_chains(moments: list[NodeMoments], label: str) -> dict[str, Array]:
     batches, before = [chain.batches for chain in chains], [chain.before for chain in chains]
     if min(b.number for b in batches) < 2 <= min(b.number for b in before):
         batches = before  # interrupted early in a new round
-    by_class, variance = _by_class(expected)
-    if label == "field":
+    if label == "sign":
+        variance = label_variance(expected)
+    else:
         variance = latent_variance.reshape(len(latent), -1).sum(axis=1)
     sums = [chain.label if label == "sign" else chain.latent for chain in chains]
     mcse = _standard_error(chains, [b[2:4] for b in batches], sums, batches)
@@ -221,11 +222,11 @@ def combine_chains(moments: list[NodeMoments], label: str) -> dict[str, Array]:
     return {
         "mean": expected if label == "sign" else latent,
         "variance": variance,
-        "by_class": _by_class(predictive)[0],
+        "by_class": class_probabilities(predictive),
         "mcse": mcse,
         "latent_mean": latent,
         "latent_variance": latent_variance,
-        "latent_by_class": by_class,
+        "latent_by_class": class_probabilities(expected),
         "probability_mcse": scale * predictive_mcse,
         "aleatoric": np.average(
             [chain.aleatoric for chain in chains], axis=0, weights=[chain.draws for chain in chains]
@@ -253,14 +254,35 @@ def _apply_rule_of_three(mcse: Array, expected: Array, draws: int) -> Array:
     return np.where(agree, np.maximum(mcse, 3 * width / draws), mcse)
 
 
-def _by_class(expected: Array) -> tuple[Array, Array]:
-    """Return class probabilities (N, K) and the label's variance, given the expected label."""
+def class_probabilities(expected: Array) -> Array:
+    """Return the probability of each class, shape (n, K).
+
+    Parameters
+    ----------
+    expected : ndarray, shape (n,) or (n, K)
+        The expected label, eq. (9): from -1 to +1 for two classes, else the class probabilities.
+    """
     if expected.ndim == 1:
         p = (1 + expected) / 2
-        return np.column_stack([1 - p, p]), 1 - expected**2
-    # variance of the corner of a simplex: 1 if all classes are equally probable
+        return np.column_stack([1 - p, p])
+    return expected
+
+
+def label_variance(expected: Array) -> Array:
+    """Return the variance of each node's label, shape (n,), whose mean over nodes is eq. (10).
+
+    Var S(u) = 1 - E[S(u)]^2. For K > 2 classes it is the variance of the corner of a simplex,
+    scaled to be 1 if all classes are equally probable.
+
+    Parameters
+    ----------
+    expected : ndarray, shape (n,) or (n, K)
+        As in `class_probabilities`.
+    """
+    if expected.ndim == 1:
+        return np.asarray(1 - expected**2)
     K = expected.shape[1]
-    return expected, K / (K - 1) * (1 - (expected**2).sum(axis=1))
+    return np.asarray(K / (K - 1) * (1 - (expected**2).sum(axis=1)))
 
 
 def _standard_error(
