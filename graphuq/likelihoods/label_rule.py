@@ -1,8 +1,7 @@
 """How fields become a label: the sign of one field, or the largest of K.
 
-Models and samplers ask a rule for what depends on the number of classes, or choose a kernel by the
-rule's class. Statistics of nodes go by the number of fields, 1 or K. Other files count classes only
-to choose what they show, to break ties, or to refuse more than two.
+Models and samplers ask a rule for what depends on the number of classes, or choose walls by the
+rule's class. Potentials and statistics of nodes go by the number of fields, 1 or K.
 """
 
 from __future__ import annotations
