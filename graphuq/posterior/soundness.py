@@ -49,13 +49,18 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
     fields = () if n_fields == 1 else (n_fields,)
     for name, columns in (("field", posterior.traced.size), ("read", posterior.read.shape[2])):
         _require(name, getattr(posterior, name), (chains, draws, columns, *fields))
-    rank = posterior.modes.shape[2]
-    _require("modes", posterior.modes, (chains, draws, rank, *fields))
-    if not 0 <= rank - posterior.settings["prior"]["rank"] <= 1:
-        raise ValueError(_message("modes", f"{posterior.settings['prior']['rank']} modes"))
+    _require("modes", posterior.modes, (chains, draws, _n_modes(posterior.settings), *fields))
     for name, values in (posterior.stats | posterior.hyperparameters).items():
         if values.shape != (chains, draws) or np.isnan(values).any():
             raise ValueError(_message(name, f"numbers of shape {(chains, draws)}"))
+
+
+def _n_modes(settings: dict[str, Any]) -> int:
+    """Return the number of modes of a prior: those of all parts of a sum, and the level."""
+    prior = settings["prior"]
+    parts = [prior, *prior.get("parts", ())]
+    n_modes = sum(int(part["rank"]) + bool(part.get("null_mode")) for part in parts)
+    return n_modes + bool(prior.get("level"))
 
 
 def _require(

@@ -1,5 +1,7 @@
 """Damaged files are refused, or nothing that is read from them has changed."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -173,3 +175,20 @@ def test_a_changed_variable_is_named_and_can_still_be_read_on_purpose(posteriors
         gq.load(path)
     changed = gq.from_arviz(az.from_netcdf(str(path), engine="h5netcdf"))
     assert changed.probability[3] != post.probability[3]
+
+
+@pytest.mark.parametrize("kind", ["level and q_0", "two graphs"])
+def test_files_of_sums_are_sound(small, tmp_path, kind):
+    prior = gq.Prior.projected(small[0], 5, tau=0.3, null_mode=kind == "level and q_0")
+    prior = prior + gq.Level(0.5)
+    if kind == "two graphs":
+        prior = gq.SumPrior.of([prior, gq.Prior.projected(small[0], 3)], weights=[1, 1])
+    post = quietly(prior, gq.Probit(0.2), small[1], **RUN)
+    path = tmp_path / "post.nc"
+    post.save(path)
+    assert is_same(describe(gq.load(path)), describe(post))
+    fewer = gq.load(path).settings["prior"] | {"level": 0.0}
+    damaged = dataclasses.replace(post, settings=post.settings | {"prior": fewer})
+    damaged.save(path)
+    with pytest.raises(ValueError, match="modes is damaged"):
+        gq.load(path)
