@@ -12,10 +12,8 @@ import numpy as np
 from graphuq.likelihoods.bound import open_parameters
 from graphuq.likelihoods.contract import adopt
 from graphuq.priors.gaussian_prior import GaussianPrior, base_name
+from graphuq.priors.hyperprior import LINEAR
 from graphuq.utils import validation
-
-# Parameters that are searched on a linear scale; all others on a logarithmic one.
-LINEAR = ("alpha", "weight", "level")
 
 Ranges = dict[str, tuple[float, float]]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from graphuq.inference.parameter_ranges import LINEAR
 from graphuq.inference.tune import Tuning
 from graphuq.plots.canvas import RIGHT, WRONG, new_figure
+from graphuq.priors.hyperprior import LINEAR
 
 # Settings whose log evidence is lower than the best by more than this are not shown.
 MAX_NATS = 30
