@@ -39,16 +39,6 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
     labels.require_within(prior.n_nodes)
 
 
-def require_two_classes(labels: Any, what: str) -> None:
-    """Raise ValueError if there are more than two classes; ``what`` names the caller."""
-    if isinstance(labels, Labels) and labels.classes.size > 2:
-        raise ValueError(
-            f"{what} supports two classes, and the labels have {labels.classes.size}: use "
-            "gq.sample, which supports any number of classes, or keep two classes with "
-            "labels.of_classes(a, b)"
-        )
-
-
 class BindOnce:
     """Bind labels to a likelihood whose parameters change from call to call.
 

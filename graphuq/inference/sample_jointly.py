@@ -9,25 +9,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.graphs import Graph
 from graphuq.graphs.labels import Labels
+from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.assembly import assemble, settings_of, settings_of_problem
 from graphuq.inference.checkpoint import open_checkpoint, require_seed
-from graphuq.inference.checks import require_two_classes
+from graphuq.inference.checks import require_prior_and_labels
 from graphuq.inference.forecast import announce_run
-from graphuq.inference.parameter_ranges import Ranges, open_ranges, with_values
+from graphuq.inference.parameter_ranges import Ranges, open_ranges, value_at, with_values
 from graphuq.inference.plan import Plan
 from graphuq.inference.problem import Problem
 from graphuq.inference.runner import run_chains
 from graphuq.inference.storage import Storage
+from graphuq.inference.tune import prior_or_default
 from graphuq.likelihoods import LevelSet, NoisyProbit, Probit
-from graphuq.likelihoods.bound import parameters_of
+from graphuq.likelihoods.bound import parameters_of, require_supported
 from graphuq.likelihoods.contract import Likelihood
+from graphuq.likelihoods.label_rule import label_rule
 from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.sampled import Posterior
-from graphuq.priors.conditional import GivenModes
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.given_modes import GivenModes, LatentPrior
+from graphuq.priors.hyperprior import LINEAR, density_of
 from graphuq.priors.prior import Prior
-from graphuq.samplers.hyperparameter_slices import NAMES
-from graphuq.samplers.joint import OF_THE_PRIOR, Joint
+from graphuq.priors.solved import SolvedPrior
+from graphuq.priors.sum_prior import SumPrior
+from graphuq.samplers.hyperparameter_slices import N_LINEAR, NAMES, OF_THE_PRIOR
+from graphuq.samplers.joint import Joint
 from graphuq.samplers.protocol import Target
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
@@ -35,7 +43,7 @@ from graphuq.utils.warnings import warn
 
 
 def sample_jointly(
-    prior: Prior,
+    prior: Prior | SumPrior | Spectrum | Graph,
     likelihood: Likelihood,
     labels: Labels,
     *,
@@ -52,22 +60,26 @@ def sample_jointly(
 ) -> Posterior:
     """Sample hyperparameters with the field, so that the posterior averages over them.
 
-    The joint density of the whitened modes z and of theta = (alpha, tau, gamma, flip_rate) is
+    The joint density of the whitened modes z and of theta = (alpha, level, tau, gamma, flip_rate)
+    is
 
-        p(theta) N(z; 0, I) prod_j p(y_j | u_j),    u = Q diag(sigma(alpha, tau)) z,
+        p(theta) N(z; 0, I) prod_j p(y_j | u_j),    u = level z_0 1 + Q diag(sigma(alpha, tau)) z,
 
-    with p(theta) as in `graphuq.tune`: exponential in alpha, with mean 4, and flat in log tau, log
-    gamma and log flip_rate, over their ranges. `graphuq.tune` maximizes over theta, and this
-    averages. A parameter that is neither "auto" nor has a range keeps its value in ``prior`` or
-    ``likelihood``. See `graphuq.samplers.joint` for the sampler. Ctrl-C returns the draws so far.
+    with p(theta) as in `graphuq.tune`, over the ranges: `graphuq.priors.hyperprior.density_of`.
+    `graphuq.tune` maximizes over theta, and this averages. For K > 2 classes there are K fields,
+    which share theta. A parameter that is neither "auto" nor has a range keeps its value in
+    ``prior`` or ``likelihood``. See `graphuq.samplers.joint` for the sampler. Ctrl-C returns the
+    draws so far.
 
     Parameters
     ----------
-    prior : Prior
-        `Prior.projected` or `Prior.full`, whose modes determine the field, with a rank.
+    prior : Prior, SumPrior, Spectrum or Graph
+        `Prior.projected` or `Prior.full`, whose modes determine the field, with a rank; or such a
+        prior plus a `Level`. A spectrum or graph stands for a projected prior plus a level, as in
+        `graphuq.tune`.
     likelihood : Probit, LevelSet or NoisyProbit
     labels : Labels
-        Labels of two classes.
+        Labels of two or more classes.
     draws, chains, nodes, seed, threads, progress, checkpoint
         As in `graphuq.sample`.
     warmup : int, optional
@@ -76,8 +88,9 @@ def sample_jointly(
         Steps from one draw to the next, in warm-up too, 5 by default: a step moves
         hyperparameters less than the field.
     **ranges
-        As in `graphuq.tune`: (low, high) of ``alpha`` and ``tau`` of the prior, and of the
-        likelihood's parameters, such as ``gamma=(0.02, 0.3)``; "auto" stands for a default range.
+        As in `graphuq.tune`: (low, high) of ``alpha``, ``tau`` and ``level`` of the prior, and of
+        the likelihood's parameters, such as ``gamma=(0.02, 0.3)``; "auto" stands for a default
+        range.
 
     Returns
     -------
@@ -88,8 +101,9 @@ def sample_jointly(
     Raises
     ------
     TypeError, ValueError
-        Arguments that do not fit together, before any work; a prior with a tail, another
-        likelihood, no range, a range in the wrong order or of an unknown parameter.
+        Arguments that do not fit together, before any work; a prior with a tail, with features or
+        on two graphs, another likelihood, no range, a range in the wrong order or of an unknown
+        parameter.
 
     Warns
     -----
@@ -100,16 +114,19 @@ def sample_jointly(
     --------
     >>> import graphuq as gq
     >>> X, y = gq.datasets.two_moons(100, seed=0)
-    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    >>> prior = gq.Prior.projected(graph, rank=20, alpha="auto") + gq.Level("auto")
     >>> labels = gq.reveal(y, counts=5, seed=0)
     >>> post = gq.sample_jointly(
     ...     prior, gq.Probit(gamma=0.1), labels, alpha=(1, 6), draws=200, seed=0, progress=False
     ... )
-    >>> post.hyperparameters["alpha"].shape
-    (4, 200)
+    >>> {name: values.shape for name, values in post.hyperparameters.items()}
+    {'alpha': (4, 200), 'level': (4, 200)}
     """
-    _require_modes(prior, likelihood)
-    require_two_classes(labels, "gq.sample_jointly")
+    _require_sign_model(likelihood)
+    source = _require_modes(prior)
+    require_prior_and_labels(source, labels)
+    require_supported(likelihood, labels)
     if checkpoint is not None:
         require_seed(seed)
     plan = Plan.check(
@@ -122,20 +139,26 @@ def sample_jointly(
         progress=progress,
     )
     # 1. the problem, with hyperparameters in the middle of their ranges
-    prior, likelihood, found = open_ranges(prior, likelihood, _without_rank(ranges))
+    chosen = prior_or_default(source, labels, _without_rank(ranges))
+    chosen, likelihood, found = open_ranges(chosen, likelihood, ranges)
     box = {name: found[name] for name in NAMES if name in found}
-    middle = {name: _middle(name, *ends) for name, ends in box.items()}
-    prior, likelihood = with_values(prior, likelihood, middle)
-    problem = Problem.check(prior, likelihood, labels, nodes)
-    sampler = Joint(prior, _box(prior, likelihood, box), isinstance(likelihood, LevelSet))
+    middle = {name: value_at(name, 0.5, *ends) for name, ends in box.items()}
+    chosen, likelihood = with_values(chosen, likelihood, middle)
+    problem = Problem.check(chosen, likelihood, labels, nodes)
+    sampler = Joint(
+        chosen,
+        _box(chosen, likelihood, box),
+        _densities(box, label_rule(labels).n_classes),
+        isinstance(likelihood, LevelSet),
+    )
     plan = plan.with_defaults_of(sampler)
     # 2. the field at all nodes, given the modes and the prior's parameters
     names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
-    conditional = GivenModes(prior, problem.traced, names)
+    conditional = GivenModes(chosen, problem.traced, names)
     storage = Storage(conditional, problem.bound, plan)
     storage.require_room(extra=16.0 * plan.chains * len(labels) ** 2)
     with one_blas_thread():
-        target = Target(prior.at(labels.nodes), problem.bound)
+        target = Target(chosen.at(labels.nodes), problem.bound)
     announce_run(sampler, target, plan)
     # 3. chains that sample modes and hyperparameters, then the statistics of all nodes
     records = storage.records()
@@ -149,15 +172,15 @@ def sample_jointly(
         posterior = assemble(records, outcome, problem, settings, storage, tuple(box))
         if state and (posterior.complete or outcome.stopped):
             state.remove()
-    posterior = _at_means(posterior, prior, problem)
+    posterior = _at_means(posterior, chosen, problem)
     warn(diagnostics.quick_messages(posterior), stacklevel=2)
     return posterior
 
 
-def _at_means(posterior: Posterior, prior: Prior, problem: Problem) -> Posterior:
+def _at_means(posterior: Posterior, prior: LatentPrior, problem: Problem) -> Posterior:
     """Return the posterior with prior and likelihood at the means of the hyperparameters."""
     means = {
-        name: float(values.mean() if name == "alpha" else np.exp(np.log(values).mean()))
+        name: float(values.mean() if name in LINEAR else np.exp(np.log(values).mean()))
         for name, values in posterior.hyperparameters.items()
     }
     prior, likelihood = with_values(prior, problem.likelihood, means)
@@ -170,13 +193,31 @@ def _at_means(posterior: Posterior, prior: Prior, problem: Problem) -> Posterior
     return dataclasses.replace(posterior, prior=prior, settings=settings)
 
 
-def _require_modes(prior: Any, likelihood: Any) -> None:
-    """Refuse priors whose modes do not determine the field, and other likelihoods."""
-    if not isinstance(prior, Prior) or prior.kind == "approximated" or prior.auto_rank:
+def _require_modes(prior: Any) -> Any:
+    """Return the prior, or a Spectrum or Graph, and refuse priors that need more than its modes."""
+    if isinstance(prior, Spectrum):
+        return prior
+    if not isinstance(prior, GaussianPrior | SolvedPrior):
+        return Graph.of(prior)
+    parts = prior.parts if isinstance(prior, SumPrior) else (prior,)
+    if len(parts) > 1:
+        raise TypeError(
+            "gq.sample_jointly supports a prior on one graph and a level, got a sum of "
+            f"{len(parts)} priors: leave the others out, or choose the parameters by "
+            "gq.tune(prior, labels) and use gq.sample, which support all sums"
+        )
+    (graph,) = parts
+    if not isinstance(graph, Prior) or graph.kind == "approximated" or graph.auto_rank:
         raise TypeError(
             "gq.sample_jointly needs a prior whose modes determine the field, and a rank: take "
-            f"Prior.projected(spectrum, rank=100) or Prior.full, got {prior!r}"
+            "Prior.projected(spectrum, rank=100) or Prior.full, or these plus gq.Level(), got "
+            f"{prior!r}"
         )
+    return prior
+
+
+def _require_sign_model(likelihood: Any) -> None:
+    """Refuse likelihoods that are no sign model."""
     if not isinstance(likelihood, Probit | LevelSet | NoisyProbit):
         raise TypeError(
             "gq.sample_jointly supports the sign models gq.Probit, gq.LevelSet and "
@@ -193,14 +234,20 @@ def _without_rank(ranges: dict[str, Any]) -> dict[str, Any]:
     return ranges
 
 
-def _middle(name: str, low: float, high: float) -> float:
-    return (low + high) / 2 if name == "alpha" else float(np.sqrt(low) * np.sqrt(high))
-
-
-def _box(prior: Prior, likelihood: Any, ranges: Ranges) -> NDArray[np.float64]:
-    """Return the ends of (alpha, log tau, log gamma, log flip_rate), equal where fixed."""
-    fixed = {"alpha": prior.alpha, "tau": prior.tau, **parameters_of(likelihood)}
+def _box(prior: LatentPrior, likelihood: Any, ranges: Ranges) -> NDArray[np.float64]:
+    """Return the ends of a point, `hyperparameter_slices.NAMES`, equal where fixed."""
+    fixed = {**prior.parameters, **parameters_of(likelihood)}
     ends = np.array([ranges.get(name, (fixed.get(name, 0.0),) * 2) for name in NAMES])
     with np.errstate(divide="ignore"):  # tau = 0, no flips
-        ends[1:] = np.log(ends[1:])
+        ends[N_LINEAR:] = np.log(ends[N_LINEAR:])
     return ends
+
+
+def _densities(ranges: Ranges, n_classes: int) -> NDArray[np.float64]:
+    """Return the density of each coordinate of a point; zeros where it is fixed."""
+    densities = np.zeros((len(NAMES), 3))
+    for i, name in enumerate(NAMES):
+        if name in ranges:
+            density = density_of(name, ranges[name], n_classes)
+            densities[i] = density if name in LINEAR else density.of_logarithm()
+    return densities

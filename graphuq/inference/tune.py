@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -155,12 +156,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     require_prior_and_labels(prior, labels)
     require_supported(likelihood, labels)
     evidence = _evidence_for(labels)
-    if isinstance(prior, Graph):  # ranges are checked before eigenpairs are computed
-        for name, pair in ranges.items():
-            if not validation.is_auto(pair) and np.ndim(pair) > 0:
-                check_range(name, pair, default_rank(prior.n_nodes))
-    if not isinstance(prior, GaussianPrior):
-        prior = _default_prior(prior, labels)
+    prior = prior_or_default(prior, labels, ranges)
     prior, likelihood, found = open_ranges(prior, likelihood, ranges)
     search = Search(prior, likelihood, found, evidence, label_rule(labels).n_classes)
     with one_blas_thread():  # a limit that another thread sets has no effect
@@ -217,14 +213,19 @@ def default_tau(alpha: float | str, labels: Labels) -> float | str:
     return validation.AUTO if validation.is_auto(alpha) and several else 0.0
 
 
-def _default_prior(source: Any, labels: Labels) -> GaussianPrior:
-    """Return the projected prior on all modes of a spectrum, or many of a graph, and a level.
+def prior_or_default(source: Any, labels: Labels, ranges: Mapping[str, Any]) -> Any:
+    """Return a prior itself; for a Spectrum or Graph the projected prior, and a level.
 
-    Alpha and the level are open.
-
-    The rank is not open. With few labels the evidence may favor too few modes, and with alpha open
-    more modes do no harm.
+    It has all modes of a spectrum, or many of a graph. Alpha and the level are open. The rank is
+    not: with few labels the evidence may favor too few modes, and with alpha open more modes do no
+    harm. Ranges are checked before eigenpairs are computed.
     """
+    if isinstance(source, Graph):
+        for name, pair in ranges.items():
+            if not validation.is_auto(pair) and np.ndim(pair) > 0:
+                check_range(name, pair, default_rank(source.n_nodes))
+    if not isinstance(source, Spectrum | Graph):
+        return source
     tau = default_tau(validation.AUTO, labels)
     rank = source.rank if isinstance(source, Spectrum) else default_rank(source.n_nodes)
     return default_sum(Prior.projected(source, rank, alpha=validation.AUTO, tau=tau))

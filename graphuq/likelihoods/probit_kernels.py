@@ -153,6 +153,18 @@ def class_log_probability(u, y, out):  # type: ignore[no-untyped-def]
 
 
 @cached_njit
+def labels_log_probability(f, y, gamma, out):  # type: ignore[no-untyped-def]
+    """Write log P(y(j) | f(:, j)) into ``out``, for one field or K; f has shape (C, J)."""
+    gaps, unwanted = np.empty(f.shape[0] - 1), np.empty(0)
+    for j in range(y.size):
+        if f.shape[0] == 1:
+            out[j] = log_cdf(y[j] * f[0, j] / gamma)
+        else:
+            _set_gaps(f[:, j], int(y[j]), gamma, gaps)
+            out[j] = log_probability(gaps, unwanted)
+
+
+@cached_njit
 def _add_slopes(slopes, c, factor, out):  # type: ignore[no-untyped-def]
     """Add minus ``factor`` times the gradient by the field, from that by the gaps."""
     for k in range(slopes.size):

@@ -19,10 +19,12 @@ from graphuq.posterior.call import Call
 from graphuq.posterior.label_likelihood import MAX_TERMS, LabelDraws, label_draws
 from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_posterior import NodePosterior
-from graphuq.priors.conditional import Conditional, GivenModes, draws_at_a_time, require_room
+from graphuq.priors.conditional import Conditional, draws_at_a_time, require_room
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given_modes import GivenModes, append_parameters
 from graphuq.priors.prior import Prior
+from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 from graphuq.utils.warnings import warn
@@ -173,7 +175,7 @@ class Posterior(NodePosterior):
         See `NodePosterior._own_prior`.
         """
         if isinstance(given, GaussianPrior):
-            names = [name for name in ("alpha", "tau") if name in self.hyperparameters]
+            names = [name for name in self.hyperparameters if name in given.parameters]
             given = given.with_parameters(**{name: self.settings["prior"][name] for name in names})
         return super()._own_prior(given)
 
@@ -189,8 +191,8 @@ class Posterior(NodePosterior):
         Parameters
         ----------
         prior : Prior, optional
-            The prior that was sampled with; needed if the posterior was read from a file. Its alpha
-            and tau are ignored where they were sampled too.
+            The prior that was sampled with; needed if the posterior was read from a file. Its
+            alpha, tau and level are ignored where they were sampled too.
         nodes : array_like of int, optional
             All nodes by default.
         seed : int, SeedSequence or Generator, optional
@@ -231,15 +233,14 @@ class Posterior(NodePosterior):
     def _drawn(
         self, prior: GaussianPrior, wanted: NDArray[np.int64], rng: np.random.Generator
     ) -> Iterator[Array]:
-        names = tuple(name for name in ("alpha", "tau") if name in self.hyperparameters)
-        parameters = [self.hyperparameters[name] for name in names]
-        source = np.dstack([self.modes, *parameters]) if names else self.modes
+        names = tuple(name for name in self.hyperparameters if name in prior.parameters)
+        source = self.modes
         given: Conditional | None = None
         if not prior.modes_determine_field:
             given = GivenLabeled(prior, self.labels.nodes, wanted, self.settings["noise"])
             source = self.read
         elif names:
-            assert isinstance(prior, Prior)
+            assert isinstance(prior, Prior | SumPrior)
             given = GivenModes(prior, wanted, names)
         else:
             loadings = prior.mode_loadings(wanted).T
@@ -250,6 +251,9 @@ class Posterior(NodePosterior):
                 part = slice(start, start + block)
                 drawn = source[chain, part]
                 fields = np.swapaxes(drawn.reshape(*drawn.shape[:2], n_fields), 1, 2)
+                if names:
+                    own = [self.hyperparameters[name][chain, part] for name in names]
+                    fields = append_parameters(fields, np.column_stack(own))
                 found = fields @ loadings if given is None else given.trace(fields, rng)[1]
                 yield found[:, 0] if n_fields == 1 else np.swapaxes(found, 1, 2)
 

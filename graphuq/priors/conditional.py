@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,32 +133,6 @@ class FieldPrior(Protocol):
         """Return M (N, p): the modes are u' M."""
 
 
-class ModesPrior(Protocol):
-    """What the law given the modes reads of a `graphuq.Prior`."""
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes N."""
-
-    @property
-    def law(self) -> Gaussian:
-        """The law of the whole field; its basis is [q_0, Q]."""
-
-    @property
-    def sigma(self) -> Array:
-        """Prior standard deviations of the modes."""
-
-    @property
-    def vectors(self) -> Array:
-        """The modes."""
-
-    def modes_at(self, nodes: Any) -> Array:
-        """Return rows of ``vectors``, in float64."""
-
-    def with_parameters(self, *, alpha: float | None = None, tau: float | None = None) -> Any:
-        """Return the prior with other parameters."""
-
-
 class GivenAll(Conditional):
     """All nodes when the likelihood reads all of them: nothing is left to infer."""
 
@@ -187,47 +161,6 @@ def _same_field(basis: Array, which: NDArray[np.int32]) -> Rows:
     """Return rows that read the field itself, without variance."""
     n = which.size
     return Rows(np.empty((n, 0)), np.zeros(n), np.arange(n), which.astype(np.intp))
-
-
-class GivenModes(Conditional):
-    """All nodes given the modes z and the prior's parameters, which vary from draw to draw.
-
-    What is read is z followed by ``names``, some of alpha and tau. The field is Q diag(sigma) z,
-    with the draw's own sigma, and nothing is left to infer.
-    """
-
-    def __init__(self, prior: ModesPrior, traced: Nodes, names: tuple[str, ...] = ()) -> None:
-        self.law = prior.law
-        self.basis = prior.vectors
-        self.which = np.full(prior.n_nodes, -1, dtype=np.int32)
-        self.rows = _all_modes
-        self._prior, self._traced, self._names = prior, traced, names
-        self.n_modes = self.n_summary = prior.vectors.shape[1]
-        self.n_traced = traced.size
-
-    def _energy(self, fields: Array) -> Array:
-        """Return the energy of z: the density of the parameters is constant over their ranges."""
-        return np.asarray(0.5 * (fields[:, : self.n_modes] ** 2).sum(axis=1))
-
-    def _summarize(self, fields: Array) -> Array:
-        """Return diag(sigma) z of each draw."""
-        if not self._names:
-            return fields * self._prior.sigma
-        sigma = [
-            self._prior.with_parameters(**dict(zip(self._names, row, strict=True))).sigma
-            for row in fields[:, self.n_modes :].tolist()
-        ]
-        return fields[:, : self.n_modes] * np.stack(sigma)
-
-    def _trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return the modes z and the field at the traced nodes."""
-        at_traced = self._summarize(fields) @ self._prior.modes_at(self._traced).T
-        return fields[:, : self.n_modes], at_traced
-
-
-def _all_modes(basis: Array, which: NDArray[np.int32]) -> Rows:
-    """Return rows that multiply all modes, without variance."""
-    return Rows(basis, np.zeros(which.size), NONE, NONE)
 
 
 def require_room(n_labeled: int, n_wanted: int, n_modes: int) -> None:

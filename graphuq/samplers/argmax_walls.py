@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from graphuq.priors.gaussian import Gaussian
-from graphuq.samplers.walls import walls_at
+from graphuq.samplers.walls import Walls, walls_at, walls_of
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array, Nodes
 
@@ -50,7 +50,16 @@ class ArgmaxWalls(NamedTuple):
     @classmethod
     def at(cls, law: Gaussian, y: Array, n_fields: int) -> ArgmaxWalls:
         """Return the walls of labels ``y``, class indices, at the nodes of ``law``."""
-        walls, classes = walls_at(law, signed=True), y.astype(np.int64)
+        return cls._of(walls_at(law, signed=True), y, n_fields)
+
+    @classmethod
+    def of_covariance(cls, G: Array, y: Array, n_fields: int) -> ArgmaxWalls:
+        """Return the walls of labels ``y`` at nodes whose x has covariance ``G``."""
+        return cls._of(walls_of(G, signed=True), y, n_fields)
+
+    @classmethod
+    def _of(cls, walls: Walls, y: Array, n_fields: int) -> ArgmaxWalls:
+        classes = y.astype(np.int64)
         tally = np.zeros((walls.first.size, n_fields))
         np.add.at(tally, (walls.of, classes), np.sign(walls.ratio))
         place, wanted = map(np.ascontiguousarray, np.nonzero(tally))
@@ -91,7 +100,13 @@ class ArgmaxWalls(NamedTuple):
         self, x: Array, w: Array, costs: Array, first: int, thin: int, kept: Array, hits: Array
     ) -> None:
         """Flow; see `_flow`."""
-        _flow(x, w, self, costs, Output(first, thin, kept, hits))
+        _flow(x, w, self, costs, Output(first, thin, kept, hits, np.empty(x.shape)))
+
+    def quarter_turn(self, x: Array, w: Array, cost: float) -> tuple[Array, int]:
+        """Flow ``x``, in place, once from velocity ``w``; return its kicks and their number."""
+        out = Output(0, 1, np.empty((1, *x.shape)), np.zeros(1), np.empty(x.shape))
+        _flow(x, w[None].copy(), self, np.array([cost]), out)
+        return out.kicks, int(out.hits[0])
 
 
 class Output(NamedTuple):
@@ -102,13 +117,17 @@ class Output(NamedTuple):
     thin: int
     fields: Array
     hits: Array
+    kicks: Array
+    """Kicks of the last flow, shape (K, E)."""
 
 
 _INTEGERS, _VECTOR, _MATRIX = types.int64[::1], types.float64[::1], types.float64[:, ::1]
 WALLS = types.NamedTuple(
     [_INTEGERS, _INTEGERS, _MATRIX, _INTEGERS, _INTEGERS, _MATRIX, _INTEGERS, _VECTOR], ArgmaxWalls
 )
-OUTPUT = types.NamedTuple([types.int64, types.int64, types.float64[:, :, ::1], _VECTOR], Output)
+OUTPUT = types.NamedTuple(
+    [types.int64, types.int64, types.float64[:, :, ::1], _VECTOR, _MATRIX], Output
+)
 
 
 @numba.njit
@@ -141,10 +160,11 @@ def _flow(x, velocities, walls, costs, out):  # type: ignore[no-untyped-def]
     """Flow ``x`` (K, E), in place, a quarter turn for each velocity, which is used up.
 
     Each label that is not the largest costs as much as ``costs`` says for the flow. Every
-    ``thin``-th state is kept.
+    ``thin``-th state is kept. The last flow ends at w(0) + ``kicks`` G: without a hit, a quarter
+    turn forgets its start.
     """
     wanted, tally, begin, end = walls.wanted, walls.tally, walls.begin, walls.end
-    G, fields, hits = walls.covariance, out.fields, out.hits
+    G, fields, hits, kicks = walls.covariance, out.fields, out.hits, out.kicks
     K, m = x.shape
     own_x, own_w = np.empty(m), np.empty(m)
     below, above = np.empty(m), np.empty(m)
@@ -152,6 +172,7 @@ def _flow(x, velocities, walls, costs, out):  # type: ignore[no-untyped-def]
         draw, rest = divmod(out.first + flow + 1, out.thin)
         w = velocities[flow]
         left = 0.5 * math.pi
+        kicks[:] = 0.0
         hit, c, k, ahead = -1, 0, 0, False
         while True:
             # next wall: where the field of a label meets another field
@@ -204,6 +225,8 @@ def _flow(x, velocities, walls, costs, out):  # type: ignore[no-untyped-def]
                 after = -speed
             # kick both fields along row j of G
             kick = (after - speed) / spread
+            kicks[c, hit] += kick * math.sin(left)
+            kicks[k, hit] -= kick * math.sin(left)
             for j in range(m):
                 w[c, j] += kick * G[hit, j]
                 w[k, j] -= kick * G[hit, j]

@@ -1,9 +1,9 @@
 """Slice sampling of hyperparameters given the whitened modes.
 
-A point is (alpha, log tau, log gamma, log flip_rate), in a box whose sides may have no width. In
-the box alpha has an exponential prior, and the others are uniform. Given z, the field at the
-labeled nodes is f = Q_J diag(sigma(alpha, tau)) z, and the noise before the threshold is integrated
-out, so that the likelihood of the labels costs O(J r).
+A point is (alpha, level, log tau, log gamma, log flip_rate), in a box whose sides may have no
+width. In the box each has the density of `graphuq.priors.hyperprior`. Given z, each field at the
+labeled nodes is f = Q_J diag(sigma(alpha, level, tau)) z, and the noise before the label rule is
+integrated out, so that the likelihood of the labels costs O(J r) for each field.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ import math
 from typing import NamedTuple
 
 import numba
+import numpy as np
 from numba import types
 from numba.core.types import NumPyRandomGeneratorType
 
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array
 
-NAMES = ("alpha", "tau", "gamma", "flip_rate")
+NAMES = ("alpha", "level", "tau", "gamma", "flip_rate")
+
+# This many of the names belong to the prior, and this many are sampled on their own scale, the
+# others on a logarithmic one.
+OF_THE_PRIOR, N_LINEAR = 3, 2
 
 # A slice makes at most this many proposals; each about halves the interval.
 MAX_PROPOSALS = 200
@@ -27,25 +32,28 @@ _SQRT_HALF = math.sqrt(0.5)
 
 _GENERATOR = NumPyRandomGeneratorType("NumPyRandomGeneratorType")
 _VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
-# Psi enters as a pointer: numba's cache does not see edits in another file.
-_LOG_CDF = types.FunctionType(types.float64(types.float64))
+# `graphuq.likelihoods.probit_kernels.labels_log_probability`. It enters as a pointer: numba's cache
+# does not see edits in another file.
+_LOG_RIGHT = types.FunctionType(types.void(_MATRIX, _VECTOR, types.float64, _VECTOR))
 
 
 class Problem(NamedTuple):
     """The problem at the labeled nodes, and the hyperparameters that are sampled."""
 
     Q: Array
-    """Modes at the labeled nodes, shape (J, r)."""
+    """Modes at the labeled nodes, shape (J, p); if there is a level, ones come first."""
     values: Array
-    """Eigenvalues of the modes, shape (r,)."""
+    """Eigenvalues of the modes, the level's excepted."""
     n_nodes: float
     y: Array
     box: Array
-    """Ranges of (alpha, log tau, log gamma, log flip_rate), shape (4, 2)."""
-    mean_alpha: float
-    """Mean of alpha's exponential prior."""
+    """Ranges of a point, shape (5, 2)."""
+    density: Array
+    """Power, rate and curvature of each density in the point's coordinate, shape (5, 3)."""
     level_set: bool
     """Whether gamma is that of the level-set likelihood, which has no flip rate."""
+    n_wrong: float
+    """Number of classes to which a label may be flipped."""
     sweeps: int
     """Rounds of slices in a step."""
 
@@ -57,8 +65,9 @@ PROBLEM = types.NamedTuple(
         types.float64,
         _VECTOR,
         _MATRIX,
-        types.float64,
+        _MATRIX,
         types.boolean,
+        types.float64,
         types.int64,
     ],
     Problem,
@@ -66,29 +75,32 @@ PROBLEM = types.NamedTuple(
 
 
 @numba.njit
-def _sign_model(point, level_set):  # type: ignore[no-untyped-def]
-    """Return the noise before the threshold, and the cost of a wrong sign after it."""
+def _sign_model(point, level_set, n_wrong):  # type: ignore[no-untyped-def]
+    """Return the noise before the label rule, and the cost of one wrong label after it."""
     if level_set:
-        return 0.0, 2.0 * math.exp(-2.0 * point[2])
-    flip_rate = math.exp(point[3])
-    cost = math.log1p(-flip_rate) - point[3] if flip_rate > 0.0 else math.inf
-    return math.exp(point[2]), cost
+        return 0.0, 2.0 * math.exp(-2.0 * point[3])
+    flip_rate = math.exp(point[4])
+    cost = math.log1p(-flip_rate) - point[4] + math.log(n_wrong) if flip_rate > 0.0 else math.inf
+    return math.exp(point[3]), cost
 
 
 @numba.njit
-def _deviations(values, n_nodes, alpha, tau, sigma):  # type: ignore[no-untyped-def]
-    """Write ``sigma`` by the formula of `Prior.sigma`."""
+def _deviations(values, n_nodes, alpha, level, tau, sigma):  # type: ignore[no-untyped-def]
+    """Write ``sigma`` by the formula of `Prior.sigma`, after the level if there is one."""
+    first = sigma.size - values.size
+    sigma[:first] = level
+    modes = sigma[first:]
     top = -math.inf
     for k in range(values.size):
-        sigma[k] = -0.5 * alpha * math.log(values[k] + tau * tau)
-        top = max(top, sigma[k])
+        modes[k] = -0.5 * alpha * math.log(values[k] + tau * tau)
+        top = max(top, modes[k])
     total = 0.0
     for k in range(values.size):
-        sigma[k] = math.exp(sigma[k] - top)
-        total += sigma[k] * sigma[k]
+        modes[k] = math.exp(modes[k] - top)
+        total += modes[k] * modes[k]
     scale = math.sqrt(n_nodes / total)
     for k in range(values.size):
-        sigma[k] *= scale
+        modes[k] *= scale
 
 
 @numba.njit(fastmath={"reassoc"})  # a sum in vectors
@@ -102,61 +114,83 @@ def _field(Q, sigma, z, f):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _log_likelihood(f, y, noise, cost, log_cdf):  # type: ignore[no-untyped-def]
-    """Return sum_j log(q + (1 - 2 q) Psi(y_j f_j; noise)), q = 1 / (1 + e^cost).
+def _fields(problem, point, z, sigma, f):  # type: ignore[no-untyped-def]
+    """Write ``sigma``, and ``f`` (C, J) from ``z`` (C, p)."""
+    _deviations(problem.values, problem.n_nodes, point[0], point[1], math.exp(point[2]), sigma)
+    for c in range(z.shape[0]):
+        _field(problem.Q, sigma, z[c], f[c])
 
-    Unlike minus a potential it includes the constant of each label, which depends on the cost.
+
+@numba.njit
+def _log_density(point, density):  # type: ignore[no-untyped-def]
+    """Return the log density of a point; see `graphuq.priors.hyperprior.Density`."""
+    total = 0.0
+    for i in range(point.size):
+        x = point[i] if i < N_LINEAR else math.exp(point[i])
+        if density[i, 0] != 0.0:  # log x may be -infinity
+            total += density[i, 0] * (math.log(x) if i < N_LINEAR else point[i])
+        total -= density[i, 1] * x + 0.5 * density[i, 2] * x * x
+    return total
+
+
+@numba.njit
+def _log_likelihood(f, problem, noise, cost, log_right):  # type: ignore[no-untyped-def]
+    """Return sum_j log((o + (1 - o) P_j) / (1 + n_wrong o)), o = e^-cost, for fields f (C, J).
+
+    P_j is the probability of label j before flips. Unlike minus a potential the sum includes the
+    constant of each label, which depends on the cost.
     """
-    odds, total = math.exp(-cost), 0.0
-    for j in range(f.size):
-        if noise == 0.0:
-            total -= cost if (f[j] >= 0.0) != (y[j] > 0.0) else 0.0
-        elif odds == 0.0:
-            total += log_cdf(y[j] * f[j] / noise)
-        else:
-            right = 0.5 * math.erfc(-y[j] * f[j] / noise * _SQRT_HALF)
-            total += math.log(odds + (1.0 - odds) * right)
-    return total - f.size * math.log1p(odds)
-
-
-@kernel(types.float64(_VECTOR, _VECTOR, types.float64, types.float64, _LOG_CDF))
-def log_likelihood(f, y, noise, cost, log_cdf):  # type: ignore[no-untyped-def]
-    """Return log p(y | f), the noise before the threshold integrated out."""
-    return _log_likelihood(f, y, noise, cost, log_cdf)
+    y, odds, total = problem.y, math.exp(-cost), 0.0
+    is_sign = f.shape[0] == 1
+    if noise == 0.0:
+        for j in range(y.size):
+            right = (f[0, j] >= 0.0) == (y[j] > 0.0) if is_sign else f[:, j].argmax() == y[j]
+            total -= 0.0 if right else cost
+    elif is_sign and odds > 0.0:
+        for j in range(y.size):
+            share = 0.5 * math.erfc(-y[j] * f[0, j] / noise * _SQRT_HALF)
+            total += math.log(odds + (1.0 - odds) * share)
+    else:
+        logs = np.empty(y.size)
+        log_right(f, y, noise, logs)
+        for j in range(y.size):
+            mixed = odds > 0.0
+            total += math.log(odds + (1.0 - odds) * math.exp(logs[j])) if mixed else logs[j]
+    return total - y.size * math.log1p(problem.n_wrong * odds)
 
 
 @kernel(
     types.UniTuple(types.float64, 2)(
-        _GENERATOR, _VECTOR, PROBLEM, _VECTOR, _LOG_CDF, _VECTOR, _VECTOR
+        _GENERATOR, _MATRIX, PROBLEM, _VECTOR, _LOG_RIGHT, _VECTOR, _MATRIX
     )
 )
-def slice_hyperparameters(rng, z, problem, point, log_cdf, sigma, f):  # type: ignore[no-untyped-def]
+def slice_hyperparameters(rng, z, problem, point, log_right, sigma, f):  # type: ignore[no-untyped-def]
     """Move ``point`` within its box, and return its noise and cost; ``sigma`` and ``f`` follow.
 
     Neal 2003, section 4: the first interval is the whole side, which shrinks toward the point
     until a proposal lies in the slice.
     """
-    Q, values, n_nodes, y, box, mean_alpha, level_set, sweeps = problem
-    _deviations(values, n_nodes, point[0], math.exp(point[1]), sigma)
-    _field(Q, sigma, z, f)
-    noise, cost = _sign_model(point, level_set)
-    now = _log_likelihood(f, y, noise, cost, log_cdf) - point[0] / mean_alpha
-    for update in range(sweeps * point.size):
+    box, level_set, n_wrong = problem.box, problem.level_set, problem.n_wrong
+    _fields(problem, point, z, sigma, f)
+    noise, cost = _sign_model(point, level_set, n_wrong)
+    now = _log_likelihood(f, problem, noise, cost, log_right)
+    now += _log_density(point, problem.density)
+    for update in range(problem.sweeps * point.size):
         i = update % point.size
         low, high, here = box[i, 0], box[i, 1], point[i]
         if not low < high:
             continue
-        # draw the level
+        # draw the level of the slice
         floor = now - rng.standard_exponential()
         for proposal in range(MAX_PROPOSALS):
             # propose
             last = proposal == MAX_PROPOSALS - 1
             point[i] = here if last else low + (high - low) * rng.random()
-            if i < 2:
-                _deviations(values, n_nodes, point[0], math.exp(point[1]), sigma)
-                _field(Q, sigma, z, f)
-            noise, cost = _sign_model(point, level_set)
-            now = _log_likelihood(f, y, noise, cost, log_cdf) - point[0] / mean_alpha
+            if i < OF_THE_PRIOR:
+                _fields(problem, point, z, sigma, f)
+            noise, cost = _sign_model(point, level_set, n_wrong)
+            now = _log_likelihood(f, problem, noise, cost, log_right)
+            now += _log_density(point, problem.density)
             # accept
             if now >= floor:
                 break
@@ -168,32 +202,7 @@ def slice_hyperparameters(rng, z, problem, point, log_cdf, sigma, f):  # type: i
     return noise, cost
 
 
-@numba.njit
-def _positive(rng, mean):  # type: ignore[no-untyped-def]
-    """Draw from N(mean, 1) given that it is positive; Robert 1995."""
-    if mean > -0.5:
-        while True:
-            t = mean + rng.standard_normal()
-            if t > 0.0:
-                return t
-    rate = 0.5 * (-mean + math.sqrt(mean * mean + 4.0))
-    while True:
-        t = rng.standard_exponential() / rate
-        if rng.random() < math.exp(-0.5 * (t - mean - rate) ** 2):
-            return t
-
-
-@kernel(types.void(_GENERATOR, _VECTOR, _VECTOR, types.float64, types.float64, _VECTOR))
-def add_noise(rng, f, y, noise, cost, x):  # type: ignore[no-untyped-def]
-    """Write a draw of x = f + noise eta given the labels."""
-    odds = math.exp(-cost)
-    for j in range(f.size):
-        if noise == 0.0:
-            x[j] = f[j]
-            continue
-        sign, mean = y[j], y[j] * f[j] / noise
-        right = math.erfc(-mean * _SQRT_HALF)
-        wrong = odds * math.erfc(mean * _SQRT_HALF)
-        if wrong > 0.0 and rng.random() * (right + wrong) < wrong:
-            sign, mean = -sign, -mean
-        x[j] = sign * noise * _positive(rng, mean)
+@kernel(types.float64(_MATRIX, PROBLEM, types.float64, types.float64, _LOG_RIGHT))
+def log_likelihood(f, problem, noise, cost, log_right):  # type: ignore[no-untyped-def]
+    """Return log p(y | f), the noise before the label rule integrated out."""
+    return _log_likelihood(f, problem, noise, cost, log_right)

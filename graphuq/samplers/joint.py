@@ -1,15 +1,16 @@
 """The harmonic sampler with sampled hyperparameters: a collapsed Gibbs sampler.
 
-Under fixed hyperparameters x = M a, with M = [Q_J diag(sigma), noise I] and a = (z, eta) ~ N(0, I).
-A step is
+Under fixed hyperparameters x = M a, with M = [Q_J diag(sigma), noise I] and a = (z, eta) ~ N(0, I);
+for K > 2 classes there are K such fields, which share M. A step is
 
 1. hyperparameters given z, eta integrated out: slices (`graphuq.samplers.hyperparameter_slices`);
-2. eta given z and the labels: truncated normals;
+2. eta given z and the labels: truncated normals (`graphuq.samplers.label_noise`);
 3. a, by one harmonic flow of x that carries a along.
 
 z is the non-centered parametrization (Papaspiliopoulos, Roberts and Skold 2007): a new sigma moves
 the field, and only the labels hold it. The order makes the collapsed step 1 valid (van Dyk and Park
-2008): eta is drawn afresh before anything is conditioned on it.
+2008): eta is drawn afresh before anything is conditioned on it. A level is one more mode, the
+first: the constant direction, whose sigma is the level's deviation.
 """
 
 from __future__ import annotations
@@ -19,34 +20,34 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from graphuq.likelihoods.probit import log_cdf
-from graphuq.priors.prior import Prior
-from graphuq.priors.whittle_matern import MEAN_ALPHA
-from graphuq.samplers.harmonic import HIT_SECONDS, Harmonic, advice_on_walls
+from graphuq.likelihoods.probit import log_cdf, log_cdf_slope
+from graphuq.likelihoods.probit_kernels import labels_log_probability, log_probability
+from graphuq.priors.given_modes import LatentPrior, append_parameters, graph_of, has_level
+from graphuq.samplers.harmonic import HIT_SECONDS, WALLS, Harmonic, advice_on_walls
 from graphuq.samplers.hyperparameter_slices import (
+    N_LINEAR,
     NAMES,
+    OF_THE_PRIOR,
     Problem,
-    add_noise,
     log_likelihood,
     slice_hyperparameters,
 )
+from graphuq.samplers.label_noise import add_class_noise, add_noise
 from graphuq.samplers.protocol import Chunk, Sampler, Target
-from graphuq.samplers.sign_walls import SignWalls, quarter_turn
-from graphuq.samplers.walls import walls_of
 from graphuq.utils.typing import Array
 from graphuq.utils.white_noise import white_noise
 
-# This many of the names belong to the prior.
-OF_THE_PRIOR = 2
+# About how long the probability of a label of K > 2 classes takes, for each class.
+LABEL_SECONDS = 2.5e-7
 
 
 class JointState(NamedTuple):
     """The state of a chain."""
 
     field: Array
-    """z, the whitened modes, which determine the field for all hyperparameters."""
+    """z, the whitened modes, which determine the fields for all hyperparameters, shape (C, p)."""
     point: Array
-    """alpha, log tau, log gamma, log flip_rate."""
+    """alpha, level, log tau, log gamma, log flip_rate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +56,12 @@ class Joint(Sampler):
 
     Parameters
     ----------
-    prior : Prior
-        Without a tail; any alpha and tau.
-    box : ndarray, shape (4, 2)
-        Ranges of (alpha, log tau, log gamma, log flip_rate); equal ends where one is fixed.
+    prior : Prior or SumPrior
+        Without a tail; any alpha and tau. A sum is a prior plus a level.
+    box : ndarray, shape (5, 2)
+        Ranges of (alpha, level, log tau, log gamma, log flip_rate); equal ends where one is fixed.
+    density : ndarray, shape (5, 3)
+        Their prior densities; see `Problem`.
     level_set : bool
         Whether gamma is that of the level-set likelihood, which has no flip rate.
     sweeps : int
@@ -67,8 +70,9 @@ class Joint(Sampler):
         Steps from one kept draw to the next, by default.
     """
 
-    prior: Prior
+    prior: LatentPrior
     box: Array
+    density: Array
     level_set: bool
     sweeps: int = 2
     thin: int = 5
@@ -82,32 +86,41 @@ class Joint(Sampler):
     def draw_seconds(
         self, target: Target, thin: int, stats: dict[str, Array] | None = None
     ) -> float:
-        """Return about how long a kept draw takes: covariances, and the walls that it hits."""
-        m, p = target.law.size, self.prior.rank
+        """Return about how long a kept draw takes: covariances, labels, and walls that it hits."""
+        C, m = target.shape
+        p = graph_of(self.prior).rank
         hits = 0.0 if stats is None else float(stats["n_walls"].mean())
-        return thin * (1e-4 + 5e-9 * m * p + 1e-10 * m**2 * p) + HIT_SECONDS * hits * m
+        step = 1e-4 + 5e-9 * C * m * p + 1e-10 * m**2 * p
+        if C > 1:
+            proposals = 5 * self.sweeps * np.count_nonzero(self.box[:, 0] < self.box[:, 1])
+            step += LABEL_SECONDS * C * m * proposals
+        return thin * step + HIT_SECONDS * hits * C * m
 
     def advice(self, target: Target, thin: int, stats: dict[str, Array]) -> str:
         """Return what to do if labels contradict each other, so that draws hit many walls."""
         return advice_on_walls(float(stats["n_walls"].mean()) / thin, target.law.size)
 
     def start(self, target: Target, rng: np.random.Generator) -> JointState:
-        """Return hyperparameters from the box, and a field that fits the labels, or nearly."""
+        """Return hyperparameters from the box, and fields that fit the labels, or nearly."""
         low, high = self.box.T
         point = low.copy()
         free = low < high
         point[free] = rng.uniform(low[free], high[free])
         problem = self._problem(target)._replace(sweeps=0)
-        sigma, f = np.empty(problem.values.size), np.empty(problem.y.size)
-        z = np.zeros(sigma.size)
-        noise, cost = slice_hyperparameters(rng, z, problem, point, log_cdf, sigma, f)
-        prior = self.prior.with_parameters(alpha=float(point[0]), tau=float(np.exp(point[1])))
+        C = target.likelihood.n_fields
+        z, sigma, f = _buffers(problem, C)
+        noise, cost = slice_hyperparameters(
+            rng, z, problem, point, labels_log_probability, sigma, f
+        )
+        values = dict(zip(NAMES, _values(point).tolist(), strict=True))
+        own = {name: values[name] for name in values.keys() & self.prior.parameters.keys()}
+        prior = self.prior.with_parameters(**own)
         fixed = Target(
             prior.at(target.likelihood.nodes).with_noise(noise),
             target.likelihood._replace(sign_model=(noise, cost)),
         )
         _, chunk = Harmonic().advance(fixed, Harmonic().start(fixed, rng), rng, 1, 1, False)
-        z, _ = _flow(rng, problem, chunk.fields[0, 0], sigma, noise, cost)
+        z, _ = _flow(rng, target, problem, chunk.fields[0], sigma, (noise, cost))
         return JointState(z, point)
 
     def advance(
@@ -122,23 +135,24 @@ class Joint(Sampler):
         """Make ``draws * thin`` steps and keep every ``thin``-th state."""
         del tune  # there is nothing to tune
         problem = self._problem(target)
-        Q, y = problem.Q, problem.y
         z, point = state.field, state.point.copy()
-        sigma, f, x = np.empty(z.size), np.empty(y.size), np.empty(y.size)
-        modes, points = np.empty((draws, z.size)), np.empty((draws, point.size))
+        _, sigma, f = _buffers(problem, len(z))
+        modes, points = np.empty((draws, *z.shape)), np.empty((draws, point.size))
         potential, hits = np.empty(draws), np.zeros(draws)
         for draw in range(draws):
             for _ in range(thin):
                 # 1. hyperparameters given z
-                noise, cost = slice_hyperparameters(rng, z, problem, point, log_cdf, sigma, f)
+                model = slice_hyperparameters(
+                    rng, z, problem, point, labels_log_probability, sigma, f
+                )
                 # 2. eta given z and the labels
-                add_noise(rng, f, y, noise, cost, x)
+                x = _noisy(rng, f, problem.y, model)
                 # 3. z and eta, by a harmonic flow
-                z, n_walls = _flow(rng, problem, x, sigma, noise, cost)
+                z, n_walls = _flow(rng, target, problem, x, sigma, model)
                 hits[draw] += n_walls
-            modes[draw], points[draw] = z, point
-            potential[draw] = -log_likelihood(Q @ (sigma * z), y, noise, cost, log_cdf)
-        points[:, 1:] = np.exp(points[:, 1:])
+            modes[draw], points[draw] = z, _values(point)
+            f_now = np.ascontiguousarray((problem.Q @ (sigma * z).T).T)
+            potential[draw] = -log_likelihood(f_now, problem, *model, labels_log_probability)
         free = np.flatnonzero(self.box[:, 0] < self.box[:, 1])
         stats = {
             "potential": potential,
@@ -146,32 +160,66 @@ class Joint(Sampler):
             "n_walls": hits,
             **{NAMES[i]: points[:, i] for i in free},
         }
-        fields = np.column_stack([modes, points[:, free[free < OF_THE_PRIOR]]])
-        return JointState(z, point), Chunk(fields[:, None], stats)
+        fields = append_parameters(modes, points[:, free[free < OF_THE_PRIOR]])
+        return JointState(z, point), Chunk(fields, stats)
 
     def _problem(self, target: Target) -> Problem:
-        assert target.likelihood.nodes is not None
+        nodes, graph = target.likelihood.nodes, graph_of(self.prior)
+        assert nodes is not None
+        Q = graph.modes_at(nodes)
+        level = np.ones((len(Q), int(has_level(self.prior))))
         return Problem(
-            np.ascontiguousarray(self.prior.modes_at(target.likelihood.nodes)),
-            np.append([0.0] * self.prior.null_mode, self.prior.spectrum.values),
-            float(self.prior.n_nodes),
+            np.ascontiguousarray(np.hstack([level, Q])),
+            np.append([0.0] * graph.null_mode, graph.spectrum.values),
+            float(graph.n_nodes),
             target.likelihood.observed.y,
             self.box,
-            float(MEAN_ALPHA),
+            self.density,
             self.level_set,
+            float(target.likelihood.rule.n_classes - 1),
             self.sweeps,
         )
 
 
+def _values(point: Array) -> Array:
+    """Return the values of the parameters at a point."""
+    values = point.copy()
+    values[N_LINEAR:] = np.exp(values[N_LINEAR:])
+    return values
+
+
+def _buffers(problem: Problem, n_fields: int) -> tuple[Array, Array, Array]:
+    """Return arrays of the shapes of z, sigma and f."""
+    J, p = problem.Q.shape
+    return np.zeros((n_fields, p)), np.empty(p), np.empty((n_fields, J))
+
+
+def _noisy(rng: np.random.Generator, f: Array, y: Array, model: tuple[float, float]) -> Array:
+    """Return a draw of the noisy fields (C, J) given fields and labels."""
+    x = np.empty(f.shape)
+    if len(f) == 1:
+        add_noise(rng, f[0], y, *model, x[0])
+    else:
+        add_class_noise(rng, f, y, model, log_cdf, log_cdf_slope, log_probability, x)
+    return x
+
+
 def _flow(
-    rng: np.random.Generator, problem: Problem, x: Array, sigma: Array, noise: float, cost: float
+    rng: np.random.Generator,
+    target: Target,
+    problem: Problem,
+    x: Array,
+    sigma: Array,
+    model: tuple[float, float],
 ) -> tuple[Array, int]:
-    """Return new modes by one flow from ``x``, and the number of walls hit."""
+    """Return new modes by one flow from ``x`` (C, J), and the number of walls hit."""
+    noise, cost = model
     F = problem.Q * sigma
     G = F @ F.T
     G[np.diag_indices_from(G)] += noise**2
-    walls = SignWalls.of_labels(walls_of(G), problem.y)
-    z = white_noise(rng, 1, sigma.size)[0]
-    w = F @ z + noise * white_noise(rng, 1, x.size)[0]
-    kicks, hits = quarter_turn(x[walls.first], w[walls.first], walls, cost)
-    return z + F[walls.first].T @ kicks, hits
+    walls = WALLS[type(target.likelihood.rule)].of_covariance(G, problem.y, len(x))
+    z = white_noise(rng, len(x), sigma.size)
+    w = z @ F.T + noise * white_noise(rng, *x.shape)
+    start, velocity = (np.ascontiguousarray(fields[:, walls.first]) for fields in (x, w))
+    kicks, hits = walls.quarter_turn(start, velocity, cost)
+    return z + kicks @ F[walls.first], hits

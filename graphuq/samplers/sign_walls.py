@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 
 from graphuq.priors.gaussian import Gaussian
-from graphuq.samplers.walls import Walls, walls_at
+from graphuq.samplers.walls import Walls, walls_at, walls_of
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array, Nodes
 
@@ -34,11 +34,16 @@ class SignWalls(NamedTuple):
     def at(cls, law: Gaussian, y: Array, n_fields: int) -> SignWalls:
         """Return the walls of labels ``y``, -1 or +1, at the nodes of ``law``."""
         del n_fields  # one
-        return cls.of_labels(walls_at(law), y)
+        return cls._of(walls_at(law), y)
 
     @classmethod
-    def of_labels(cls, walls: Walls, y: Array) -> SignWalls:
-        """Return the walls with labels ``y``, -1 or +1."""
+    def of_covariance(cls, G: Array, y: Array, n_fields: int) -> SignWalls:
+        """Return the walls of labels ``y`` at nodes whose x has covariance ``G``."""
+        del n_fields  # one
+        return cls._of(walls_of(G), y)
+
+    @classmethod
+    def _of(cls, walls: Walls, y: Array) -> SignWalls:
         return cls(*walls, walls.votes(y))
 
     def at_walls(self, fields: Array) -> Array:
@@ -68,15 +73,11 @@ class SignWalls(NamedTuple):
         out = Output(first, thin, kept, hits, np.empty(x.size))
         _flow(x[0], w, self.covariance, self.votes, costs, out)
 
-
-def quarter_turn(x: Array, w: Array, walls: SignWalls, cost: float) -> tuple[Array, int]:
-    """Flow ``x``, in place, once from velocity ``w`` ~ N(0, G); return its kicks and their number.
-
-    With x = M a, a ~ N(0, I) and w = M b, the flow carries a along, to b + M' kicks.
-    """
-    out = Output(0, 1, np.empty((1, 1, x.size)), np.zeros(1), np.empty(x.size))
-    _flow(x, w[None, None].copy(), walls.covariance, walls.votes, np.array([cost]), out)
-    return out.kicks, int(out.hits[0])
+    def quarter_turn(self, x: Array, w: Array, cost: float) -> tuple[Array, int]:
+        """Flow ``x``, in place, once from velocity ``w``; return its kicks and their number."""
+        out = Output(0, 1, np.empty((1, *x.shape)), np.zeros(1), np.empty(x.size))
+        _flow(x[0], w[None].copy(), self.covariance, self.votes, np.array([cost]), out)
+        return out.kicks[None], int(out.hits[0])
 
 
 class Output(NamedTuple):

@@ -56,6 +56,13 @@ class LabelWalls(Protocol):
             Gets the numbers of walls hit.
         """
 
+    def quarter_turn(self, x: Array, w: Array, cost: float) -> tuple[Array, int]:
+        """Flow ``x``, in place, once from velocity ``w``; return its kicks and their number.
+
+        With x = M a, a ~ N(0, I) and w = M b, the flow carries a along, to b + M' kicks. All three
+        have shape (C, walls).
+        """
+
 
 class Walls(NamedTuple):
     """The hyperplanes x_j = 0, or the nodes with x_jc = x_jk, each once.

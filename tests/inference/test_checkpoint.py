@@ -102,13 +102,18 @@ def test_another_start_would_give_other_draws(small):
     assert not np.array_equal(again.modes, run(small, "pcn").modes)
 
 
-def test_hyperparameters_continue_too(small, tmp_path, monkeypatch):
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_hyperparameters_continue_too(small, tmp_path, monkeypatch, n_classes):
     from graphuq.samplers.joint import Joint
+
+    prior, labels = gq.Prior.projected(small[0], 8), small[1]
+    if n_classes == 3:
+        prior, labels = prior + gq.Level(), gq.Labels([0, 7, 13, 25], [0, 0, 1, 2])
 
     def joint(**more):
         return gq.sample_jointly(
-            gq.Prior.projected(small[0], 8), gq.Probit(0.3), small[1], alpha=(1, 4),
-            gamma=(0.05, 1.0), draws=300, chains=2, seed=1, progress=False, **more,
+            prior, gq.Probit(0.3), labels, alpha=(1, 4), gamma=(0.05, 1.0), draws=300, chains=2,
+            seed=1, progress=False, **more,
         )  # fmt: skip
 
     whole, file = joint(), tmp_path / "run.npz"

@@ -426,14 +426,11 @@ def test_classes_without_labels_are_equally_probable_far_from_other_labels(clump
     assert ant[y == "ant"].mean() > 0.8 > 2 * ant[y != "ant"].mean()
 
 
-def test_invalid_labels_are_refused(clump_graph, clump_labels):
+def test_invalid_labels_are_refused():
     with pytest.raises(ValueError, match="only 'ant'; label a node of another class too, or list"):
         gq.Labels([0, 1], ["ant", "ant"])
     with pytest.raises(ValueError, match="a label is 'ant', which is not one of the classes"):
         gq.Labels([0], ["ant"], classes=["bee", "cow", "dog"])
-    prior = gq.Prior.projected(clump_graph, 12)
-    with pytest.raises(ValueError, match="supports two classes, and the labels have 3"):
-        gq.sample_jointly(prior, gq.Probit(0.2), clump_labels, alpha=(1, 4))
 
 
 def test_more_classes_than_memory_holds_are_refused_before_any_work(clump_graph, monkeypatch):

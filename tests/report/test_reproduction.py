@@ -27,6 +27,9 @@ PROBLEMS = {
     "jointly": lambda p, l: gq.sample_jointly(
         p, gq.Probit(0.2), l, draws=20, alpha=(1, 6), seed=0, progress=False
     ),
+    "jointly with a level": lambda p, _: gq.sample_jointly(
+        p + gq.Level(), gq.Probit(0.2), THREE, draws=20, gamma="auto", seed=0, progress=False
+    ),
     "three classes": lambda p, _: gq.sample(
         p, gq.Probit(0.2), THREE, draws=40, seed=3, progress=False
     ),

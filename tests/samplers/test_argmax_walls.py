@@ -177,3 +177,14 @@ def test_classes_without_labels_and_many_classes(small):
     np.testing.assert_allclose(post.probability.sum(axis=1), 1)
     assert set(post.prediction[labels.nodes]) == {"c01", "c02"}
     assert post.probability[:, 5:].max() < 0.5
+
+
+def test_kicks_carry_the_fields_of_classes_along():
+    rng, y = np.random.default_rng(0), np.array([0.0, 2.0, 1.0, 0.0])
+    root = rng.standard_normal((4, 6))
+    walls = argmax_walls.ArgmaxWalls.of_covariance(root @ root.T, y, 3)
+    x, w = (rng.standard_normal((3, 6)) @ root.T for _ in range(2))
+    x, before = walls.make_right(x), w.copy()
+    kicks, hits = walls.quarter_turn(x, w, 1.0)
+    assert hits > 2
+    np.testing.assert_allclose(x, before + kicks @ walls.covariance, atol=1e-12)
