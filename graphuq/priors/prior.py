@@ -49,7 +49,7 @@ class Prior(Summable):
     null_mode : bool
         Whether q_0 is a mode too, the first, with variance c tau^(-2 alpha): the classes then need
         not balance. A `Level` serves this better, since it shifts all nodes alike by a deviation of
-        its own; q_0 is for comparison with `graphuq.SolvedPrior`, which has it.
+        its own.
     lambda_bar : float, optional
         The eigenvalue of all modes beyond the rank, if not the largest kept one.
     auto_rank : bool
