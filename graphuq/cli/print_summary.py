@@ -49,9 +49,15 @@ def _print_model(run: RunSummary) -> None:
 
     print("\nMODEL")
     likelihood = run.settings["likelihood"]["name"]
+    prior = run.settings["prior"]
     print_paragraph(
-        f"Likelihood: {likelihood}. Prior: classes vary smoothly over the graph; it uses the "
-        f"{run.settings['prior']['rank']} smoothest patterns (modes)."
+        f"Likelihood: {likelihood}. Prior: "
+        + (
+            f"classes vary smoothly over the graph; it uses the {prior['rank']} smoothest patterns "
+            "(modes)."
+            if prior.get("weights", [1.0])[0] > 0
+            else "items with similar features tend to have the same class; the graph has weight 0."
+        )
     )
     for name, value in run.parameters.items():
         origin = _explain_origin(run) if name in run.chosen else "given"

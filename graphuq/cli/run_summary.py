@@ -64,7 +64,8 @@ class RunSummary:
     n_tuned : int
         Number of labels that chose them; 0 if all parameters were given.
     parameters : dict of str to float
-        Parameters of the prior and the likelihood, chosen or given.
+        Parameters of the prior and the likelihood, chosen or given; without those of a part of
+        the prior whose weight is 0.
     settings : dict
         Settings of the posterior.
     complete : bool
@@ -159,7 +160,8 @@ def summarize_run(
     likelihood = {k: v for k, v in post.settings["likelihood"].items() if k != "name"}
     suspects = answers.suspects[answers.suspects["suspect"]]
     wrong = answers.suspects["probability_wrong"].to_numpy()
-    prior = {k: v for k, v in model.prior.parameters.items() if k != "tau" or v}
+    idle = model.prior.idle
+    prior = {k: v for k, v in model.prior.parameters.items() if k not in idle and (k != "tau" or v)}
     return RunSummary(
         **_origin(source),
         file=source.file,

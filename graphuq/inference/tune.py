@@ -87,7 +87,8 @@ class Tuning:
     table: pd.DataFrame
 
     def __repr__(self) -> str:
-        chosen = ", ".join(f"{name} {value:.3g}" for name, value in self.chosen.items())
+        shown = {name: value for name, value in self.chosen.items() if name not in self.prior.idle}
+        chosen = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
         edge = f"; at the end of its range: {', '.join(self.at_edge)}" if self.at_edge else ""
         composite = self.log_evidence.method == "pairwise composite"
         value = self.log_evidence.method if composite else "log evidence"
@@ -162,10 +163,12 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     with one_blas_thread():  # a limit that another thread sets has no effect
         interruptible("choosing parameters", search.run)
     chosen, log_evidence = search.best()
-    at_edge = tuple(
-        name for name, (low, high) in found.items() if _is_at_edge(name, chosen[name], low, high)
-    )
     prior, likelihood = with_values(prior, likelihood, chosen)
+    at_edge = tuple(
+        name
+        for name, (low, high) in found.items()
+        if name not in prior.idle and _is_at_edge(name, chosen[name], low, high)
+    )
     return Tuning(prior, likelihood, chosen, log_evidence, found, at_edge, search.table())
 
 

@@ -42,6 +42,8 @@ class GaussianPrior(ABC):
     (0.5, (0.0, 3.0))
     >>> prior.with_parameters(level=0.0).level
     0.0
+    >>> prior.with_parameters(weight=1.0).idle
+    ('length_scale',)
     >>> prior.matches(prior.fingerprint())
     True
 
@@ -88,6 +90,11 @@ class GaussianPrior(ABC):
     @abstractmethod
     def parameters(self) -> dict[str, float | str]:
         """The value of each parameter but ranks."""
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Names of parameters that change nothing: in a sum those of parts of weight 0."""
+        return ()
 
     @abstractmethod
     def with_parameters(self, **values: Any) -> GaussianPrior:

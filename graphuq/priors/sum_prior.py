@@ -205,6 +205,14 @@ class SumPrior(Summable):
         found |= dict(zip(self._weight_names, self.fractions, strict=True))
         return {**found, "level": self.level}
 
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Names of the parameters of parts whose weight is 0, which change nothing."""
+        if any(name in self.open for name in self._weight_names):
+            return ()
+        weights = self._shares()
+        return tuple(name for name, (at, _) in self._places.items() if weights[at] == 0)
+
     def with_parameters(self, **values: Any) -> SumPrior:
         """Return the sum with these parameters, and the others as they are.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 PRIOR = {
@@ -14,12 +15,19 @@ PRIOR = {
     "length_scale": "The distance between features at which influence has faded.",
 }
 
+# The kinds of a prior on features, and of one without eigenvectors.
+FEATURES, SOLVED = "features", "solved"
+
 _PRIORS = {
     "full": "Similar items tend to have the same class. All patterns of the graph are used.",
     "projected": "Similar items tend to have the same class. Only the smoothest patterns of the "
     "graph are used.",
     "approximated": "Similar items tend to have the same class. The smoothest patterns of the "
     "graph are used; all others share one variance.",
+    SOLVED: "Similar items tend to have the same class. All patterns of the graph are used, by "
+    "linear solves.",
+    FEATURES: "Items with similar features tend to have the same class, wherever they are in the "
+    "graph.",
 }
 
 _LIKELIHOODS = {
@@ -99,6 +107,22 @@ def of_parts(shares: tuple[float, float]) -> str:
 def of_prior(prior: dict[str, Any]) -> str:
     """Return the meaning of a kind of prior."""
     return _PRIORS[prior["kind"]]
+
+
+def of_weights(kinds: Sequence[str]) -> str:
+    """Return the meaning of the weights of a sum, given the kinds of its parts.
+
+    Examples
+    --------
+    >>> of_weights(["projected", "projected", "features"])
+    'The share of each part in the prior: graph 1, graph 2, features.'
+    """
+    things = ["features" if kind == FEATURES else "graph" for kind in kinds]
+    names = [
+        f"{thing} {things[: at + 1].count(thing)}" if things.count(thing) > 1 else thing
+        for at, thing in enumerate(things)
+    ]
+    return f"The share of each part in the prior: {', '.join(names)}."
 
 
 def of_likelihood(name: str) -> str:

@@ -28,7 +28,7 @@ def code_of(posterior: NodePosterior, lambda_bar: float | None = None) -> str:
     lines = [
         "import graphuq as gq",
         "",
-        f"graph = ...  # yours, of {posterior.n_nodes} nodes",
+        *(f"{name} = ...  # yours, of {posterior.n_nodes} nodes" for name in _data_names(prior)),
     ]
     silent = np.setdiff1d(labels.classes, labels.values).size > 0
     all_ = f", classes={labels.classes.tolist()!r}" if silent else ""
@@ -38,11 +38,7 @@ def code_of(posterior: NodePosterior, lambda_bar: float | None = None) -> str:
         )
     else:
         lines.append(f"labels = ...  # yours, of {len(labels)} nodes; a result's .labels has them")
-    unknown = prior["kind"] == "approximated" and lambda_bar is None
-    lines.append(
-        f"prior = {_prior(prior, lambda_bar)}"
-        + ("  # and lambda_bar, if it was given" if unknown else "")
-    )
+    lines.append(f"prior = {_prior(prior, lambda_bar)}{_left_open(prior, lambda_bar)}")
     own = "" if likelihood["name"] in OWN else "  # your own"
     lines.append(f"likelihood = {_called(likelihood)}{own}")
     call = posterior.call()
@@ -60,24 +56,52 @@ def code_of(posterior: NodePosterior, lambda_bar: float | None = None) -> str:
     return "\n".join(lines)
 
 
+def _parts(described: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the priors of a sum, or the prior itself, as settings describe them."""
+    return [described, *described.get("parts", [])]
+
+
+def _data_names(described: dict[str, Any]) -> list[str]:
+    """Return the names of the graph or features of each part: a second one's ends in _2."""
+    stems = ["X" if part["kind"] == "features" else "graph" for part in _parts(described)]
+    counts = [stems[: at + 1].count(stem) for at, stem in enumerate(stems)]
+    return [
+        stem if number == 1 else f"{stem}_{number}"
+        for stem, number in zip(stems, counts, strict=True)
+    ]
+
+
 def _prior(described: dict[str, Any], lambda_bar: float | None) -> str:
     """Return the expression that makes a prior, as settings describe it."""
-    if "weights" in described:
-        first = {name: described[name] for name in described.keys() - {"parts", "weights", "level"}}
-        terms = [_prior(first, lambda_bar), *(_prior(part, None) for part in described["parts"])]
-        terms += [f"gq.Level({described['level']!r})"] * bool(described["level"])
-        if len(described["weights"]) == 1:
-            return " + ".join(terms)
-        return (
-            f"gq.SumPrior.of(\n    [{', '.join(terms)}],\n    weights={described['weights']!r},\n)"
-        )
+    first, *others = zip(_parts(described), _data_names(described), strict=True)
+    terms = [_part(*first, lambda_bar), *(_part(*other, None) for other in others)]
+    if "weights" not in described:
+        return terms[0]
+    terms += [f"gq.Level({described['level']!r})"] * bool(described["level"])
+    if not others:
+        return " + ".join(terms)
+    return f"gq.SumPrior.of(\n    [{', '.join(terms)}],\n    weights={described['weights']!r},\n)"
+
+
+def _left_open(described: dict[str, Any], lambda_bar: float | None) -> str:
+    """Return a comment on options of the prior that settings do not hold."""
+    if described["kind"] == "solved":
+        return "  # and rank, probes and seed, if they were given"
+    unknown = described["kind"] == "approximated" and lambda_bar is None
+    return "  # and lambda_bar, if it was given" if unknown else ""
+
+
+def _part(described: dict[str, Any], data: str, lambda_bar: float | None) -> str:
+    """Return the expression that makes a prior on a graph or features of the name ``data``."""
     if described["kind"] == "features":
-        return f"gq.FeaturePrior(X, length_scale={described['length_scale']!r})"
+        return f"gq.FeaturePrior({data}, length_scale={described['length_scale']!r})"
+    if described["kind"] == "solved":
+        return f"gq.SolvedPrior.of({data}, labels.nodes)"
     rank = {} if described["kind"] == "full" else {"rank": described["rank"]}
     parameters = {name: described[name] for name in ("alpha", "tau", "null_mode")}
     if lambda_bar is not None:
         parameters["lambda_bar"] = lambda_bar
-    return f"gq.Prior.{described['kind']}({_listed('graph', rank | parameters)})"
+    return f"gq.Prior.{described['kind']}({_listed(data, rank | parameters)})"
 
 
 def versions() -> dict[str, str]:

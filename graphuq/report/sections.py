@@ -16,6 +16,7 @@ from graphuq.priors.prior import Prior
 from graphuq.report import glossary as meanings
 from graphuq.report import page, pictures, reproduction
 from graphuq.report.page import Markup, Section
+from graphuq.report.prior_rows import prior_rows, short
 from graphuq.report.subject import Subject
 from graphuq.utils.words import choose_form, count
 
@@ -58,28 +59,18 @@ def _trust(found: Trust) -> str:
 def _run(subject: Subject) -> str:
     posterior = subject.posterior
     settings, labels = posterior.settings, posterior.labels
-    prior = settings["prior"]
     given = ", ".join(f"{(labels.values == c).sum():,} x {c}" for c in labels.classes)
     rows: list[tuple[str, Any, str]] = [
         ("items", f"{posterior.n_nodes:,}", "The items to classify: nodes of the graph."),
         ("labels", f"{len(labels):,}: {given}", "Items with a given class, which may be wrong."),
-        ("prior", prior["kind"], meanings.of_prior(prior)),
+        *prior_rows(settings["prior"]),
     ]
     if subject.graph is not None:
         rows.insert(1, ("edges", f"{subject.graph.n_edges:,}", "Pairs of similar items."))
-    shown = dict(prior)
-    if "weights" in prior:
-        shown |= {"weight": prior["weights"][0]} if len(prior["weights"]) > 1 else {}
-        shown |= {k: v for part in prior["parts"] for k, v in part.items() if k == "length_scale"}
-    rows += [
-        (name, _short(shown[name]), meaning)
-        for name, meaning in meanings.PRIOR.items()
-        if name in shown
-    ]
     likelihood = settings["likelihood"]
     rows.append(("likelihood", likelihood["name"], meanings.of_likelihood(likelihood["name"])))
     rows += [
-        (name, _short(value), meanings.of_parameter(likelihood["name"], name))
+        (name, short(value), meanings.of_parameter(likelihood["name"], name))
         for name, value in likelihood.items()
         if name != "name"
     ]
@@ -290,7 +281,3 @@ def _reproduce(subject: Subject) -> str:
         + page.paragraph("All settings, as saved with the result:")
         + page.code(json.dumps(posterior.settings, indent=1))
     )
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -374,3 +375,18 @@ def test_a_damaged_problem_is_refused_or_reads_as_it_was(seed, moons):
         assert again.encoding.to_json() == first.encoding.to_json()
     assert len(refused) > 10
     assert all("problem.npz" in message for message in refused)
+
+
+@pytest.mark.parametrize(("weight", "idle"), [(1.0, {"length_scale"}), (0.0, {"alpha"})])
+def test_parameters_of_a_part_of_weight_0_are_not_shown(weight, idle, moons, monkeypatch, capsys):
+    def tune(*arguments):
+        found = gq.inference.tune.tune(*arguments)
+        return dataclasses.replace(found, prior=found.prior.with_parameters(weight=weight))
+
+    monkeypatch.setattr(gq, "tune", tune)
+    assert main(["sample", "moons.csv", "--draws", "20", "--out", "again"]) == 0
+    printed = capsys.readouterr().out
+    shown = {"alpha", "length_scale", "weight", "level", "gamma"} - idle
+    assert set(run_of("again")["parameters"]) == shown
+    assert {name for name in shown | idle if f"  {name} = " in printed} == shown
+    assert ("the graph has weight 0" in " ".join(printed.split())) == (weight == 0)

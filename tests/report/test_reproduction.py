@@ -68,3 +68,24 @@ def test_the_code_knows_an_approximated_prior_and_the_users_own_likelihood(small
     own = good.settings | {"likelihood": {"name": "Logistic", "scale": 0.1}}
     code = code_of(dataclasses.replace(good, settings=own))
     assert "likelihood = Logistic(scale=0.1)  # your own" in code
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.ConvergenceWarning")
+def test_the_code_names_the_data_of_every_part(small):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    other = gq.Spectrum.of(gq.knn_graph(X, 6, connect=True))
+    one, two = gq.Prior.projected(small[0], 8), gq.Prior.projected(other, 9)
+    prior = gq.SumPrior.of([one, gq.FeaturePrior(X, 1.0), two, gq.Level(0.5)], [1, 2, 3])
+    solved = gq.SolvedPrior.of(gq.knn_graph(X, 6, connect=True), LABELS[2].nodes)
+    post, last = (
+        gq.sample(p, gq.Probit(0.2), LABELS[2], draws=20, seed=3, progress=False)
+        for p in (prior, solved)
+    )
+    code = code_of(post)
+    again = {"graph": small[0], "X": X, "graph_2": other}
+    for name in again:
+        assert f"{name} = ...  # yours, of 40 nodes\n" in code
+        code = code.replace(f"{name} = ...  # yours, of 40 nodes\n", "")
+    exec(code.replace("seed=", "progress=False, seed="), again)
+    np.testing.assert_allclose(again["post"].probability, post.probability, atol=1e-9)
+    assert "prior = gq.SolvedPrior.of(graph, labels.nodes)  # and rank, probes" in code_of(last)
