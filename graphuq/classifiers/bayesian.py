@@ -27,11 +27,10 @@ from graphuq.likelihoods.contract import adopt, has_sign_model
 from graphuq.posterior.assessment.class_shares import require_shares, reweight
 from graphuq.posterior.new_items import new_probability
 from graphuq.posterior.predictions import ReweightedPredictions, most_probable
-from graphuq.priors.default_sum import default_sum
+from graphuq.priors.default_sum import check_terms, default_sum
+from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.kept_modes import DEFAULT_MAX_MODES
-from graphuq.priors.level import LEVELS
 from graphuq.priors.prior import Prior
-from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array
@@ -100,7 +99,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     ranking_ : ndarray of int, shape (n,)
         Fitted items, most uncertain first, by ``posterior_``.
     graph_ : Graph
-    prior_ : SumPrior
+    prior_ : SumPrior, or Prior with ``level=0`` and without features
     likelihood_ : likelihood
         The likelihood with the parameters used.
     n_features_in_ : int
@@ -203,6 +202,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         k = validation.integer("n_neighbors", self.n_neighbors, 1)
         likelihood = Probit() if validation.is_auto(self.likelihood) else self.likelihood
         adopt(likelihood)
+        check_terms(self.graph_weight, self.level)
         if self.affinity == PRECOMPUTED:
             matrix = Graph.of(X).adjacency if hasattr(X, "adjacency") else X
             matrix = validate_data(
@@ -217,8 +217,6 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             labels = self._labels(y, n)
             self._neighbors = Neighbors(X, min(k, n - 1), self.affinity)
             self.graph_ = build_graph(self._neighbors, connect=True)
-        if not validation.is_auto(self.level):
-            validation.between("level", self.level, *LEVELS)
         tau = default_tau(self.alpha, labels)
         graph = Prior.projected(self.graph_, min(rank, n - 1), alpha=self.alpha, tau=tau)
         prior = self._add_terms(graph, likelihood, X)
@@ -256,7 +254,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         )
         return X.toarray()
 
-    def _add_terms(self, graph: Prior, likelihood: Any, X: Any) -> SumPrior:
+    def _add_terms(self, graph: Prior, likelihood: Any, X: Any) -> GaussianPrior:
         """Return the sum of the graph's prior, a prior on features and a level.
 
         Without a sign model the labels choose nothing, and the terms that are "auto" are left out.
@@ -265,12 +263,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         if not has_sign_model(likelihood):
             level = 0.0 if validation.is_auto(level) else level
             weight = 1.0 if validation.is_auto(weight) else weight
-        if not validation.is_auto(weight):
-            weight = validation.between("graph_weight", weight, 0, 1)
         # cosines depend on directions alone, and features on lengths too
-        alone = weight == 1 or self.affinity != "self-tuning"
-        weights = weight if isinstance(weight, str) else [weight, 1 - weight]
-        return default_sum(graph, None if alone else X, weights, level)
+        return default_sum(graph, X if self.affinity == "self-tuning" else None, weight, level)
 
     def _labels(self, y: Any, n: int) -> Labels:
         if y is None:

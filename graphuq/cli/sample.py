@@ -18,7 +18,13 @@ from graphuq.cli.options import (
     number_or_auto,
 )
 from graphuq.cli.result_folder import require_result_folder
-from graphuq.cli.sample_steps import build_likelihood, build_model, read_data, source_of
+from graphuq.cli.sample_steps import (
+    build_likelihood,
+    build_model,
+    check_prior_options,
+    read_data,
+    source_of,
+)
 from graphuq.cli.write_result import sample_and_write
 from graphuq.priors.kept_modes import DEFAULT_MAX_MODES
 from graphuq.utils.validation import AUTO
@@ -36,6 +42,8 @@ examples:
   graphuq sample votes.csv --label party --drop-missing --out votes-result
   graphuq sample flowers.parquet --labels known.csv --likelihood noisy-probit
   graphuq sample friends.csv --edges --labels clubs.csv
+  graphuq sample votes.csv --label party --graph-weight 1 --level 0 --alpha 1 --gamma 0.1
+                 (the paper's prior and noise)
 
 files in the folder:
   nodes.csv      one row per item
@@ -81,13 +89,20 @@ def _add_model(parser: Parser) -> None:
     )
     for name, meaning in (
         ("--gamma", "label noise"),
-        ("--alpha", "smoothness over the graph; a number stands for the graph alone"),
+        ("--alpha", "smoothness over the graph"),
+        (
+            "--graph-weight",
+            "share of the graph in the prior, from 0 to 1; the rest is the share of the features, "
+            "which only a table has",
+        ),
+        ("--level", "how much classes may differ in size, from 0: sizes are about equal"),
         ("--flip-rate", "fraction of wrong labels, for noisy-probit"),
     ):
         add(
             name,
             type=number_or_auto,
-            default=None if name == "--flip-rate" else AUTO,
+            # None where it matters whether the option was given
+            default=None if name in ("--flip-rate", "--graph-weight") else AUTO,
             metavar="X",
             help=f"{meaning}: a number, or auto to choose it from the labels (default: auto)",
         )
@@ -108,6 +123,7 @@ def run(options: argparse.Namespace) -> int:
     folder = options.out or Path(f"{stem(options.file)}-graphuq")
     require_result_folder(folder)
     likelihood = build_likelihood(options)
+    check_prior_options(options)
     data = read_data(options)
     # Build the graph and the prior; choose open parameters from the labels.
     model = build_model(options, data, likelihood)

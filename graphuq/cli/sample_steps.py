@@ -19,10 +19,10 @@ from graphuq.cli.item_tables import tabulate_nodes, tabulate_suspects
 from graphuq.cli.options import read_items
 from graphuq.inference.tune import default_tau
 from graphuq.likelihoods.bound import open_parameters
-from graphuq.priors.default_sum import default_sum
+from graphuq.priors.default_sum import check_terms, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.kept_modes import default_rank
-from graphuq.utils.validation import AUTO, is_auto
+from graphuq.utils.validation import AUTO
 
 # Number of items to label next.
 N_LABEL_NEXT = 5
@@ -148,10 +148,20 @@ def build_likelihood(options: argparse.Namespace) -> Any:
     return (gq.Probit if options.likelihood == "probit" else gq.LevelSet)(options.gamma)
 
 
+def check_prior_options(options: argparse.Namespace) -> None:
+    """Refuse a weight of the graph or a level out of range."""
+    check_terms(AUTO if options.graph_weight is None else options.graph_weight, options.level)
+
+
 def read_data(options: argparse.Namespace) -> Data:
     """Read the file, and refuse labels, true classes or images that do not fit."""
     begin_stage(f"reading {options.file}")
     items = read_items(options)
+    if items.graph is not None and options.graph_weight is not None:
+        raise ValueError(
+            f"{options.file} is a graph without features, so that --graph-weight weighs nothing: "
+            "leave it out"
+        )
     images = _images(items) if options.images else None
     labels = items.labels()
     unlabeled = np.setdiff1d(np.arange(items.ids.size), labels.nodes)
@@ -184,9 +194,9 @@ def build_model(options: argparse.Namespace, data: Data, likelihood: Any) -> Mod
     tau = default_tau(options.alpha, data.labels)
     begin_stage("computing the modes of the graph")
     features = None if data.items.graph is not None else data.items.features
-    prior: GaussianPrior = gq.Prior.projected(graph, rank, alpha=options.alpha, tau=tau)
-    if is_auto(options.alpha):
-        prior = default_sum(prior, features)
+    modes = gq.Prior.projected(graph, rank, alpha=options.alpha, tau=tau)
+    weight = AUTO if options.graph_weight is None else options.graph_weight
+    prior = default_sum(modes, features, weight, options.level)
     return choose_model(graph, prior, likelihood, data.labels)
 
 

@@ -169,12 +169,20 @@ def _build_model(parameters: str, result: Result, problem: SavedProblem, data: D
     if not chosen or parameters == "keep" or (parameters == "auto" and not outgrown):
         likelihood = kind(**settings)
         return Model(problem.graph, problem.prior, likelihood, chosen, former["at_edge"], n_tuned)
-    part: Any = problem.prior.graph_part
+    likelihood = kind(**{name: AUTO if name in chosen else settings[name] for name in settings})
+    prior = _reopen(problem, chosen, labels)
+    return choose_model(problem.graph, prior, likelihood, labels)
+
+
+def _reopen(problem: SavedProblem, chosen: dict[str, float], labels: gq.Labels) -> GaussianPrior:
+    """Return the prior of the result, in which what the labels chose is open again."""
+    whole, spectrum = problem.prior, problem.spectrum
+    part: Any = whole.graph_part
     alpha = AUTO if "alpha" in chosen else part.alpha
     tau = default_tau(alpha, labels)
-    spectrum = problem.spectrum
-    prior: GaussianPrior = gq.Prior.projected(spectrum, spectrum.rank, alpha=alpha, tau=tau)
-    likelihood = kind(**{name: AUTO if name in chosen else settings[name] for name in settings})
-    if isinstance(problem.prior, gq.SumPrior):
-        prior = default_sum(prior, problem.features)
-    return choose_model(problem.graph, prior, likelihood, labels)
+    graph = gq.Prior.projected(spectrum, spectrum.rank, alpha=alpha, tau=tau)
+    if not isinstance(whole, gq.SumPrior):
+        return graph
+    weight = AUTO if "weight" in chosen else float(whole.weights[0])
+    level = AUTO if "level" in chosen else whole.level
+    return default_sum(graph, problem.features, weight, level)

@@ -157,7 +157,8 @@ def test_published_answers_and_abstentions_are_numbers(records, capsys):
 
 def test_sample_a_list_of_edges(karate, capsys):
     arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", "--json"]
-    assert main([*arguments, "--gamma", "0.1", "--alpha", "2", "--rank", "10"]) == 0
+    model = ["--gamma", "0.1", "--alpha", "2", "--level", "0", "--rank", "10"]
+    assert main([*arguments, *model]) == 0
     run = json.loads(capsys.readouterr().out)
     assert (run["items"], run["edges"], run["neighbors"]) == (34, 78, None)
     assert run["chosen"] == {}
@@ -180,6 +181,12 @@ def karate_binary(names, network):
 
     nodes = [int(name) for name in names]
     return networkx.to_scipy_sparse_array(network, nodelist=nodes, weight=None, dtype=float)
+
+
+def test_a_graph_has_no_features_to_weigh(karate, capsys):
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", "--graph-weight", "1"]
+    assert main(arguments) == 2
+    assert "a graph without features, so that --graph-weight weighs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -498,6 +505,8 @@ def _page(path):
         (["sample", "items.csv", "--label", "party"], "no column 'party'"),
         (["sample", "items.csv", "--gamma", "-1"], "gamma must be positive"),
         (["sample", "items.csv", "--alpha", "0"], "alpha must lie between"),
+        (["sample", "items.csv", "--level", "-1"], "level must lie between 0 and 100, got -1"),
+        (["sample", "items.csv", "--graph-weight", "2"], "graph_weight must lie between 0 and 1"),
         (["sample", "items.csv", "--flip-rate", "0.1"], "--likelihood noisy-probit"),
         (["sample", "items.csv", "--likelihood", "noisy-probit", "--flip-rate", "1"], "flip_rate"),
         (["sample", "items.csv", "--neighbors", "9"], "n_neighbors must be between 1 and 3, got 9"),

@@ -182,7 +182,7 @@ def test_a_graph_is_updated_too(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     networkx.write_edgelist(networkx.karate_club_graph(), "karate.csv", delimiter=",", data=False)
     Path("clubs.csv").write_text("id,label\n0,Mr. Hi\n33,Officer\n")
-    short = ["--draws", "20", "--alpha", "2", "--gamma", "0.1"]
+    short = ["--draws", "20", "--alpha", "2", "--level", "0", "--gamma", "0.1"]
     assert main(["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *short]) == 0
     Path("clubs.csv").write_text("id,label\n1,Mr. Hi\n32,Officer\n")
     assert main(["update", "karate-graphuq", "--labels", "clubs.csv"]) == 0
@@ -246,7 +246,7 @@ def test_classes_of_the_result_stay_classes(tmp_path, monkeypatch):
     networkx = pytest.importorskip("networkx")
     monkeypatch.chdir(tmp_path)
     networkx.write_edgelist(networkx.karate_club_graph(), "karate.csv", delimiter=",", data=False)
-    short = ["--draws", "20", "--alpha", "2", "--gamma", "0.1"]
+    short = ["--draws", "20", "--alpha", "2", "--level", "0", "--gamma", "0.1"]
     for first, second, options in (("NA", "EU", ["--class", "NA"]), ("1", "2", [])):
         Path("clubs.csv").write_text(f"id,label\n0,{first}\n33,{second}\n")
         result = ["karate.csv", "--edges", "--labels", "clubs.csv", *short, *options]
@@ -266,7 +266,7 @@ def test_images_and_ids_that_begin_like_formulas_are_kept(tmp_path, monkeypatch)
     known[labels.nodes] = labels.values
     names = np.array([f"@{i}" for i in range(60)])
     np.savez("digits.npz", X=X.reshape(60, 8, 8), y=known, ids=names)
-    short = ["--draws", "20", "--alpha", "2", "--gamma", "0.1"]
+    short = ["--draws", "20", "--alpha", "2", "--level", "0", "--gamma", "0.1"]
     assert main(["sample", "digits.npz", "--images", *short]) == 0
     assert main(["suggest", "digits-graphuq", "--k", "3", "--out", "ask.csv"]) == 0
     asked = pd.read_csv("ask.csv").astype({"label": object})
@@ -390,3 +390,48 @@ def test_parameters_of_a_part_of_weight_0_are_not_shown(weight, idle, moons, mon
     assert set(run_of("again")["parameters"]) == shown
     assert {name for name in shown | idle if f"  {name} = " in printed} == shown
     assert ("the graph has weight 0" in " ".join(printed.split())) == (weight == 0)
+
+
+PAPER = ["--graph-weight", "1", "--level", "0", "--alpha", "1", "--gamma", "0.1"]
+
+
+def test_a_given_alpha_keeps_features_and_level(moons):
+    model = ["--alpha", "2", "--level", "0.5", "--draws", "20"]
+    assert main(["sample", "moons.csv", *model, "--out", "given"]) == 0
+    run = run_of("given")
+    assert set(run["chosen"]) == {"length_scale", "weight", "gamma"}
+    assert (run["parameters"]["alpha"], run["parameters"]["level"]) == (2.0, 0.5)
+    # what was given stays when the labels choose the rest again
+    more = ["--labels", "all.csv", "--draws", "20", "--parameters", "choose"]
+    assert main(["update", "given", *more]) == 0
+    again = run_of("given")
+    assert set(again["chosen"]) == {"length_scale", "weight", "gamma"}
+    assert (again["parameters"]["alpha"], again["parameters"]["level"]) == (2.0, 0.5)
+    assert (run["n_tuned"], again["n_tuned"]) == (6, 90)
+
+
+def test_the_prior_of_the_paper_is_the_graph_alone(moons):
+    assert main(["sample", "moons.csv", *PAPER, "--draws", "150", "--out", "paper"]) == 0
+    assert run_of("paper")["chosen"] == {}
+    post, items = gq.load("paper/posterior.nc"), read("moons.csv")
+    prior = gq.Prior.projected(items.to_graph(), 89)
+    same = gq.sample(prior, gq.Probit(0.1), items.labels(), draws=150, seed=0, progress=False)
+    np.testing.assert_allclose(post.probability, same.probability, atol=1e-6)
+    # results have been saved so before there were levels; they go on as they are
+    assert "weights" not in post.settings["prior"]
+    moons.iloc[:3].to_csv("more.csv")
+    assert main(["suggest", "paper", "--k", "2"]) == 0
+    assert main(["update", "paper", "--labels", "more.csv", "--draws", "20"]) == 0
+    Path("new.csv").write_text("id,a,b\nn,1,1\n")
+    assert main(["predict", "paper", "new.csv"]) == 0
+    assert isinstance(load_problem(Path("paper"), gq.load("paper/posterior.nc")).prior, gq.Prior)
+
+
+def test_the_weight_of_the_graph_may_be_given(moons):
+    model = ["--graph-weight", "0.25", "--gamma", "0.1", "--draws", "20"]
+    assert main(["sample", "moons.csv", *model, "--out", "given"]) == 0
+    assert set(run_of("given")["chosen"]) == {"alpha", "length_scale", "level"}
+    assert gq.load("given/posterior.nc").settings["prior"]["weights"] == [0.25, 0.75]
+    more = ["--labels", "all.csv", "--draws", "20", "--parameters", "choose"]
+    assert main(["update", "given", *more]) == 0
+    assert gq.load("given/posterior.nc").settings["prior"]["weights"] == [0.25, 0.75]
