@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import linalg
 
+from graphuq.priors.gaussian import Gaussian
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.typing import Array
 
@@ -23,6 +25,8 @@ class Expansion(NamedTuple):
 
     >>> level = Expansion(np.ones((2, 1)), np.array([0.0]), np.array([1.0]), constant=0.25)
     >>> level.variance()
+    array([1.25, 1.25])
+    >>> level._replace(weights=level.own_weights).law().variance()
     array([1.25, 1.25])
     """
 
@@ -53,3 +57,22 @@ class Expansion(NamedTuple):
         for nodes, part in map_rows(work, self.basis, self.weights.size):
             found[nodes] = part
         return found
+
+    def law(self) -> Gaussian:
+        """Return the law of the whole field, without variance that nodes do not share.
+
+        With the basis and a column of ones B = Q R, the covariance is Q (R diag(w) R' + rho^2) Q'
+        inside the span of Q, and rho^2 outside.
+        """
+        used = self.weights != 0
+        ones = np.ones((self.basis.shape[0], 1)) * bool(self.constant)
+        columns = np.hstack([ones, np.asarray(self.basis, dtype=np.float64)[:, used]])
+        weights = np.append(self.constant, self.weights[used])
+        Q, R = linalg.qr(columns, mode="economic", check_finite=False)
+        if self.tail:
+            inside, U = linalg.eigh((R * weights) @ R.T + self.tail**2 * np.eye(R.shape[0]))
+            inside[inside < 1e-13 * inside.max()] = 0.0  # rounding
+        else:
+            U, S, _ = linalg.svd(R * np.sqrt(weights), full_matrices=False)
+            inside = S**2
+        return Gaussian(np.ascontiguousarray(Q @ U), inside, self.tail)

@@ -87,8 +87,7 @@ class FeaturePrior(Summable):
         if np.may_share_memory(checked, self.X):
             checked = checked.copy()  # what is not yet computed reads X, which may change
         object.__setattr__(self, "X", checked)
-        if not validation.is_auto(self.length_scale):
-            validation.positive("length_scale", self.length_scale)
+        _check_length_scale(self.length_scale)
         if not (self.X[0] != self.X).any():
             raise ValueError(
                 "X is the same for all items, so that features tell nothing: use the graph alone"
@@ -116,12 +115,12 @@ class FeaturePrior(Summable):
         return {"length_scale": self.length_scale}
 
     def with_parameters(  # type: ignore[override]
-        self, *, length_scale: float | None = None
+        self, *, length_scale: float | str | None = None
     ) -> FeaturePrior:
         """Return the prior with this length scale."""
         if length_scale is None:
             return self
-        return self._copy(length_scale=validation.positive("length_scale", length_scale))
+        return self._copy(length_scale=_check_length_scale(length_scale))
 
     def with_labeled(self, nodes: Nodes) -> FeaturePrior:
         """Return the prior whose covariances with labeled nodes are exact.
@@ -294,3 +293,11 @@ class _ThroughInducing:
     def draw(self, size: int, rng: np.random.Generator) -> Array:
         shared = rng.standard_normal((size, self._shared.shape[1])) @ self._shared.T
         return np.asarray(shared + self._own * rng.standard_normal(shared.shape))
+
+
+def _check_length_scale(value: Any) -> float | str:
+    """Return a positive length scale, or "auto"."""
+    if validation.is_auto(value):
+        return validation.AUTO
+    remedy = 'give a distance in units of X, or "auto"'
+    return validation.positive("length_scale", value, remedy=remedy)

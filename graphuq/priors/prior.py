@@ -255,7 +255,11 @@ class Prior(Summable):
         return {"alpha": self.alpha, "tau": self.tau}
 
     def with_parameters(  # type: ignore[override]
-        self, *, alpha: float | None = None, tau: float | None = None, rank: int | None = None
+        self,
+        *,
+        alpha: float | str | None = None,
+        tau: float | str | None = None,
+        rank: int | str | None = None,
     ) -> Prior:
         """Return the prior with these parameters, and the others as they are."""
         new_alpha, new_tau = check_parameters(
@@ -264,15 +268,16 @@ class Prior(Summable):
             self.null_mode,
         )
         spectrum = self.spectrum
-        if rank is not None:
+        if rank is not None and not validation.is_auto(rank):
+            r = validation.integer("rank", rank, 1)
             whole = needs_whole_eigenspaces(self.kind, self.lambda_bar)
-            spectrum = whole_eigenspaces(spectrum, rank) if whole else spectrum.truncated(rank)
+            spectrum = whole_eigenspaces(spectrum, r) if whole else spectrum.truncated(r)
         return dataclasses.replace(
             self,
             alpha=new_alpha,
             tau=new_tau,
             spectrum=spectrum,
-            auto_rank=self.auto_rank and rank is None,
+            auto_rank=self.auto_rank if rank is None else validation.is_auto(rank),
         )
 
     @cached_property

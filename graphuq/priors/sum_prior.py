@@ -18,13 +18,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
 from graphuq.priors.expansion import Expansion
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, narrow, require_chosen
 from graphuq.priors.given_labeled import Rest
-from graphuq.priors.level import LEVEL_RANGE, Level
+from graphuq.priors.level import LEVEL_RANGE, LEVELS, Level
+from graphuq.priors.weights import check_fraction, fractions_of, weights_of
 from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
@@ -83,6 +83,33 @@ class SumPrior(Summable):
     fractions: tuple[float | str, ...]
     level: float | str = 0.0
 
+    def __post_init__(self) -> None:
+        parts, fractions = tuple(self.parts), tuple(self.fractions)
+        if not parts:
+            raise ValueError("a sum needs a prior besides the level: add gq.Prior.projected(...)")
+        for part in parts:
+            if isinstance(part, SumPrior) or not isinstance(part, Summable):
+                raise TypeError(
+                    "the parts of a sum are gq.Prior and gq.FeaturePrior, got "
+                    f"{type(part).__name__}: add other terms with gq.SumPrior.of([...])"
+                )
+        if len({part.n_nodes for part in parts}) > 1:
+            sizes = ", ".join(f"{type(part).__name__} {part.n_nodes}" for part in parts)
+            raise ValueError(
+                f"all parts of a sum must have the same nodes, got {sizes}: make them from the "
+                "same items, in the same order"
+            )
+        if len(fractions) != len(parts) - 1:
+            raise ValueError(
+                f"fractions must be one fewer than the {len(parts)} parts, got {len(fractions)}: "
+                "use gq.SumPrior.of(parts, weights)"
+            )
+        object.__setattr__(self, "parts", parts)
+        names = _weight_names(len(fractions))
+        object.__setattr__(self, "fractions", tuple(map(check_fraction, names, fractions)))
+        if not validation.is_auto(self.level):
+            object.__setattr__(self, "level", validation.between("level", self.level, *LEVELS))
+
     @classmethod
     def of(cls, terms: Sequence[Any], weights: Any = validation.AUTO) -> SumPrior:
         """Return the sum of priors, sums and at most one `Level`.
@@ -122,19 +149,11 @@ class SumPrior(Summable):
                     "a sum consists of gq.Prior, gq.FeaturePrior and gq.Level, got "
                     f"{type(term).__name__}"
                 )
-        if not parts:
-            raise ValueError("a sum needs a prior besides the level: add gq.Prior.projected(...)")
         if len(levels) > 1:
             raise ValueError("a sum has one level, and two were added: leave one out")
-        sizes = {part.n_nodes for part in parts}
-        if len(sizes) > 1:
-            raise ValueError(
-                f"all parts of a sum must have the same nodes, got {sorted(sizes)} nodes: make "
-                "them from the same items"
-            )
         fractions: tuple[float | str, ...] = (validation.AUTO,) * (len(parts) - 1)
-        if not validation.is_auto(weights):
-            fractions = _fractions(weights, len(parts))
+        if parts and not validation.is_auto(weights):
+            fractions = fractions_of(weights, len(parts))
         return cls(tuple(parts), fractions, levels[0] if levels else 0.0)
 
     @property
@@ -142,14 +161,7 @@ class SumPrior(Summable):
         """w, the share of each part in the variance, shape (M,)."""
         own = (*self._weight_names, "level")
         require_chosen([name for name in self.open if name in own])
-        return self._shares()
-
-    def _shares(self) -> Array:
-        shares, left = [], 1.0
-        for fraction in self.fractions:
-            shares.append(left * float(fraction))
-            left -= shares[-1]
-        return np.array([*shares, left])
+        return weights_of(self.fractions)
 
     @property
     def n_nodes(self) -> int:
@@ -173,8 +185,7 @@ class SumPrior(Summable):
 
     @cached_property
     def _weight_names(self) -> tuple[str, ...]:
-        numbers = range(1, len(self.fractions) + 1)
-        return tuple("weight" if number == 1 else f"weight_{number}" for number in numbers)
+        return _weight_names(len(self.fractions))
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -210,7 +221,7 @@ class SumPrior(Summable):
         """Names of the parameters of parts whose weight is 0, which change nothing."""
         if any(name in self.open for name in self._weight_names):
             return ()
-        weights = self._shares()
+        weights = weights_of(self.fractions)
         return tuple(name for name, (at, _) in self._places.items() if weights[at] == 0)
 
     def with_parameters(self, **values: Any) -> SumPrior:
@@ -221,14 +232,14 @@ class SumPrior(Summable):
         **values
             ``level``; ``weight``, and for more than two parts ``weight_2`` and so on, see
             ``fractions``; and the parameters of the parts, such as ``alpha``. Those of a second
-            graph end in ``_2``.
+            graph end in ``_2``. Each is a number, or "auto" to let the labels choose it.
         """
         parts, fractions, level = list(self.parts), list(self.fractions), self.level
         for name, value in values.items():
             if name == "level":
-                level = Level(value).scale
+                level = value  # checked below, as weights are
             elif name in self._weight_names:
-                fractions[self._weight_names.index(name)] = validation.between(name, value, 0, 1)
+                fractions[self._weight_names.index(name)] = value
             elif name not in self._places:
                 known = [*self._places, *self._weight_names, "level"]
                 raise TypeError(f"the sum has no parameter {name!r}, but {', '.join(known)}")
@@ -274,25 +285,8 @@ class SumPrior(Summable):
 
     @cached_property
     def law(self) -> Gaussian:
-        """The law of the whole field, without variance that nodes do not share.
-
-        With the basis and a column of ones B = Q R, the covariance is Q (R diag(w) R' + rho^2) Q'
-        inside the span of Q, and rho^2 outside.
-        """
-        whole = self.expansion
-        n = self.n_nodes
-        used = whole.weights != 0
-        ones = np.ones((n, 1)) * bool(whole.constant)
-        columns = np.hstack([ones, np.asarray(whole.basis, dtype=np.float64)[:, used]])
-        weights = np.append(whole.constant, whole.weights[used])
-        Q, R = linalg.qr(columns, mode="economic", check_finite=False)
-        if whole.tail:
-            inside, U = linalg.eigh((R * weights) @ R.T + whole.tail**2 * np.eye(R.shape[0]))
-            inside[inside < 1e-13 * inside.max()] = 0.0  # rounding
-        else:
-            U, S, _ = linalg.svd(R * np.sqrt(weights), full_matrices=False)
-            inside = S**2
-        return Gaussian(np.ascontiguousarray(Q @ U), inside, whole.tail)
+        """The law of the whole field, without variance that nodes do not share."""
+        return self.expansion.law()
 
     def root(self, nodes: Nodes) -> Array:
         """Return F, at most as wide as there are ``nodes``, with F F' = C_JJ.
@@ -384,7 +378,9 @@ class SumPrior(Summable):
     def __repr__(self) -> str:
         terms = [repr(part) for part in self.parts]
         if len(terms) > 1 and not any(validation.is_auto(fraction) for fraction in self.fractions):
-            terms = [f"{w:.3g} {term}" for w, term in zip(self._shares(), terms, strict=True)]
+            terms = [
+                f"{w:.3g} {term}" for w, term in zip(weights_of(self.fractions), terms, strict=True)
+            ]
         if self.level != 0:
             level = self.level if validation.is_auto(self.level) else format(self.level, ".3g")
             terms.append(f"Level({level})")
@@ -401,19 +397,5 @@ class _SumOfRests:
         return np.asarray(sum(scale * rest.draw(size, rng) for scale, rest in self._each))
 
 
-def _fractions(weights: Any, n_parts: int) -> tuple[float, ...]:
-    """Return the fractions of given weights, checked."""
-    try:
-        given = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"weights must be {n_parts} numbers, got {weights!r}") from error
-    if given.shape != (n_parts,):
-        raise ValueError(f"weights must be {n_parts} numbers, one for each part, got {weights!r}")
-    if not (np.isfinite(given).all() and (given >= 0).all() and (given > 0).any()):
-        raise ValueError(
-            f"weights must be finite and not negative, and not all zero, got {given.tolist()}: "
-            'give each part its share of the variance, or weights="auto"'
-        )
-    given = given / given.max()  # so that no sum overflows
-    left = np.cumsum(given[::-1])[::-1][:-1]  # what a part and all after it have
-    return tuple(float(w / rest) if rest > 0 else 0.0 for w, rest in zip(given, left, strict=False))
+def _weight_names(count: int) -> tuple[str, ...]:
+    return tuple("weight" if number == 1 else f"weight_{number}" for number in range(1, count + 1))

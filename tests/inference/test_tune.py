@@ -140,7 +140,7 @@ def test_settings_without_convergence_are_left_out(simulated):
         ({"rank": 61}, ValueError, "rank must be between 1 and 60, got 61"),
         ({"epsilon": (0.1, 1.0)}, TypeError, "there is no parameter epsilon; there are alpha"),
         ({"alpha": (0.001, 1.0)}, ValueError, "alpha must lie between"),
-        ({"level": (-1.0, 1.0)}, ValueError, "scale must lie between"),
+        ({"level": (-1.0, 1.0)}, ValueError, "level must lie between"),
         ({"alpha": 2.0, "gamma": 0.1, "level": 0.0}, ValueError, "nothing is open"),
     ],
 )

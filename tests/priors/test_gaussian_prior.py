@@ -205,6 +205,30 @@ def test_levels_and_sums_add_in_any_order():
     assert len((GRAPHS["full"] + FEATURES + GRAPHS["projected"]).parts) == 3
 
 
+def pair(*fractions, level=0.0):
+    return gq.SumPrior((GRAPHS["full"], FEATURES), fractions, level)
+
+
+def test_a_sum_may_be_made_of_fractions():
+    made, added = (
+        pair(np.float32(0.25), level=1),
+        gq.SumPrior.of([GRAPHS["full"], FEATURES], [1, 3]),
+    )
+    assert made.weights.tolist() == added.weights.tolist() == [0.25, 0.75]
+    assert gq.SumPrior([GRAPHS["full"]], []).open == ()
+
+
+def test_parameters_may_be_opened_again():
+    prior = pair(0.25, level=1)
+    assert prior.open == ()
+    names = ("alpha", "length_scale", "weight", "level")
+    again = prior.with_parameters(**dict.fromkeys(names, "auto"))
+    assert again.open == names
+    chosen = again.with_parameters(alpha=1.0, length_scale=FEATURES.length_scale, weight=0.25)
+    assert chosen.with_parameters(level=1.0).matches(prior.fingerprint())
+    assert gq.Prior.projected(GRAPH, 9).with_parameters(rank="auto").open == ("rank",)
+
+
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [
@@ -214,7 +238,11 @@ def test_levels_and_sums_add_in_any_order():
         (lambda: gq.SumPrior.of([gq.Level(1)]), ValueError, "needs a prior besides"),
         (lambda: gq.SumPrior.of([GRAPHS["full"], 3]), TypeError, "got int"),
         (lambda: GRAPHS["full"] + 3, TypeError, "unsupported operand"),
-        (lambda: GRAPHS["full"] + gq.FeaturePrior(X[:-1]), ValueError, r"got \[39, 40\] nodes"),
+        (
+            lambda: GRAPHS["full"] + gq.FeaturePrior(X[:-1]),
+            ValueError,
+            "got Prior 40, FeaturePrior 39",
+        ),
         (
             lambda: gq.SumPrior.of([GRAPHS["full"], FEATURES], [1]),
             ValueError,
@@ -246,6 +274,31 @@ def test_levels_and_sums_add_in_any_order():
             "weights must be 2 numbers, got 'even'",
         ),
         (lambda: gq.SumPrior.of(GRAPHS["full"], FEATURES), TypeError, "as a list"),
+        (lambda: gq.SumPrior.of([gq.Level(1)]), ValueError, "needs a prior besides the level"),
+        (lambda: gq.SumPrior((), ()), ValueError, "needs a prior besides the level"),
+        (lambda: pair(2.0), ValueError, r"weight must lie between 0 and 1, got 2: .*SumPrior\.of"),
+        (lambda: pair(-1), ValueError, "weight must lie between 0 and 1, got -1"),
+        (lambda: pair(np.nan), ValueError, "weight must be finite"),
+        (lambda: pair(None), TypeError, "weight must be a number, got None"),
+        (lambda: pair(), ValueError, "one fewer than the 2 parts, got 0"),
+        (lambda: pair(0.5, 0.5), ValueError, "one fewer than the 2 parts, got 2"),
+        (lambda: pair(0.5, level=-1), ValueError, "level must lie between 0 and 100, got -1"),
+        (
+            lambda: gq.SumPrior((GRAPHS["full"], gq.FeaturePrior(X[1:])), (0.5,)),
+            ValueError,
+            "same nodes, got Prior 40, FeaturePrior 39: make them from the same items",
+        ),
+        (
+            lambda: gq.SumPrior((GRAPHS["full"], pair(0.5)), (0.5,)),
+            TypeError,
+            "got SumPrior: add other terms with",
+        ),
+        (
+            lambda: gq.SumPrior((GRAPHS["full"], gq.Level(1)), (0.5,)),
+            TypeError,
+            "got Level: add other terms with",
+        ),
+        (lambda: pair(0.5).with_parameters(weight=2), ValueError, "weight must lie between"),
         (
             lambda: (GRAPHS["full"] + FEATURES).with_parameters(weights=0.5),
             TypeError,

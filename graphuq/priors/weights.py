@@ -1,0 +1,71 @@
+"""Weights of a sum as fractions, each of what the parts before leave.
+
+Fractions between 0 and 1 may be chosen one by one, whereas weights must sum to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
+
+
+def fractions_of(weights: Any, n_parts: int) -> tuple[float, ...]:
+    """Return the fractions of given weights, which need not sum to 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not numbers; negative, infinite, all zero; another number than there are parts.
+
+    Examples
+    --------
+    >>> fractions_of([2, 1, 1], 3)
+    (0.5, 0.5)
+    """
+    try:
+        given = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"weights must be {n_parts} numbers, got {weights!r}") from error
+    if given.shape != (n_parts,):
+        raise ValueError(f"weights must be {n_parts} numbers, one for each part, got {weights!r}")
+    if not (np.isfinite(given).all() and (given >= 0).all() and (given > 0).any()):
+        raise ValueError(
+            f"weights must be finite and not negative, and not all zero, got {given.tolist()}: "
+            'give each part its share of the variance, or weights="auto"'
+        )
+    given = given / given.max()  # so that no sum overflows
+    left = np.cumsum(given[::-1])[::-1][:-1]  # what a part and all after it have
+    return tuple(float(w / rest) if rest > 0 else 0.0 for w, rest in zip(given, left, strict=False))
+
+
+def weights_of(fractions: Sequence[Any]) -> Array:
+    """Return the weights, which sum to 1, of fractions.
+
+    Examples
+    --------
+    >>> weights_of([0.5, 0.5])
+    array([0.5 , 0.25, 0.25])
+    """
+    shares, left = [], 1.0
+    for fraction in fractions:
+        shares.append(left * float(fraction))
+        left -= shares[-1]
+    return np.array([*shares, left])
+
+
+def check_fraction(name: str, fraction: Any) -> float | str:
+    """Return a fraction from 0 to 1, or "auto"."""
+    if validation.is_auto(fraction):
+        return validation.AUTO
+    try:
+        return validation.between(name, fraction, 0, 1)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f'{error}: give the share of a part in what the parts before leave, or "auto"; '
+            "gq.SumPrior.of(parts, weights) scales other weights"
+        ) from error
