@@ -26,6 +26,7 @@ from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import adopt, has_sign_model
 from graphuq.posterior.assessment.class_shares import require_shares, reweight
 from graphuq.posterior.new_items import new_probability
+from graphuq.posterior.node_names import names_of_rows
 from graphuq.posterior.predictions import ReweightedPredictions, most_probable
 from graphuq.priors.default_sum import check_terms, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -184,7 +185,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (n, d)
             Features; for a precomputed graph its adjacency, shape (n, n), or a `Graph` or
-            networkx.Graph. Either may be sparse; sparse features are made dense.
+            networkx.Graph. Either may be sparse; sparse features are made dense. The index of a
+            data frame names the items in ``posterior_``.
         y : array_like, shape (n,), or Labels
             Classes by any names, and -1, None or NaN where there is no label.
         **refused
@@ -203,6 +205,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         likelihood = Probit() if validation.is_auto(self.likelihood) else self.likelihood
         adopt(likelihood)
         check_terms(self.graph_weight, self.level)
+        names = names_of_rows(X)
         if self.affinity == PRECOMPUTED:
             matrix = Graph.of(X).adjacency if hasattr(X, "adjacency") else X
             matrix = validate_data(
@@ -233,6 +236,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             )
         else:
             self.posterior_ = approximate(self.prior_, self.likelihood_, labels)
+        if names is not None:
+            self.posterior_ = self.posterior_.with_names(names)
         self.predictions_: Any = self.posterior_
         if self.class_shares is not None:
             self.predictions_ = self.posterior_.with_class_shares(self.class_shares)

@@ -11,6 +11,7 @@ import graphuq as gq
 from graphuq.cli.csv_file import write_csv
 from graphuq.cli.heartbeat import begin_stage
 from graphuq.cli.print_summary import print_summary
+from graphuq.cli.printing import visible
 from graphuq.cli.result_folder import (
     DRAWS,
     NODES,
@@ -60,6 +61,7 @@ def sample_and_write(
         progress=True,
     )
     begin_stage("writing the results")
+    post = post.with_names([visible(name) for name in data.items.ids])
     subject = Subject(
         post,
         names=data.items.ids,

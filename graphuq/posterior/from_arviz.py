@@ -14,7 +14,13 @@ from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.netcdf import read_groups
 from graphuq.posterior.sampled import Posterior
 from graphuq.posterior.soundness import require_sound
-from graphuq.posterior.to_arviz import BY_NODE, FORMER_STATISTICS, NODE_STATISTICS, SITES
+from graphuq.posterior.to_arviz import (
+    BY_NODE,
+    FORMER_STATISTICS,
+    NAME,
+    NODE_STATISTICS,
+    SITES,
+)
 
 
 def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
@@ -68,6 +74,7 @@ def _sampled_from(tree: Any) -> Posterior:
     return Posterior(
         labels=_labels_from(observed, constant),
         **_statistics_from(nodes, settings),
+        names=_names_from(nodes),
         mistakes=_mistakes_from(observed),
         modes=modes.values,
         traced=traced,
@@ -92,6 +99,7 @@ def _approximate_from(tree: Any) -> ApproximatePosterior:
     return ApproximatePosterior(
         labels=_labels_from(observed, constant),
         **_statistics_from(nodes, settings),
+        names=_names_from(nodes),
         mistakes=_mistakes_from(observed),
         **{name: observed[name].values for name in SITES},
         log_evidence=LogEvidence(
@@ -115,6 +123,11 @@ def _statistics_from(nodes: Any, settings: dict[str, Any]) -> dict[str, Any]:
         by_class = name.replace("probability", "by_class")
         statistics[by_class] = np.column_stack([1 - p, p]) if p.ndim == 1 else p
     return statistics
+
+
+def _names_from(nodes: Any) -> Any:
+    """Return the names of the nodes, if they have any."""
+    return nodes[NAME].values.astype(str) if NAME in nodes.coords else None
 
 
 def _mistakes_from(observed: Any) -> Any:

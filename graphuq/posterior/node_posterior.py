@@ -6,7 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.assessment.uncertainty import PARTS, split_entropy
 from graphuq.posterior.call import Call
 from graphuq.posterior.new_items import NewItems
+from graphuq.posterior.node_names import check_names
 from graphuq.posterior.predictions import PredictionMixin
 from graphuq.posterior.protocol import Run
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -72,6 +73,8 @@ class NodePosterior(PredictionMixin, ABC):
         ``probability_mistake`` of `suspect_labels`, if read from a file.
     settings : dict
         What was run: prior, likelihood, and how.
+    names : ndarray of str, shape (N,), optional
+        Names of the nodes; see `with_names`.
     prior : Prior, optional
         The prior as used, with its parameters chosen; None if the posterior was read from a file.
 
@@ -124,6 +127,7 @@ class NodePosterior(PredictionMixin, ABC):
     probability_mcse: Array = dataclasses.field(default=_LEFT_OUT, kw_only=True)
     aleatoric: Array = dataclasses.field(default=_LEFT_OUT, kw_only=True)
     mistakes: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
+    names: NDArray[np.str_] | None = dataclasses.field(default=None, kw_only=True, repr=False)
     prior: GaussianPrior | SolvedPrior | None = dataclasses.field(
         default=None, kw_only=True, repr=False
     )
@@ -330,6 +334,33 @@ class NodePosterior(PredictionMixin, ABC):
         if self.overlap == 0:
             return probability_wrong(self.labels, self.latent_by_class)
         return self._probability_flipped()
+
+    def with_names(self, names: Any) -> Self:
+        """Return the posterior with names of its nodes, for arviz, files and the report.
+
+        Nodes are still counted from 0, and the names stand beside their numbers.
+
+        Parameters
+        ----------
+        names : array_like, shape (N,)
+            Kept as texts.
+
+        Raises
+        ------
+        ValueError
+            Not one name for each node.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> graph, clubs = gq.datasets.karate()
+        >>> labels = gq.Labels([0, 33], clubs[[0, 33]])
+        >>> post = gq.approximate(graph, gq.Probit(0.1), labels)
+        >>> tree = post.with_names([f"member {i}" for i in range(34)]).to_arviz()
+        >>> tree["node_summary"].sel(node=7)["name"].item()
+        'member 7'
+        """
+        return dataclasses.replace(self, names=check_names(names, self.n_nodes))
 
     def to_arviz(self, classifiers: Mapping[str, Any] | None = None) -> Any:
         """Return an arviz InferenceData (arviz 0.x) or xarray DataTree (arviz 1.x).

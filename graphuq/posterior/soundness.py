@@ -34,6 +34,8 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
     _require("latent_variance", posterior.latent_variance, per_field, 0.0)
     for name in ("mean", "latent_mean"):
         _require(name, getattr(posterior, name), per_field)
+    if posterior.names is not None and posterior.names.shape != (n,):
+        raise ValueError(_message("names", f"shape {(n,)}", f", got {posterior.names.shape}"))
     if posterior.labels.nodes.max() >= n:
         raise ValueError(_message("labels", f"node numbers below {n}"))
     if isinstance(posterior, ApproximatePosterior):

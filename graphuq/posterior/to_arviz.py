@@ -32,6 +32,9 @@ NODE_STATISTICS = (*FORMER_STATISTICS, "latent_probability", "probability_mcse",
 # Derived from the statistics.
 DERIVED = ("prediction", "rank", "entropy", "margin")
 
+# The coordinate of the nodes' names, beside their numbers.
+NAME = "name"
+
 # Groups of every posterior.
 BY_NODE = ("node_summary", "observed_data", "constant_data")
 
@@ -65,7 +68,9 @@ def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> An
         ``transduction`` of the classifiers). For K > 2 classes, values per class have ``class`` for
         their last dimension, and ``y`` is the index of the class. An approximate posterior has no
         draws: it lacks the first two groups, the others have the attribute ``approximate`` = 1, and
-        ``observed_data`` has its sites and ``leave_one_out``.
+        ``observed_data`` has its sites and ``leave_one_out``. If nodes have names
+        (`NodePosterior.with_names`), each ``node`` and ``label_node`` has a coordinate ``name``
+        beside its number, except in the group ``posterior``.
 
         Sampled sign models also have ``log_likelihood`` (``y``: log P(label | u) in each draw, for
         ``arviz.loo`` and ``arviz.compare``) and ``posterior_predictive`` (``y``: a label drawn anew
@@ -143,7 +148,7 @@ def _label_groups(posterior: Any) -> dict[str, xr.Dataset]:
     coords = {
         "chain": np.arange(chains),
         "draw": np.arange(draws),
-        "label_node": posterior.labels.nodes,
+        **_label_nodes(posterior),
     }
     return {
         group: xr.Dataset(
@@ -234,6 +239,7 @@ def _draw_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
                 **sampled,
                 **_class_names(posterior),
                 "mode": _mode_numbers(posterior)[first],
+                # without names, which arviz 1 summarizes only if all variables have them
                 **({"node": posterior.traced} if traced else {}),
             },
             {
@@ -249,11 +255,7 @@ def _draw_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
             },
             {
                 **sampled,
-                **(
-                    {"label_node": posterior.labels.nodes, **_class_names(posterior)}
-                    if read
-                    else {}
-                ),
+                **({**_label_nodes(posterior), **_class_names(posterior)} if read else {}),
             },
             attrs,
         ),
@@ -271,7 +273,7 @@ def _node_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
                 "label": ("label_node", labels.values),
                 "probability_mistake": ("label_node", posterior._mistakes()),
             },
-            {"label_node": labels.nodes},
+            _label_nodes(posterior),
             attrs,
         ),
         "constant_data": xr.Dataset({"class_name": ("class", labels.classes)}, attrs=attrs),
@@ -281,10 +283,25 @@ def _node_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
                 **{name: _dims(getattr(posterior, name), "node") for name in DERIVED},
                 **{name: ("node", parts[name]) for name in ("total", "epistemic")},
             },
-            {"node": np.arange(posterior.n_nodes), **_class_names(posterior)},
+            {
+                **_named("node", np.arange(posterior.n_nodes), posterior),
+                **_class_names(posterior),
+            },
             attrs,
         ),
     }
+
+
+def _label_nodes(posterior: Any) -> dict[str, Any]:
+    """Return the coordinates of the labeled nodes."""
+    return _named("label_node", posterior.labels.nodes, posterior)
+
+
+def _named(dim: str, nodes: NDArray[np.int64], posterior: Any) -> dict[str, Any]:
+    """Return the numbers of nodes, which index ``dim``, and their names if they have any."""
+    if posterior.names is None:
+        return {dim: nodes}
+    return {dim: nodes, NAME: (dim, posterior.names[nodes])}
 
 
 def _dims(values: NDArray[Any], *dims: str) -> tuple[tuple[str, ...], NDArray[Any]]:

@@ -27,7 +27,7 @@ class Subject:
     ----------
     posterior : NodePosterior
     names : array_like, shape (N,), optional
-        The nodes' numbers by default.
+        Those of the posterior by default, or else the nodes' numbers.
     truth : array_like, shape (N,), optional
     images : array_like, shape (N, height * width), optional
         Afterwards shape (N, height, width).
@@ -49,6 +49,8 @@ class Subject:
 
     def __post_init__(self) -> None:
         n = self.posterior.n_nodes
+        if self.names is None:
+            self.names = self.posterior.names
         self.names = np.arange(n) if self.names is None else np.asarray(self.names)
         if self.names.shape != (n,):
             raise ValueError(f"names must name {n} nodes, got shape {self.names.shape}")

@@ -57,7 +57,7 @@ def write_report(
     shape : (int, int), optional
         Height and width of an image; square by default.
     names : array_like, shape (N,), optional
-        Names of the items; their numbers by default.
+        Names of the items; those of the posterior by default, or else their numbers.
     prior : Prior, optional
         The prior of the posterior, for its spectrum and the nodes in the plane.
     graph : Graph, networkx graph or adjacency, optional

@@ -134,6 +134,10 @@ def test_data_frames_keep_their_names(moons):
     y = pd.Series(named(known, ["a", "b"], None))
     model = BayesianGraphClassifier(**PLAIN, n_neighbors=8, method="approximate").fit(frame, y)
     assert model.feature_names_in_.tolist() == ["east", "north"]
+    assert model.posterior_.names is None
+    named_rows = frame.set_index(frame.index + 7)
+    model.fit(named_rows, y.to_numpy())
+    assert model.posterior_.names.tolist() == [str(i) for i in named_rows.index]
     assert set(model.predict(frame[:5] + 0.1)) <= {"a", "b"}
 
 

@@ -70,6 +70,11 @@ def prior_of(post):
     return gq.SumPrior.of(terms, settings["weights"])
 
 
+def test_the_posterior_has_the_names_of_the_items(moons):
+    post = gq.load("result/posterior.nc")
+    assert post.names.tolist() == [f"m{i}" for i in range(90)]
+
+
 def answer(truth, rows=slice(None)):
     """Fill in labels of some rows of ask.csv, as an annotator does."""
     asked = pd.read_csv("ask.csv").astype({"label": object})

@@ -103,6 +103,42 @@ def test_arviz_plots_few_modes_and_files_hold_all(kind, traced, small, drawn, tm
     assert_same(gq.load(tmp_path / "arviz.nc"), post)
 
 
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto:UserWarning")
+@pytest.mark.parametrize("kind", ["drawn", "approximated"])
+def test_names_stand_beside_the_numbers_of_nodes(kind, post, small, tmp_path):
+    names = [f"é {i}" for i in range(40)]
+    if kind == "approximated":
+        post = gq.approximate(gq.Prior.projected(small[0], 8), gq.Probit(0.2), post.labels)
+    named = post.with_names(names)
+    tree = named.to_arviz()
+    assert tree["node_summary"]["name"].values.tolist() == names
+    assert tree["node_summary"]["mean"].sel(node=7).item() == named.mean[7]  # numbers still index
+    assert tree["observed_data"].sel(label_node=13)["name"].item() == "é 13"
+    if kind == "drawn":
+        traced = tree["posterior"]["node"].values
+        found = tree["node_summary"]["name"].sel(node=traced).values.tolist()
+        assert found == ["é 3", "é 0", "é 30"]
+        assert tree["log_likelihood"].sel(label_node=13)["name"].item() == "é 13"
+        assert az.summary(tree).index.tolist() == az.summary(post.to_arviz()).index.tolist()
+        az.loo(tree)
+    tree.to_netcdf(str(tmp_path / "arviz.nc"), engine="h5netcdf")
+    named.save(tmp_path / "post.nc")
+    for again in (gq.from_arviz(tree), *(gq.load(p) for p in tmp_path.iterdir())):
+        assert again.names.tolist() == names
+        np.testing.assert_array_equal(again.probability, named.probability)
+    # without names there is no such coordinate
+    assert "name" not in post.to_arviz()["node_summary"].coords
+    assert gq.from_arviz(post.to_arviz()).names is None
+
+
+@pytest.mark.parametrize(
+    "names", [["a"], "a" * 40, None, [["a"]] * 40, ["a\0"] * 40, ["\ud800"] * 40]
+)
+def test_names_that_do_not_fit_are_refused(post, names):
+    with pytest.raises(ValueError, match=r"40 names, one for each node|files cannot hold"):
+        post.with_names(names)
+
+
 def test_chain_and_draw_order_are_kept(post):
     z = post.to_arviz()["posterior"]["z"].values
     np.testing.assert_array_equal(z[2, 17], post.modes[2, 17])

@@ -1,0 +1,65 @@
+"""Names of nodes, as files and arviz hold them: texts beside the numbers of the nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.utils import validation
+
+
+def check_names(names: Any, n_nodes: int) -> NDArray[np.str_]:
+    """Return the names of nodes as texts.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Not one name for each node; texts that files cannot hold.
+
+    Examples
+    --------
+    >>> check_names(["anna", 7], 2)
+    array(['anna', '7'], dtype='<U4')
+    """
+    given = list(names) if np.ndim(validation.unmasked("names", names)) == 1 else None
+    if given is None or len(given) != n_nodes:
+        raise ValueError(
+            f"names must be a list of {n_nodes} names, one for each node, got shape "
+            f"{np.shape(names)}"
+        )
+    texts = [str(name) for name in given]
+    for node, text in enumerate(texts):
+        if "\0" in text or not _is_unicode(text):
+            raise ValueError(
+                f"the name of node {node}, {text!r}, has a character that files cannot hold: "
+                "replace it"
+            )
+    return np.array(texts, dtype=np.str_)
+
+
+def names_of_rows(X: Any) -> NDArray[Any] | None:
+    """Return the index of a data frame, unless it only counts the rows; None for anything else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> names_of_rows(pd.DataFrame({"height": [1.8, 1.6]}, index=["anna", "bo"]))
+    array(['anna', 'bo'], dtype=object)
+    >>> names_of_rows(pd.DataFrame({"height": [1.8, 1.6]}))
+    """
+    import pandas as pd
+
+    if not isinstance(X, pd.DataFrame) or X.index.equals(pd.RangeIndex(len(X))):
+        return None
+    return np.asarray(X.index, dtype=object)
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be encoded: JSON may hold halves of a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
