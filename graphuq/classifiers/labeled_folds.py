@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.graphs.class_values import as_given
 from graphuq.graphs.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.words import count
@@ -73,7 +74,8 @@ class LabelledKFold:
         ValueError
             A class with fewer labels than ``n_splits``.
         """
-        n = len(y)
+        y = as_given(y)
+        n = y.size
         labels = Labels.of(y, n)
         counts = np.bincount(labels.indices)
         rare = int(counts.argmin())

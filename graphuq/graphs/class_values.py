@@ -102,15 +102,17 @@ def check_classes(values: NDArray[Any], listed: Any) -> NDArray[Any]:
                 "node of another class too, or list all classes, classes=[...]"
             )
         return shown
-    if not isinstance(listed, np.ndarray | str) and np.iterable(listed):
+    if not isinstance(listed, np.ndarray | str):
+        if not np.iterable(listed):
+            raise TypeError(f"classes must be a list of values, got {listed!r}")
         listed = list(listed)  # a set, or the keys of a dict
     listed = as_given(listed)
-    if is_missing(listed).any():
-        raise ValueError(f"one of the classes is missing: {listed.tolist()!r}; leave it out")
     if listed.ndim != 1 or listed.size < 2:
         raise ValueError(
             f"classes must be a list of at least two distinct values, got {listed.tolist()!r}"
         )
+    if is_missing(listed).any():
+        raise ValueError(f"one of the classes is missing: {listed.tolist()!r}; leave it out")
     if len({type(name).__name__ for name in np.ravel(listed).tolist()}) > 1:
         raise TypeError(f"classes must be of one type, got {listed.tolist()!r}")
     listed = to_one_type(listed)
@@ -141,8 +143,8 @@ def as_given(values: Any) -> NDArray[Any]:
         values = np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
     if not isinstance(values, list | tuple):
         values = np.asarray(values)
-        if values.dtype.kind == "c":
-            raise _no_class_value(values.flat[0])
+        if values.dtype.kind in "cV":
+            raise _no_class_value(values.flat[0] if values.size else values)
         if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] != "D":
             return values.astype(f"{values.dtype.kind}8[us]")  # finer units turn into numbers
         if values.dtype.type is np.longdouble:
@@ -267,6 +269,8 @@ def to_one_type(values: NDArray[Any]) -> NDArray[Any]:
     """Return an array of the type that all values share; refuse several types."""
     if values.dtype != object:
         return values
+    if values.ndim != 1:
+        raise TypeError(f"classes and labels must be lists of values, got shape {values.shape}")
     kinds = sorted({type(value).__name__ for value in values})
     if len(kinds) > 1:
         raise TypeError(f"label values must be of one type, got {', '.join(kinds)}")

@@ -11,6 +11,7 @@ from graphuq.graphs.bridges import bridge_components
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.nearest import TIE_TOLERANCE, squared_lengths
 from graphuq.graphs.neighbors import (
+    WEIGHTS,
     Neighbors,
     center_of,
     center_or_normalize,
@@ -92,6 +93,7 @@ def knn_graph(
     1
     """
     validation.one_of("symmetrise", symmetrise, SYMMETRIZATIONS)
+    validation.boolean("connect", connect)
     return build_graph(Neighbors(X, n_neighbors, weights, tau, method), symmetrise, connect)
 
 
@@ -145,6 +147,7 @@ def epsilon_graph(
     from sklearn.neighbors import NearestNeighbors
 
     radius = validation.positive("radius", radius)
+    validation.one_of("weights", weights, WEIGHTS)
     if weights == "gaussian" and tau is None:
         tau = radius
     X = check_items(X, weights, tau)
@@ -208,6 +211,7 @@ def full_graph(
            [0.607, 0.   , 0.135],
            [0.011, 0.135, 0.   ]])
     """
+    validation.boolean("self_loops", self_loops)
     X = check_items(X, weights, tau)
     X, n = center_or_normalize(X, weights, center_of(X)), X.shape[0]
     require_memory(3 * 8.0 * n * n, f"a full graph of {n} nodes", "use knn_graph, or fewer nodes")

@@ -26,7 +26,8 @@ LAPLACIANS = ("normalized", "combinatorial")
 
 def check_laplacian(name: str, kind: str) -> str:
     """Return the kind of a Laplacian; the British spelling of earlier scripts is accepted."""
-    return validation.one_of(name, "normalized" if kind == "normalised" else kind, LAPLACIANS)
+    british = isinstance(kind, str) and kind == "normalised"
+    return validation.one_of(name, "normalized" if british else kind, LAPLACIANS)
 
 
 class Graph:
@@ -95,7 +96,9 @@ class Graph:
         self.adjacency = _check_adjacency(adjacency)
         _warn_of_heavy_edges(self.adjacency, stacklevel=2)
         n = self.adjacency.shape[0]
-        self.nodes: NDArray[Any] = np.arange(n) if nodes is None else np.asarray(nodes)
+        self.nodes: NDArray[Any] = (
+            np.arange(n) if nodes is None else validation.array_of("nodes", nodes)
+        )
         if self.nodes.shape != (n,):
             raise ValueError(f"nodes must name {n} nodes, got shape {self.nodes.shape}")
 
@@ -240,7 +243,7 @@ def _check_adjacency(adjacency: Any) -> Matrix:
             A.eliminate_zeros()
         else:
             A = np.array(adjacency, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             "adjacency must be a numeric matrix, a scipy sparse matrix or a networkx graph, got "
             f"{type(adjacency).__name__} ({error})"
@@ -255,9 +258,15 @@ def _check_adjacency(adjacency: Any) -> Matrix:
                 f"weights must be {what}: a[{i}, {j}] = {A[i, j]}, and {fault.sum()} entries are "
                 "like it; fix or drop those edges"
             )
+    heaviest = weights.max(initial=0.0)
+    if 0 < heaviest < validation.MIN_POSITIVE:
+        raise ValueError(
+            f"no weight is larger than {heaviest:g}, so that inverses of degrees overflow: "
+            "multiply all weights by one number"
+        )
     # symmetric to rounding; then made exactly so
     gap = abs(A - A.T)
-    if gap.max() > 1e-10 * max(weights.max(initial=0.0), np.finfo(float).tiny):
+    if gap.max() > 1e-10 * max(heaviest, np.finfo(float).tiny):
         entries = gap.data if sparse.issparse(gap) else gap.ravel()
         i, j = _entry(gap, int(entries.argmax()))
         raise ValueError(

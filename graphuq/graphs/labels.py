@@ -142,6 +142,7 @@ class Labels:
         if isinstance(labels, Labels):
             labels.require_within(n_nodes)
             return labels
+        validation.integer("n_nodes", n_nodes, 1)
         y = as_given(labels)
         if y.shape != (n_nodes,):
             raise ValueError(
@@ -154,7 +155,7 @@ class Labels:
                 f"y has {top}, to which NumPy converts -1 in {y.dtype}: give integers of a signed "
                 f"type; if {top} is the name of a class, list all classes, classes=[...]"
             )
-        shown = np.unique(y[known].astype(str))
+        shown = np.unique([str(value) for value in y[known].tolist()])
         if y.dtype.kind in "UO" and (marks := np.intersect1d(shown, TEXT_OF_NONE)).size:
             raise ValueError(
                 f"y has the text {marks.tolist()[0]!r} among its classes: for an unlabeled node "
@@ -164,7 +165,7 @@ class Labels:
         if classes is None and shown.size < 2:
             raise ValueError(
                 f"y must show at least two classes besides -1, which marks unlabeled nodes, got "
-                f"{np.unique(y[known].astype(str)).tolist()}; if -1 is the name of a class, pass "
+                f"{shown.tolist()}; if -1 is the name of a class, pass "
                 "gq.Labels(nodes, values)"
             )
         return cls(known, y[known], classes)
@@ -280,7 +281,11 @@ class Labels:
             Different lengths, a truth with missing values or with values that are none of the
             classes, no unlabeled node.
         """
-        prediction = np.asarray(prediction)
+        prediction = as_given(prediction)
+        if prediction.ndim != 1:
+            raise ValueError(
+                f"prediction must give the class of each node, got shape {prediction.shape}"
+            )
         hidden, hidden_truth = self.unlabelled_truth(truth, prediction.size)
         return float((prediction[hidden] == hidden_truth).mean())
 
@@ -302,6 +307,7 @@ class Labels:
         ValueError
             As in `accuracy`.
         """
+        validation.integer("n_nodes", n_nodes, 1)
         truth = as_given(truth)
         if truth.shape != (n_nodes,):
             raise ValueError(f"truth must have shape {(n_nodes,)}, got {truth.shape}")

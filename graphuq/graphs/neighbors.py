@@ -161,7 +161,7 @@ def center_or_normalize(X: Array, weights: str, center: Array) -> Array:
 def scales(weights: str, tau: float | None, squared_to_kth: Callable[[], Array], n: int) -> Array:
     """Return tau_i of eq. (15): the distance to the K-th neighbor, or the fixed tau."""
     if weights != "self-tuning":
-        return np.full(n, 1.0 if tau is None else tau)
+        return np.full(n, 1.0 if tau is None else float(tau))
     kth_distance = np.sqrt(squared_to_kth())
     # An item with K duplicates gets the smallest scale of the others instead of 0, so that it still
     # has edges to other items than its duplicates.

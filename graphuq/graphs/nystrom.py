@@ -130,6 +130,7 @@ def nystrom(
     if weights == "self-tuning":
         validation.integer("n_neighbors", n_neighbors, 1, count - 1, "take more landmarks")
     check_scale(weights, tau)
+    tau = None if tau is None else float(tau)
     require_finite(X)
     rng = np.random.default_rng(validation.seed_sequence(seed))
     if weights == "cosine":

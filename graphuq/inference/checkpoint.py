@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from graphuq.utils import validation
 from graphuq.utils.atomic_files import read_npz, require_destination, write_atomically
 from graphuq.utils.fingerprint import same_fingerprint
 from graphuq.utils.pytree import flatten, unflatten
@@ -72,7 +73,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: Any, fingerprint: dict[str, Any], n_bytes: float) -> None:
-        self.path = Path(path)
+        self.path = validation.file_path("checkpoint", path)
         require_destination(self.path)
         free = shutil.disk_usage(self.path.parent).free
         if 2 * n_bytes > free:  # the old file stays until the new one is whole

@@ -36,6 +36,8 @@ def open_ranges(
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise TypeError(f"there is no parameter {unknown[0]}; there are {', '.join(known)}")
+    for name, value in given.items():
+        validation.array_of(name, value)
     # numbers fix parameters, and so does a range of one rank
     given = {
         n: v[0] if base_name(n) == "rank" and np.ndim(v) and len({*v}) == 1 else v

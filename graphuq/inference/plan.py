@@ -84,8 +84,8 @@ class Plan:
             chains=validation.integer("chains", chains, 1),
             warmup=FROM_SAMPLER if warmup is None else validation.integer("warmup", warmup, 0),
             thin=FROM_SAMPLER if thin is None else validation.integer("thin", thin, 1),
-            threads=None if threads is None else validation.integer("threads", threads, 1),
-            progress=progress,
+            threads=validation.n_threads(threads),
+            progress=validation.boolean("progress", progress),
             seeds=validation.seed_sequence(seed),
         )
 

@@ -15,6 +15,7 @@ from graphuq.inference.chain_record import ChainRecord
 from graphuq.inference.plan import Plan
 from graphuq.likelihoods.bound import Bound
 from graphuq.priors.conditional import Conditional
+from graphuq.utils import validation
 from graphuq.utils.atomic_files import new_mapped_array
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array
@@ -132,7 +133,7 @@ def require_folder(path: str | os.PathLike[str] | None) -> Path | None:
     """Return the folder of ``node_files``, which must exist."""
     if path is None:
         return None
-    folder = Path(path)
+    folder = validation.file_path("node_files", path)
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is not a folder: make it first")
     return folder

@@ -8,6 +8,7 @@ from graphuq.graphs.labels import Labels
 from graphuq.likelihoods.bound import bind, differentiate, evaluate
 from graphuq.likelihoods.contract import Likelihood, adopt
 from graphuq.likelihoods.label_rule import Argmax
+from graphuq.utils import validation
 
 
 def check_likelihood(likelihood: Likelihood, seed: int = 0) -> None:
@@ -37,12 +38,13 @@ def check_likelihood(likelihood: Likelihood, seed: int = 0) -> None:
     >>> import graphuq as gq
     >>> gq.check_likelihood(gq.Probit(gamma=0.1))
     """
+    state = validation.seed_sequence(seed)
     nodes = np.array([0, 3, 4, 7, 11])
     problems = [Labels(nodes, [1, 0, 1, 1, 0])]
     if adopt(likelihood).multiclass:
         problems.append(Labels(nodes, [1, 0, 2, 1, 0]))
     for labels in problems:
-        _check_at_a_field(likelihood, labels, np.random.default_rng(seed))
+        _check_at_a_field(likelihood, labels, np.random.default_rng(state))
 
 
 def _check_at_a_field(likelihood: Likelihood, labels: Labels, rng: np.random.Generator) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import xarray as xr
 
 from graphuq.posterior.checksums import add_checksums, require_checksums
+from graphuq.utils import validation
 from graphuq.utils.atomic_files import write_atomically
 
 
@@ -55,9 +56,10 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
     ValueError
         A file of another kind, or one that is damaged.
     """
-    if not Path(path).is_file():
+    file = validation.file_path("path", path)
+    if not file.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    content = io.BytesIO(Path(path).read_bytes())
+    content = io.BytesIO(file.read_bytes())
     try:
         groups = _decode(content)
     except Exception as error:  # damage can make a reader fail in any way

@@ -16,6 +16,7 @@ from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.given_labeled import GivenLabeled, Rest
 from graphuq.utils import validation
 from graphuq.utils.fingerprint import same_fingerprint
+from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
 
 Ranges = dict[str, tuple[float, float]]
@@ -204,12 +205,18 @@ class GaussianPrior(ABC):
         size : int
         seed : int, SeedSequence or Generator, optional
         """
-        validation.integer("size", size, 1)
-        rng = np.random.default_rng(validation.seed_sequence(seed))
+        rng = self._begin_draw(size, seed)
         nodes = np.arange(self.n_nodes)
         loadings, rest = self.mode_loadings(nodes), self.rest(nodes)
         fields = rng.standard_normal((size, loadings.shape[1])) @ loadings.T
         return fields if rest is None else fields + rest.draw(size, rng)
+
+    def _begin_draw(self, size: int, seed: validation.Seed) -> np.random.Generator:
+        """Return the generator of ``size`` fields, for which there must be memory."""
+        validation.integer("size", size, 1)
+        fields = f"{size} fields on {self.n_nodes} nodes"
+        require_memory(2 * 8.0 * size * self.n_nodes, fields, "draw fewer at a time")
+        return np.random.default_rng(validation.seed_sequence(seed))
 
     def matches(self, fingerprint: dict[str, Any]) -> bool:
         """Whether ``fingerprint`` is that of this prior, up to rounding.

@@ -432,8 +432,7 @@ class Prior(Summable):
 
     def draw(self, size: int = 1, seed: validation.Seed = None) -> Array:
         """Return ``size`` independent fields, shape (size, N)."""
-        validation.integer("size", size, 1)
-        return self.law.draw(size, np.random.default_rng(validation.seed_sequence(seed)))
+        return self.law.draw(size, self._begin_draw(size, seed))
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify this prior, as settings and files hold them.

@@ -137,11 +137,12 @@ class SolvedPrior:
         if not nodes.size:
             raise ValueError("nodes must name at least one node: the labeled ones, labels.nodes")
         validation.integer("probes", probes, 2)
+        validation.n_threads(threads)
         rank = min(validation.integer("rank", rank, 1), n - 2)
         require_memory(
-            8.0 * n * (2.0 * nodes.size + rank + 1),
-            f"{nodes.size} columns of the covariance of {n} nodes",
-            "name fewer nodes, or take Prior.projected",
+            8.0 * n * (2.0 * nodes.size + 2.0 * probes + rank + 1),
+            f"{nodes.size} columns of the covariance of {n} nodes, and {probes} probes,",
+            "name fewer nodes, or take fewer probes, or Prior.projected",
         )
         spectrum = Spectrum.of(graph, rank, progress=progress)
         solver = _Solver(sparse.csr_array(graph.laplacian()), spectrum)

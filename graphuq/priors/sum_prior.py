@@ -84,6 +84,9 @@ class SumPrior(Summable):
     level: float | str = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("parts", "fractions"):
+            if not np.iterable(getattr(self, name)):
+                raise TypeError(f"{name} must be a tuple, got {getattr(self, name)!r}")
         parts, fractions = tuple(self.parts), tuple(self.fractions)
         if not parts:
             raise ValueError("a sum needs a prior besides the level: add gq.Prior.projected(...)")
@@ -127,7 +130,7 @@ class SumPrior(Summable):
             Something else than priors, no prior, two levels, parts of different sizes, weights that
             are negative, all zero, or of another number than the parts.
         """
-        if isinstance(terms, GaussianPrior | Level):
+        if isinstance(terms, GaussianPrior | Level) or not np.iterable(terms):
             raise TypeError("give the terms of a sum as a list: gq.SumPrior.of([prior, ...])")
         parts: list[GaussianPrior] = []
         levels: list[float | str] = []

@@ -29,7 +29,7 @@ def fractions_of(weights: Any, n_parts: int) -> tuple[float, ...]:
     """
     try:
         given = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"weights must be {n_parts} numbers, got {weights!r}") from error
     if given.shape != (n_parts,):
         raise ValueError(f"weights must be {n_parts} numbers, one for each part, got {weights!r}")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
 # Bytes written at a time where a file is filled with zeros.
@@ -33,7 +34,7 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[str]:
     ...     path.read_text()
     'complete'
     """
-    path = Path(path)
+    path = validation.file_path("path", path)
     require_destination(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     os.close(handle)

@@ -62,6 +62,8 @@ def check_table(X: Any) -> Any:
     if is_dask(X):
         if np.isnan(X.shape).any():
             raise ValueError("the length of X is unknown: call X.compute_chunk_sizes() first")
+    elif sparse.issparse(X):
+        raise TypeError("X is sparse, and must be dense here: X.toarray(), if it fits in memory")
     elif not isinstance(X, np.ndarray) or np.ma.isMaskedArray(X):
         X = _convert(X)
     _require_matrix(X)
@@ -97,7 +99,7 @@ def _convert(X: Any) -> Any:
             return np.ascontiguousarray(given, dtype=np.float64)
         _require_real(X.dtype)
         matrix = sparse.csr_array(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             f"X must be a numeric matrix with one row for each item; {type(X).__name__} could not "
             f"be converted ({error}): drop or encode the columns that are not numbers"

@@ -6,6 +6,9 @@ Every message says what was expected, what came and what to do about it.
 from __future__ import annotations
 
 import numbers
+import os
+import reprlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,12 @@ from numpy.typing import NDArray
 
 # A positive number in this range has a finite square, and so has its inverse.
 MIN_POSITIVE, MAX_MAGNITUDE = 1e-100, 1e100
+
+# Larger integers are not exact as floats, and no count is near it.
+MAX_INTEGER = 2**53
+
+# More threads than any machine has cores.
+MAX_THREADS = 4096
 
 # The value of a parameter that `graphuq.tune` chooses by the labels.
 AUTO = "auto"
@@ -40,9 +49,20 @@ def real(name: str, value: object) -> float:
     """Return ``value`` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    if not np.isfinite(float(value)):
-        raise ValueError(f"{name} must be finite, got {value!r}")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        number = np.inf
+    if not np.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {reprlib.repr(value)}")
+    return number
+
+
+def boolean(name: str, value: object) -> bool:
+    """Return ``value`` as a bool; 0 and 1 are taken, too."""
+    if not isinstance(value, bool | np.bool_ | numbers.Integral) or value not in (0, 1):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def between(name: str, value: object, low: float, high: float) -> float:
@@ -58,10 +78,25 @@ def integer(name: str, value: object, low: int, high: int | None = None, remedy:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     number = int(value)
-    if number < low or (high is not None and number > high):
-        span = f"at least {low}" if high is None else f"between {low} and {high}"
-        raise ValueError(f"{name} must be {span}, got {number}" + (f"; {remedy}" if remedy else ""))
+    if number < low or number > (MAX_INTEGER if high is None else high):
+        open_end = high is None and number < low
+        span = f"at least {low}" if open_end else f"between {low} and {high or MAX_INTEGER}"
+        raise ValueError(
+            f"{name} must be {span}, got {reprlib.repr(number)}" + (f"; {remedy}" if remedy else "")
+        )
     return number
+
+
+def n_threads(threads: object) -> int | None:
+    """Return a number of threads, or None for one on each core."""
+    return None if threads is None else integer("threads", threads, 1, MAX_THREADS)
+
+
+def file_path(name: str, path: object) -> Path:
+    """Return ``path`` as a `pathlib.Path`."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{name} must be a path, a text or a pathlib.Path, got {path!r}")
+    return Path(path)
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
@@ -78,7 +113,18 @@ def unmasked(name: str, values: Any) -> NDArray[Any]:
             f"{name} must not be masked: leave the masked entries out, or fill them in, "
             f"{name}.filled(...)"
         )
-    return np.asarray(values)
+    return array_of(name, values)
+
+
+def array_of(name: str, values: Any) -> NDArray[Any]:
+    """Return ``values`` as an array, and refuse lists of lists of different lengths."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must be an array, or lists of equal lengths, got {type(values).__name__} "
+            f"({error})"
+        ) from error
 
 
 def has_mask(values: Any) -> bool:

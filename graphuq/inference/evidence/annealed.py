@@ -44,6 +44,8 @@ ESS_SHARE, MAX_STEP = 0.5, 1.0
 MAX_HEIGHT = 700.0
 # A ladder of more stones is taken to be endless.
 MAX_STONES = 5000
+# Memory of the generator and the state of a chain.
+CHAIN_BYTES = 4e3
 # With a larger standard error the log evidence is known to no more than a factor of e.
 MAX_MCSE = 1.0
 
@@ -148,17 +150,16 @@ def annealed_evidence(
     bound = bind_checked(prior, likelihood, labels)
     validation.integer("draws", draws, 1)
     validation.integer("chains", chains, 2)
-    if threads is not None:
-        validation.integer("threads", threads, 1)
-    rngs = [np.random.default_rng(s) for s in validation.seed_sequence(seed).spawn(chains)]
+    validation.n_threads(threads)
     sampler = choose_sampler("auto", bound)
     workers = min(chains, threads or cpu_count())
     size = bound.n_fields * (prior.n_nodes if bound.nodes is None else bound.nodes.size)
     require_memory(
-        2 * 8.0 * workers * (draws + sampler.warmup(draws)) * size,
-        f"{draws} draws of {size} fields in each of {workers} threads",
-        "ask for fewer draws, or threads",
+        2 * 8.0 * workers * (draws + sampler.warmup(draws)) * size + chains * CHAIN_BYTES,
+        f"{draws} draws of {size} fields in each of {workers} threads, and {chains} chains,",
+        "ask for fewer draws, threads or chains",
     )
+    rngs = [np.random.default_rng(s) for s in validation.seed_sequence(seed).spawn(chains)]
     parameters = ", ".join(f"{key}={value:g}" for key, value in parameters_of(likelihood).items())
     name = f"{type(likelihood).__name__}({parameters})"
     # BLAS threads would compete with the chains', and change last digits
