@@ -11,6 +11,7 @@ from graphuq.inference.parameter_ranges import Ranges, value_at, with_values
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.hyperprior import log_prior
+from graphuq.utils.forecast import Pace
 from graphuq.utils.typing import Array
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ class Search:
         # 1. points that fill the cube evenly; the first of Sobol's points is a corner
         n_points = min(2 ** (dimension + 3), MAX_FIRST_POINTS)
         points = Sobol(dimension, scramble=False).random(n_points)[1:]
+        self._pace = Pace(
+            len(points) + MAX_STEPS * dimension,
+            f"choosing {', '.join(self._ranges)}",
+            "give numbers for some of them, or fewer labels; Ctrl-C stops it",
+        )
         losses = np.array([self._loss(point) for point in points])
         if not np.isfinite(losses).any():
             return
@@ -116,6 +122,7 @@ class Search:
         setting = with_values(self._prior, self._likelihood, values)
         try:
             evidence, sites = self._evidence.near(*setting, start)
+            self._pace.step()
         except RuntimeError as error:
             self._failures.append(str(error))
             self._rows.append({**values, "log_evidence": math.nan, "log_posterior": math.nan})

@@ -26,6 +26,7 @@ from graphuq.priors.conditional import Conditional
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.given_labeled import GivenColumns
 from graphuq.utils import validation
+from graphuq.utils.forecast import Pace
 from graphuq.utils.memory import require_memory
 from graphuq.utils.progress import progress_bar
 from graphuq.utils.threads import cpu_count, one_blas_thread
@@ -148,14 +149,19 @@ class SolvedPrior:
         solver = _Solver(sparse.csr_array(graph.laplacian()), spectrum)
         rng = np.random.default_rng(validation.seed_sequence(seed))
         signs = [2.0 * rng.integers(2, size=n) - 1 for _ in range(probes)]
+        pace = Pace(
+            nodes.size + probes,
+            f"solving for {nodes.size} nodes and {probes} probes",
+            "take fewer probes, or a larger rank, or Prior.projected",
+        )
         with progress_bar(nodes.size + probes, progress, "solve") as bar, one_blas_thread():
             units = [np.eye(1, n, node)[0] for node in nodes]
-            rest = np.column_stack(solver.solve(units, threads, bar))
+            rest = np.column_stack(solver.solve(units, threads, bar, pace))
             polynomial = solver.polynomial()
             known = solver.diagonal_of(polynomial)
             left = np.stack([
                 z * (x - solver.times(polynomial, z))
-                for z, x in zip(signs, solver.solve(signs, threads, bar), strict=True)
+                for z, x in zip(signs, solver.solve(signs, threads, bar, pace), strict=True)
             ])  # fmt: skip
         trace = known.sum() + left.sum(axis=1)
         weights = 1 / spectrum.values
@@ -303,13 +309,16 @@ class _Solver:
     def project(self, x: Array) -> Array:
         return np.asarray(x - self._basis @ (self._basis.T @ x))
 
-    def solve(self, right: Sequence[Array], threads: int | None, bar: Any) -> list[Array]:
+    def solve(
+        self, right: Sequence[Array], threads: int | None, bar: Any, pace: Pace
+    ) -> list[Array]:
         """Return R times each of the vectors ``right``."""
         with ThreadPoolExecutor(threads or cpu_count()) as pool:
             found = []
             for x in pool.map(self._one, right):
                 found.append(x)
                 bar.update()
+                pace.step()
         return found
 
     def _one(self, b: Array) -> Array:
