@@ -39,14 +39,21 @@ def options(description: str, **extra: tuple) -> argparse.Namespace:
     return chosen
 
 
-def write(name: str, out: Path, rows: list[dict], claims: dict | None = None) -> None:
+def write(
+    name: str,
+    out: Path,
+    rows: list[dict],
+    claims: dict | None = None,
+    shown: list[dict] | None = None,
+) -> None:
     """Print ``rows`` as a Markdown table, and write them to ``out/NAME.json`` and ``.md``.
 
+    ``shown`` replaces ``rows`` in the table, where it is a summary of them.
     ``claims`` maps a sentence to (figure, whether it holds), or to (figure, whether it holds, what
     the paper says) if a paper makes the claim. Exit with 1 if a claim fails.
     """
     lines = ["Quick settings: not to be quoted.", ""] if _settings["quick"] else []
-    lines += table(rows)
+    lines += table(rows if shown is None else shown)
     for claim, (figure, holds, *paper) in (claims or {}).items():
         says = f"; the paper: {cell(paper[0])}" if paper else ""
         lines += ["", f"{claim}: **{cell(figure)}** ({'holds' if holds else 'FAILS'}{says})"]
