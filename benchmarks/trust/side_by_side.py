@@ -1,0 +1,177 @@
+"""Accuracy, probabilities and prediction sets beside those of other packages.
+
+GRAPHUQ_DATA=... python -m benchmarks.trust.side_by_side
+    [--quick] [--draws 3] [--only SET] [--jobs 2]
+
+Every method gets the same graph, the same features and the same labels, and may choose its settings
+by these labels alone. Labels are drawn anew for each draw: 5, 20 and 80 of each class, of small
+classes half; and 4% of all items whatever their class, with one of each class at least. A number of
+labels is left out where it is 45% of the items or no class has it. Cora, Citeseer and Pubmed have
+their published splits. MNIST has 10,000 images, and USPS, Jasper Ridge and Reuters 1,500 items.
+Graphs have 20 neighbors. Columns of tables have deviation 1, and rows of word counts length 1;
+other features are 50 principal components. Networks whose parts are apart also have the links
+between ten nearest texts, except for the GCN and DAPS, which take them as published.
+
+graphuq is its default: the graph, the features and a level, with parameters chosen by the labels,
+and the instant posterior of gq.approximate. "graph + level" and "features + level" are its parts.
+Peers come with `pip install graphuq[peers]`, which needs a C++ compiler; those that do not start
+are reported absent. torchcp also needs torchsort, which builds only beside an installed torch. The
+methods are in peers/, one file per package; this file compares them.
+
+"ECE" is gq.expected_calibration_error, with ten bins on [1/K, 1]; the others have equal bins on
+[0, 1]. Coverage and size are those of 90% prediction sets: split conformal sets, with half of the
+labels held out, for "graphuq, conformal" and DAPS, and else the likeliest classes whose
+probabilities add up to 0.9. Figures are means over draws; the best of each row is bold, with the
+parts and the set sizes left out. Takes about half an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import defaultdict
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks.common import report
+from benchmarks.trust.peers import FEATURES, GRAPH, METHODS, OURS, PARTS
+from benchmarks.trust.peers.data_sets import NETWORKS, SETS, tasks
+from benchmarks.trust.peers.scores import BEST, score
+from benchmarks.trust.peers.task import SkippedError
+
+QUICK = ("iris", "pima")
+QUICK_LABELS = ("5 a class", "random 4%")
+MEASURE = "log score"
+NONE = "-"
+
+Cells = dict[tuple[str, str], dict[str, list[dict]]]
+
+
+def one_draw(name: str, draw: int, quick: bool) -> list[dict]:
+    """Return a record of each method on each task of a set in one draw of labels."""
+    records = []
+    for labeled, (task, nodes) in tasks(name, draw).items():
+        if quick and labeled not in QUICK_LABELS:
+            continue
+        for method, answer in METHODS.items():
+            begun = time.perf_counter()
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # peers stop early and announce changes
+                    found = score(answer(task), task, nodes)
+            except SkippedError as reason:
+                found = {"why": str(reason)}
+            except ImportError as error:
+                found = {"why": "absent", "error": str(error).splitlines()[0]}
+            except Exception as error:
+                if method in (OURS, *PARTS):
+                    raise
+                found = {"why": "failed", "error": f"{type(error).__name__}: {error}"[:200]}
+            seconds = round(time.perf_counter() - begun, 2)
+            records.append({
+                "data": name, "labels": labeled, "given": len(task.labels), "draw": draw,
+                "method": method, **found, "seconds": seconds,
+            })  # fmt: skip
+        print(f"{name}, {labeled}, draw {draw}: done", flush=True)
+    return records
+
+
+def by_cell(records: list[dict]) -> Cells:
+    """Return the records of each method, by set and labels."""
+    cells: Cells = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        cells[record["data"], record["labels"]][record["method"]].append(record)
+    return cells
+
+
+def mean(records: list[dict], measure: str) -> float | None:
+    """Return the mean over draws, if every draw has the measure."""
+    if not records or not all(measure in record for record in records):
+        return None
+    return float(np.mean([record[measure] for record in records]))
+
+
+def table(cells: Cells) -> list[dict]:
+    """Return a row for each cell and measure, with the best in bold."""
+    rows = []
+    for (name, labeled), found in cells.items():
+        for measure, loss in BEST.items():
+            means = {method: mean(found[method], measure) for method in METHODS}
+            judged = [loss(value) for method, value in means.items()
+                      if loss and value is not None and method not in PARTS]  # fmt: skip
+            row = {
+                "data": name,
+                "labels": f"{labeled} ({found[OURS][0]['given']})",
+                "score": measure,
+            }
+            for method, value in means.items():
+                best = value is not None and method not in PARTS and judged
+                bold = best and loss(value) <= min(judged)
+                why = found[method][0].get("why", NONE) if value is None else f"{value:.3f}"
+                row[method] = f"**{why}**" if bold else why
+            rows.append(row)
+    return rows
+
+
+def is_worse(found: dict[str, list[dict]]) -> bool | None:
+    """Return whether the default's log score is worse than that of the better part.
+
+    That is, by more than two standard errors over draws. None if there is nothing to compare.
+    """
+    parts = [part for part in PARTS if mean(found[part], MEASURE) is not None]
+    if not parts or len(found[OURS]) < 2:
+        return None
+    best = min(parts, key=lambda part: mean(found[part], MEASURE))
+    excess = np.array([ours[MEASURE] - its[MEASURE]
+                       for ours, its in zip(found[OURS], found[best], strict=True)])  # fmt: skip
+    return bool(excess.mean() > 2 * excess.std(ddof=1) / np.sqrt(excess.size))
+
+
+def claims(cells: Cells) -> dict[str, tuple]:
+    made: dict[str, tuple] = {}
+    for peer in METHODS:
+        pairs = [(mean(found[OURS], MEASURE), mean(found[peer], MEASURE))
+                 for found in cells.values()]  # fmt: skip
+        wins = [ours < its for ours, its in pairs if its is not None]
+        if wins and peer not in (OURS, *PARTS):
+            share = float(np.mean(wins))
+            made[f"share of {len(wins)} cells whose log score is better than that of {peer}, at "
+                 "least 0.5"] = (share, share >= 0.5)  # fmt: skip
+    judged = {cell: is_worse(found) for cell, found in cells.items()}
+    judged = {cell: worse for cell, worse in judged.items() if worse is not None}
+    worse = [", ".join(cell) for cell, is_so in judged.items() if is_so]
+    made[f"cells of {len(judged)} where the log score is worse than that of the better of {GRAPH} "
+         f"and {FEATURES}, by more than two standard errors, none"] = (
+        f"{len(worse)}" + (f" ({'; '.join(worse)})" if worse else ""), not worse)  # fmt: skip
+    return made
+
+
+def troubles(records: list[dict]) -> dict[str, tuple]:
+    """Return, as claims that hold, which methods are absent or failed, and why."""
+    why = {(r["why"], r["method"]): r["error"] for r in records if "error" in r}
+    return {f"{kind}: {method}": (error, True) for (kind, method), error in why.items()}
+
+
+def main() -> None:
+    options = report.options(__doc__.splitlines()[0], draws=(int, 3), only=(str, ""), jobs=(int, 2))
+    # those that take longest first
+    names = QUICK if options.quick else ("mnist", *NETWORKS, *reversed(SETS))
+    names = (options.only,) if options.only else names
+    draws = 2 if options.quick else options.draws
+    runs = Parallel(n_jobs=options.jobs)(
+        delayed(one_draw)(name, draw, options.quick) for name in names for draw in range(draws)
+    )
+    records = [record for run in runs for record in run]
+    cells = by_cell(records)
+    report.write(
+        "side_by_side",
+        options.out,
+        records,
+        {**claims(cells), **troubles(records)},
+        shown=table(cells),
+    )
+
+
+if __name__ == "__main__":
+    main()
