@@ -52,16 +52,21 @@ def polblogs() -> Problem:
     return Problem("polblogs", graph, None, y, graph)
 
 
-def network(name: str) -> tuple[Problem, dict[str, np.ndarray]]:
-    """Return papers that cite each other, or similar trials, and the published splits, if any.
+def cct() -> Problem:
+    graph, words, y, _ = gq.datasets.cct()
+    return Problem("cct", graph, gq.pca(_directions(words), COMPONENTS), y, graph)
 
-    Links between papers leave the network in parts. The graph also joins each paper to the ten
-    whose words are nearest.
+
+def network(name: str) -> tuple[Problem, dict[str, np.ndarray]]:
+    """Return papers that cite each other, and the published split.
+
+    Links leave the network in parts. The graph also joins each paper to the ten whose words are
+    nearest.
     """
-    network = gq.datasets.cct() if name == "cct" else gq.datasets.planetoid(name)
-    X, graph = _directions(network.X), network.graph
-    if graph.n_components > 1:
-        graph = gq.union(graph, gq.knn_graph(X, n_neighbors=WORD_NEIGHBORS, connect=True))
+    network = gq.datasets.planetoid(name)
+    X = _directions(network.X)
+    words = gq.knn_graph(X, n_neighbors=WORD_NEIGHBORS, connect=True)
+    graph = gq.union(network.graph, words)
     return Problem(name, graph, X, network.y, network.graph), network.splits
 
 
@@ -86,7 +91,7 @@ def _directions(words: object) -> np.ndarray:
 SETS: dict[str, Callable[[], Problem]] = {
     **{name: lambda name=name: table(name)
        for name in ("vote", "iris", "wine", "glass", "ecoli", "ionosphere", "pima")},
-    "cct": lambda: network("cct")[0],
+    "cct": cct,
     "polblogs": polblogs,
     "usps": usps,
     "jasper_ridge": jasper_ridge,
