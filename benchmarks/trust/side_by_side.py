@@ -41,7 +41,7 @@ from benchmarks.trust.peers.data_sets import NETWORKS, SETS, tasks
 from benchmarks.trust.peers.scores import BEST, score
 from benchmarks.trust.peers.task import SkippedError
 
-QUICK = ("iris", "pima")
+QUICK = ("iris",)
 QUICK_LABELS = ("5 a class", "random 4%")
 MEASURE = "log score"
 NONE = "-"
