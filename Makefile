@@ -47,7 +47,8 @@ STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pix
     samplers.ginzburg_landau samplers.tempering papers.robust_gc papers.ando_zhang papers.kaog \
     papers.gdpca trust.active_labeling trust.approximation trust.calibration trust.suspect_labels \
     trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
-    speed.scale speed.multiclass_scale trust.multiclass_pairs
+    speed.scale speed.multiclass_scale trust.multiclass_pairs trust.imbalance trust.overlap \
+    trust.few_labels
 
 study: $(VENV)/installed-dev
 	failed= && for study in $(STUDY); do \

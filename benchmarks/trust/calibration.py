@@ -30,11 +30,11 @@ import numpy as np
 import graphuq as gq
 from benchmarks.common import report
 from benchmarks.common.problems import problem, spectrum_of
+from benchmarks.common.scores import ece_if_true, standard_error
 
 CLAIMED = ("mnist 4,9", "mnist 3,8", "mnist 0,6", "mnist 5,7", "usps 4,9")
 SHOWN = ("votes", "polblogs", "ionosphere", "pima")
 HIGHEST = 0.02
-TRUTHS = 50
 
 
 def one_run(spectrum: gq.Spectrum, y: np.ndarray, labels: gq.Labels, prior, likelihood, seed):
@@ -52,7 +52,7 @@ def one_run(spectrum: gq.Spectrum, y: np.ndarray, labels: gq.Labels, prior, like
     return {
         "ECE": score.expected_calibration_error, "Brier": score.brier,
         "log score": score.log_score, "accuracy": score.accuracy,
-        "ECE if true": ece_if_true(post, seed),
+        "ECE if true": ece_if_true(np.delete(post.by_class, labels.nodes, axis=0), seed),
         "alpha": alpha, "gamma": gamma, "log evidence": float(quick.log_evidence),
         "R-hat": r_hat, "seconds": seconds,
         "instant ECE": instant.expected_calibration_error, "instant Brier": instant.brier,
@@ -61,23 +61,10 @@ def one_run(spectrum: gq.Spectrum, y: np.ndarray, labels: gq.Labels, prior, like
     }  # fmt: skip
 
 
-def ece_if_true(post: gq.Posterior, seed: int) -> float:
-    """Return the mean calibration error over truths drawn from the posterior's probabilities."""
-    rng = np.random.default_rng([seed, 2])
-    p = np.delete(post.probability, post.labels.nodes)
-    both = np.column_stack([1 - p, p])
-    truths = rng.random((TRUTHS, p.size)) < p
-    return float(np.mean([gq.expected_calibration_error(both, t, [False, True]) for t in truths]))
-
-
 def reveal(name: str, y: np.ndarray, seed: int) -> gq.Labels:
     if name == "votes":
         return gq.reveal(y, counts={0: 3, 1: 2}, seed=seed)
     return gq.reveal(y, 0.04, seed=seed)
-
-
-def standard_error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / np.sqrt(values.size))
 
 
 def table(name: str, draws: int) -> list[dict]:

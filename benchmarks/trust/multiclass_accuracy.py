@@ -27,6 +27,7 @@ from sklearn.semi_supervised import LabelSpreading
 
 import graphuq as gq
 from benchmarks.common import report
+from benchmarks.common.scores import standard_error
 
 RANK = 300
 COUNTS = (1, 5, 10)
@@ -121,10 +122,6 @@ def one_count(name, count, spectrum, y, others, draws) -> tuple[dict, dict]:
         "draws of labels": draws,
     }  # fmt: skip
     return row, {f"seconds, {method}": spent for method, spent in seconds.items()}
-
-
-def standard_error(values) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 def main() -> None:
