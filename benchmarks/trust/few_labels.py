@@ -6,13 +6,21 @@ The data are 300 images of each digit of MNIST and the largest component of Cora
 graph stands for the default prior, all parameters are chosen by the labels, and the posterior is
 gq.sample. Labels are drawn ten times, 5 and 20 of each class.
 
-The calibration error of five labels has three sources, which simulated classes tell apart. They are
-those of the largest of K fields plus noise, drawn from the prior with the parameters that 20 real
-labels of each class choose (medians), so that the model is true. "Simulated, true parameters" then
-is the error of a perfect model: classes of neighboring nodes are right or wrong together, so that
-shares differ from probabilities by more than independent draws would ("ECE if true"). The same with
-gq.approximate shows what its Gaussian adds. "Simulated, tuned" has what choosing the parameters by
-five labels adds. What real data have beyond that is the model's.
+Simulated classes tell what the calibration error of five labels consists of. They are those of the
+largest of K fields plus noise, drawn from the prior with the parameters that 20 real labels of each
+class choose (medians), so that the model is true.
+
+- "Labels at random", as many, and true parameters: a perfect model. Predictions of neighboring
+  nodes are right or wrong together, so that in a single draw shares differ from probabilities by
+  more than independent draws would ("ECE if true"), though not in the mean over draws.
+- "True parameters": five labels of each class, which are not the random sample that the model takes
+  them for.
+- "True parameters, gq.approximate": what its Gaussian adds.
+- "Tuned": what choosing the parameters by five labels adds. What real data have beyond that is the
+  model's.
+
+Takes about 4 minutes. The bound on the calibration error fails on both data sets, and on simulated
+classes with the true parameters too: with so few labels it cannot be had by better parameters.
 """
 
 from __future__ import annotations
@@ -91,24 +99,29 @@ def real(name: str, spectrum: gq.Spectrum, y: np.ndarray, count: int, draws: int
 def simulated(
     name: str, spectrum: gq.Spectrum, true: dict, n_classes: int, draws: int
 ) -> list[dict]:
-    """Return rows of true and of tuned parameters, for classes drawn from the prior."""
+    """Return rows for classes drawn from the prior; the last has parameters chosen by labels."""
     part = gq.Prior.projected(spectrum, RANK, alpha=true["alpha"], tau=true["tau"])
-    prior = part + gq.Level(true["level"])
-    known, gaussian, tuned = [], [], []
+    prior, likelihood = part + gq.Level(true["level"]), gq.Probit(true["gamma"])
+    found: dict[str, list[dict]] = {}
     for seed in range(draws):
+        rng = np.random.default_rng([seed, 1])
         fields = prior.draw(n_classes, seed=seed)
-        noise = np.random.default_rng([seed, 1]).standard_normal(fields.shape)
-        y = (fields + true["gamma"] * noise).argmax(axis=0)
+        y = (fields + true["gamma"] * rng.standard_normal(fields.shape)).argmax(axis=0)
+        nodes = rng.choice(len(y), FEW * n_classes, replace=False)
         labels = reveal(y, FEW, seed)
-        own = fit(prior, labels, seed, gq.Probit(true["gamma"]))
-        known.append({**scores(own, y, seed), **chosen_by(own)})
-        quick = gq.approximate(prior, gq.Probit(true["gamma"]), labels)
-        gaussian.append({**scores(quick, y, seed), **chosen_by(quick)})
-        post = fit(spectrum, labels, seed)
-        tuned.append({**scores(post, y, seed), **chosen_by(post)})
-    return [row(name, "simulated, true parameters", FEW, known),
-            row(name, "simulated, true parameters, gq.approximate", FEW, gaussian),
-            row(name, "simulated, tuned", FEW, tuned)]  # fmt: skip
+        posts = {
+            "labels at random": fit(prior, at_random(y, nodes), seed, likelihood),
+            "true parameters": fit(prior, labels, seed, likelihood),
+            "true parameters, gq.approximate": gq.approximate(prior, likelihood, labels),
+            "tuned": fit(spectrum, labels, seed),
+        }
+        for which, post in posts.items():
+            found.setdefault(which, []).append({**scores(post, y, seed), **chosen_by(post)})
+    return [row(name, f"simulated, {which}", FEW, runs) for which, runs in found.items()]
+
+
+def at_random(y: np.ndarray, nodes: np.ndarray) -> gq.Labels:
+    return gq.Labels(nodes, y[nodes], classes=np.unique(y))
 
 
 def main() -> None:
