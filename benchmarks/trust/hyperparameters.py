@@ -18,6 +18,7 @@ from scipy import stats
 import graphuq as gq
 from benchmarks.common import report
 from graphuq.posterior.arviz_compat import rhat_and_ess
+from graphuq.priors.hyperprior import MEAN_ALPHA, NOISE_SCALE
 
 N, RANK, LABELS = 1000, 100, 200
 RANGES = {"alpha": (1.0, 5.0), "gamma": (0.05, 1.0)}
@@ -31,11 +32,10 @@ def spectrum() -> gq.Spectrum:
 def simulated(modes: gq.Spectrum, rng: np.random.Generator) -> tuple[dict, gq.Labels]:
     """Return the true parameters and labels drawn from them, with both classes present."""
     while True:
-        ends = np.exp(-np.array(RANGES["alpha"][::-1]) / 4)
-        alpha = float(
-            -4 * np.log(rng.uniform(*ends))
-        )  # exponential with mean 4, truncated to the range
-        gamma = float(np.exp(rng.uniform(*np.log(RANGES["gamma"]))))
+        ends = np.exp(-np.array(RANGES["alpha"][::-1]) / MEAN_ALPHA)
+        alpha = float(-MEAN_ALPHA * np.log(rng.uniform(*ends)))  # exponential in its range
+        angles = np.arctan(np.array(RANGES["gamma"]) / NOISE_SCALE)
+        gamma = float(NOISE_SCALE * np.tan(rng.uniform(*angles)))  # half-Cauchy in its range
         (u,) = gq.Prior.projected(modes, RANK, alpha=alpha).draw(1, seed=rng)
         nodes = rng.choice(N, LABELS, replace=False)
         y = np.sign(u[nodes] + gamma * rng.standard_normal(LABELS))

@@ -30,7 +30,7 @@ from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.sampled import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given_modes import GivenModes, LatentPrior
-from graphuq.priors.hyperprior import LINEAR, density_of
+from graphuq.priors.hyperprior import LINEAR, Density, density_of
 from graphuq.priors.prior import Prior
 from graphuq.priors.solved import SolvedPrior
 from graphuq.priors.sum_prior import SumPrior
@@ -65,8 +65,8 @@ def sample_jointly(
 
         p(theta) N(z; 0, I) prod_j p(y_j | u_j),    u = level z_0 1 + Q diag(sigma(alpha, tau)) z,
 
-    with p(theta) as in `graphuq.tune`, over the ranges: `graphuq.priors.hyperprior.density_of`.
-    `graphuq.tune` maximizes over theta, and this averages. For K > 2 classes there are K fields,
+    with p(theta) of `graphuq.priors.hyperprior`, truncated to the ranges. `graphuq.tune` maximizes
+    over theta, and this averages. For K > 2 classes there are K fields,
     which share theta. A parameter that is neither "auto" nor has a range keeps its value in
     ``prior`` or ``likelihood``. See `graphuq.samplers.joint` for the sampler. Ctrl-C returns the
     draws so far.
@@ -148,7 +148,7 @@ def sample_jointly(
     sampler = Joint(
         chosen,
         _box(chosen, likelihood, box),
-        _densities(box, label_rule(labels).n_classes),
+        _densities(box, label_rule(labels).n_classes, not isinstance(likelihood, LevelSet)),
         isinstance(likelihood, LevelSet),
     )
     plan = plan.with_defaults_of(sampler)
@@ -243,11 +243,11 @@ def _box(prior: LatentPrior, likelihood: Any, ranges: Ranges) -> NDArray[np.floa
     return ends
 
 
-def _densities(ranges: Ranges, n_classes: int) -> NDArray[np.float64]:
+def _densities(ranges: Ranges, n_classes: int, noisy: bool) -> NDArray[np.float64]:
     """Return the density of each coordinate of a point; zeros where it is fixed."""
-    densities = np.zeros((len(NAMES), 3))
+    densities = np.zeros((len(NAMES), len(Density())))
     for i, name in enumerate(NAMES):
         if name in ranges:
-            density = density_of(name, ranges[name], n_classes)
+            density = density_of(name, n_classes, noisy=noisy)
             densities[i] = density if name in LINEAR else density.of_logarithm()
     return densities

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from graphuq.inference.parameter_ranges import Ranges, value_at, with_values
+from graphuq.likelihoods.contract import adopt
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.hyperprior import log_prior
@@ -130,11 +131,12 @@ class Search:
         self._points.append(np.array(point))
         self._sites.append(sites)
         # the last digits depend on the order of the nodes, and must not steer the search
-        return -round(self._add_row(values, evidence), LOSS_DIGITS)
+        return -round(self._add_row(values, setting[1], evidence), LOSS_DIGITS)
 
-    def _add_row(self, values: dict[str, float], evidence: float) -> float:
+    def _add_row(self, values: dict[str, float], likelihood: Any, evidence: float) -> float:
         """Add a setting to the table, and return its log posterior density."""
-        posterior = float(evidence) + log_prior(values, self._ranges, self._n_classes)
+        noisy = adopt(likelihood).overlap(self._n_classes) > 0
+        posterior = float(evidence) + log_prior(values, self._n_classes, noisy=noisy)
         self._rows.append({**values, "log_evidence": float(evidence), "log_posterior": posterior})
         return posterior
 
@@ -155,13 +157,14 @@ class Search:
             values = {name: self._rows[at][name] for name in self._ranges}
             if at in exact:
                 return values, exact[at]
+            setting = with_values(self._prior, self._likelihood, values)
             try:
-                exact[at] = self._evidence(*with_values(self._prior, self._likelihood, values))
+                exact[at] = self._evidence(*setting)
             except RuntimeError as error:
                 self._failures.append(str(error))
                 self._rows[at] |= {"log_evidence": math.nan, "log_posterior": math.nan}
                 continue
-            self._add_row(values, exact[at])
+            self._add_row(values, setting[1], exact[at])
             self._rows[at] = self._rows.pop()
 
     def table(self) -> pd.DataFrame:

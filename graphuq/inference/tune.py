@@ -1,4 +1,4 @@
-"""Choose parameters by the labels: the maximum of the evidence, with a weak prior on alpha."""
+"""Choose parameters by the labels: the maximum of the evidence times a weak prior."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Tuning:
     table : pandas.DataFrame
         All settings that were evaluated, in order: the parameters, their ``log_evidence``, NaN
         where expectation propagation did not converge, and ``log_posterior``, which is maximized:
-        the log evidence plus `graphuq.priors.hyperprior.log_prior`, for two classes - alpha / 4.
+        the log evidence plus `graphuq.priors.hyperprior.log_prior`.
         `graphuq.plots.tuning` shows it.
 
     Examples
@@ -100,18 +100,17 @@ class Tuning:
 def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) -> Tuning:
     """Choose parameters of prior and likelihood by the evidence, `graphuq.evidence`.
 
-    Only the given labels are used. If alpha is open, it has an exponential prior with mean 4: a few
-    labels say little about it, and the largest alpha that explains them would leave only one mode
-    and overconfident probabilities. All other parameters have flat priors on the scale of the
-    search, so the objective is log evidence - alpha / 4. It is computed at Sobol points, which fill
-    the ranges evenly, and then maximized by quadratic models in a trust region (COBYQA) about the
-    best of them: `graphuq.inference.search`. Eigenpairs are computed once.
+    Only the given labels are used. The objective is the log evidence plus the log density of a weak
+    prior, `graphuq.priors.hyperprior`, because a few labels say little about alpha and gamma. For
+    two classes it is log evidence - alpha / 4 + log gamma - log(1 + (gamma / 0.2)^2) if alpha and
+    gamma are open: alpha is exponential, gamma half-Cauchy. The objective is computed at Sobol
+    points, which fill the ranges evenly, and then maximized by quadratic models in a trust region
+    (COBYQA) about the best of them: `graphuq.inference.search`. Eigenpairs are computed once.
 
     For K > 2 classes a composite likelihood replaces the evidence, from the labels of two classes
     at a time; for K > 5, each class is paired with four others. See
-    `graphuq.inference.evidence.pairwise`. Tau and gamma then have priors too. With labels of little
-    information, such as one of each class, alpha stays near 4 and these near the middle of their
-    ranges: `graphuq.priors.hyperprior`.
+    `graphuq.inference.evidence.pairwise`. With labels of little information, such as one of each
+    class, alpha stays near 4, and tau and gamma near 0.1.
 
     Parameters
     ----------

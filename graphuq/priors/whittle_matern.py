@@ -9,12 +9,9 @@ import numpy as np
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
-# The ranges in which parameters are searched. A handful of labels does not distinguish a smooth
-# field from a single mode, which is overconfident, so alpha has an exponential prior with this
-# mean. Nor do they distinguish a rough field from noise, which predicts nothing, so alpha is at
-# least 1.
+# The ranges in which parameters are searched. A handful of labels does not distinguish a rough
+# field from noise, which predicts nothing, so alpha is at least 1.
 RANGES = {"alpha": (1.0, 10.0), "tau": (0.01, 1.0)}
-MEAN_ALPHA = 4.0
 
 
 def log_spectral_weight(values: Array, alpha: float, tau: float) -> Array:

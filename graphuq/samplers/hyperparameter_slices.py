@@ -49,7 +49,7 @@ class Problem(NamedTuple):
     box: Array
     """Ranges of a point, shape (5, 2)."""
     density: Array
-    """Power, rate and curvature of each density in the point's coordinate, shape (5, 3)."""
+    """The numbers of `graphuq.priors.hyperprior.Density` of each coordinate, shape (5, 4)."""
     level_set: bool
     """Whether gamma is that of the level-set likelihood, which has no flip rate."""
     n_wrong: float
@@ -130,6 +130,7 @@ def _log_density(point, density):  # type: ignore[no-untyped-def]
         if density[i, 0] != 0.0:  # log x may be -infinity
             total += density[i, 0] * (math.log(x) if i < N_LINEAR else point[i])
         total -= density[i, 1] * x + 0.5 * density[i, 2] * x * x
+        total -= math.log1p(density[i, 3] * x * x)
     return total
 
 

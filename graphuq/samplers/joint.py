@@ -60,7 +60,7 @@ class Joint(Sampler):
         Without a tail; any alpha and tau. A sum is a prior plus a level.
     box : ndarray, shape (5, 2)
         Ranges of (alpha, level, log tau, log gamma, log flip_rate); equal ends where one is fixed.
-    density : ndarray, shape (5, 3)
+    density : ndarray, shape (5, 4)
         Their prior densities; see `Problem`.
     level_set : bool
         Whether gamma is that of the level-set likelihood, which has no flip rate.

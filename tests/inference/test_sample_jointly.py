@@ -30,6 +30,9 @@ LEVEL = (0.0, 3.0)
 BOX = {"alpha": ALPHA, "level": LEVEL, "tau": TAU, "gamma": GAMMA, "flip_rate": FLIPS}
 LINEAR = ("alpha", "level")
 
+# Of the exponential densities.
+MEANS = {"alpha": 4.0, "tau": 0.1, "gamma": 0.1}
+
 
 def sampled(prior, likelihood, labels, names, **options):
     options = {"seed": 1, "thin": 5, "progress": False, "nodes": NODES, **options}
@@ -39,22 +42,17 @@ def sampled(prior, likelihood, labels, names, **options):
         return gq.sample_jointly(prior, likelihood, labels, **ranges, **options)
 
 
-def drawn_alpha(rng, low, high, size=None):
-    """Exponential with mean 4, between its ends."""
-    return -4 * np.log(rng.uniform(np.exp(-high / 4), np.exp(-low / 4), size))
-
-
-def drawn_from_prior(rng, name, n_classes, size):
+def drawn_from_prior(rng, name, n_classes, size=None, model=gq.Probit, ends=None):
     """Draws of a hyperparameter, between the ends of its range."""
-    low, high = BOX[name]
-    if name == "alpha":
-        return drawn_alpha(rng, low, high, size)
+    low, high = BOX[name] if ends is None else ends
     if name == "level":
         return stats.truncnorm.rvs(low, high, size=size, random_state=rng)
-    if n_classes > 2 and name in ("tau", "gamma"):
-        mean = np.sqrt(low * high)
-        return -mean * np.log(rng.uniform(np.exp(-high / mean), np.exp(-low / mean), size))
-    return np.exp(rng.uniform(np.log(low), np.log(high), size))
+    if name == "flip_rate" or (name == "gamma" and model is gq.LevelSet):
+        return np.exp(rng.uniform(np.log(low), np.log(high), size))
+    if name == "gamma" and n_classes == 2:
+        return 0.2 * np.tan(rng.uniform(*np.arctan(np.array([low, high]) / 0.2), size))
+    mean = MEANS[name]
+    return -mean * np.log(rng.uniform(np.exp(-high / mean), np.exp(-low / mean), size))
 
 
 def unit(name, values):
@@ -106,7 +104,9 @@ def quadrature(name, n_classes, points=8):
         x = np.interp(t, [-1, 1], (low, high))
         return x, w * np.exp(-x / 4 if name == "alpha" else -(x**2) / 2)
     x = np.exp(np.interp(t, [-1, 1], np.log((low, high))))
-    return x, w * (x * np.exp(-x / np.sqrt(low * high)) if n_classes > 2 else 1.0)
+    if name == "gamma" and n_classes == 2:
+        return x, w * x / (1 + (x / 0.2) ** 2)
+    return x, w * x * np.exp(-x / MEANS[name])
 
 
 def by_quadrature(prior, labels, names, nodes, points):
@@ -169,19 +169,19 @@ def error_without_information(small, labels):
     x = np.stack(list(post.hyperparameters.values()), axis=-1)
     h = np.concatenate([x, x**2], axis=-1)
     mcse = h.std(axis=(0, 1)) / np.sqrt(rhat_and_ess(h)[1])
-    return (abs(h.mean(axis=(0, 1)) - moments_of_the_prior(ranges, labels)) / mcse).max()
+    return (abs(h.mean(axis=(0, 1)) - moments_of_the_prior(ranges)) / mcse).max()
 
 
-def moments_of_the_prior(ranges, labels):
+def moments_of_the_prior(ranges):
     means = []
     for name, (low, high) in ranges.items():
         x = np.linspace(low, high, 200_001)
         if name == "level":
             density = np.exp(-(x**2) / 2)
-        elif name == "alpha" or labels.classes.size > 2:
-            density = np.exp(-x / (4.0 if name == "alpha" else np.sqrt(low * high)))
-        else:
+        elif name == "gamma":  # of the level-set likelihood
             density = 1 / x
+        else:
+            density = np.exp(-x / MEANS[name])
         means.append([np.average(x, weights=density), np.average(x**2, weights=density)])
     return np.transpose(means).ravel()
 
@@ -191,8 +191,8 @@ def test_labels_without_information_leave_the_prior(small, n_classes, monkeypatc
     labels = small[1] if n_classes == 2 else CLASSES[3]
     assert error_without_information(small, labels) < 4.5
 
-    def flat_level(name, ends, n_classes):
-        return Density() if name == "level" else density_of(name, ends, n_classes)
+    def flat_level(name, n_classes, noisy):
+        return Density() if name == "level" else density_of(name, n_classes, noisy=noisy)
 
     module = sys.modules["graphuq.inference.sample_jointly"]
     monkeypatch.setattr(module, "density_of", flat_level)
@@ -203,7 +203,8 @@ def test_labels_without_information_leave_the_prior(small, n_classes, monkeypatc
 def by_importance(prior, likelihood, labels, names, size=100_000):
     """Means of functionals, and their errors: draws of the prior, weighted by the likelihood."""
     rng, n_classes = np.random.default_rng(0), labels.classes.size
-    drawn = {name: drawn_from_prior(rng, name, n_classes, size) for name in names}
+    model = type(likelihood)
+    drawn = {name: drawn_from_prior(rng, name, n_classes, size, model) for name in names}
     known = {"level": 0.0, **prior.parameters, **dataclasses.asdict(likelihood), **drawn}
     given = {name: np.broadcast_to(values, size)[:, None] for name, values in known.items()}
     graph = prior.graph_part
@@ -355,8 +356,8 @@ def rank_p_values(spectrum, model, drawn_from):
     """P-values of uniform ranks of alpha, gamma and the field at a node."""
     rng, ranks = np.random.default_rng(3), []
     for seed in range(SIMULATIONS):
-        alpha = drawn_alpha(rng, *drawn_from)
-        gamma = float(np.exp(rng.uniform(*np.log(GAMMA))))
+        alpha = drawn_from_prior(rng, "alpha", 2, ends=drawn_from)
+        gamma = float(drawn_from_prior(rng, "gamma", 2, model=model))
         prior = gq.Prior.projected(spectrum, 8, alpha=alpha)
         (u,) = prior.draw(1, seed=rng)
         f = u[LABELLED]

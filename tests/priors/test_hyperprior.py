@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, optimize, stats
 
 from graphuq.inference.parameter_ranges import value_at
 from graphuq.priors.hyperprior import LINEAR, density_of, log_prior
 
-RANGES = {"alpha": (1.0, 10.0), "level": (0.0, 3.0), "tau": (0.01, 1.0), "tau_2": (0.05, 1.0)}
+RANGES = {"alpha": (1.0, 10.0), "level": (0.0, 3.0), "tau": (0.01, 1.0), "gamma_2": (0.05, 1.0)}
 
 
 def mean(density, low, high):
@@ -18,19 +18,25 @@ def mean(density, low, high):
     return integrate.quad(lambda x: x * p(x), low, high)[0] / mass
 
 
+def median(density):
+    p = lambda x: math.exp(density.log(x))  # noqa: E731
+    mass = integrate.quad(p, 0, np.inf)[0]
+    return optimize.brentq(lambda x: integrate.quad(p, 0, x)[0] - mass / 2, 1e-3, 1)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_means_over_the_half_line_are_those_of_named_distributions(n_classes):
-    of = {name: density_of(name, ends, n_classes) for name, ends in RANGES.items()}
+def test_densities_are_those_of_named_distributions(n_classes):
+    of = {name: density_of(name, n_classes, noisy=True) for name in RANGES}
     assert mean(of["alpha"], 0, np.inf) == pytest.approx(4)
     assert mean(of["level"], 0, np.inf) == pytest.approx(math.sqrt(2 / math.pi))
-    for name, middle in (("tau", 0.1), ("tau_2", math.sqrt(0.05))):
-        if n_classes == 3:
-            assert mean(of[name], 0, np.inf) == pytest.approx(middle)
-        else:  # as much mass in each half of the logarithmic range
-            low, high = RANGES[name]
-            p = lambda x, density=of[name]: math.exp(density.log(x))  # noqa: E731
-            halves = [integrate.quad(p, *e)[0] for e in ((low, middle), (middle, high))]
-            assert halves[0] == pytest.approx(halves[1])
+    assert mean(of["tau"], 0, np.inf) == pytest.approx(0.1)
+    if n_classes == 2:
+        assert median(of["gamma_2"]) == pytest.approx(stats.halfcauchy.median(scale=0.2))
+    else:
+        assert mean(of["gamma_2"], 0, np.inf) == pytest.approx(0.1)
+    flat = density_of("gamma", n_classes, noisy=False)  # as much mass below 0.1 as above it
+    p = lambda x: math.exp(flat.log(x))  # noqa: E731
+    assert integrate.quad(p, 0.01, 0.1)[0] == pytest.approx(integrate.quad(p, 0.1, 1)[0])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -39,12 +45,12 @@ def test_the_density_that_is_maximized_is_that_of_the_scale_of_the_search(n_clas
     for name, (low, high) in RANGES.items():
         on_log = name not in LINEAR or (name == "alpha" and n_classes == 3)
         scale = math.log if on_log else float
-        density, step = density_of(name, (low, high), n_classes), 1e-6
+        density, step = density_of(name, n_classes, noisy=True), 1e-6
         found = []
         for place in (0.3, 0.7):
             x = value_at(name, place, low, high)
             slope = 2 * step / (scale(x + step) - scale(x - step))
             found.append(density.log(x) + math.log(slope))
         ends = [value_at(name, place, low, high) for place in (0.3, 0.7)]
-        logs = [log_prior({name: x}, RANGES, n_classes) for x in ends]
+        logs = [log_prior({name: x}, n_classes, noisy=True) for x in ends]
         assert logs[1] - logs[0] == pytest.approx(found[1] - found[0], abs=1e-6)
