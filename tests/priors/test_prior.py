@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from graphuq import Graph, Prior, Spectrum, knn_graph
 from graphuq.priors.conditional import GivenAll
 from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.whittle_matern import log_spectral_weight
 
 N, RANK = 12, 4
 GRAPH = knn_graph(np.random.default_rng(3).normal(size=(N, 2)), 4, connect=True)
@@ -414,6 +415,16 @@ PART = Spectrum.of(GRAPH, RANK)
 def test_bad_input_is_refused_with_a_reason(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_large_alpha_has_the_heat_kernel():
+    t, values = 50.0, np.linspace(0, 0.5, 2000)
+    far = []
+    for alpha in (1.0, 10.0, 100.0):
+        logs = log_spectral_weight(values, alpha, np.sqrt(alpha / t))
+        far.append(alpha * abs(np.exp(logs - logs[0]) - np.exp(-t * values)).max())
+    assert far == sorted(far)
+    assert 0.26 < far[-1] < 0.27
 
 
 def test_a_full_prior_too_large_for_memory_is_refused_before_any_work(monkeypatch):
