@@ -10,7 +10,8 @@ from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
 # The ranges in which parameters are searched. A handful of labels does not distinguish a rough
-# field from noise, which predicts nothing, so alpha is at least 1.
+# field from noise, which predicts nothing, so alpha is at least 1. On development sets alpha from
+# 0.5 has worse log scores, and alpha up to 20 the same as up to 10, which is never reached.
 RANGES = {"alpha": (1.0, 10.0), "tau": (0.01, 1.0)}
 
 
