@@ -141,7 +141,7 @@ def adopt(likelihood: Any) -> Likelihood:
         raise TypeError(f"pass an instance, such as {likelihood.__name__}(...), not the class")
     if not dataclasses.is_dataclass(likelihood) or not hasattr(likelihood, "potential"):
         raise TypeError(
-            "a likelihood is a dataclass with attributes reads and potential, such as "
+            "a likelihood is a dataclass with a potential, such as "
             f"gq.Probit(gamma=0.1); got {likelihood!r}"
         )
     if isinstance(likelihood, Likelihood):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphuq.posterior.assessment.diagnostics import ESS, R_HAT, Diagnostics
+from graphuq.posterior.assessment.diagnostics import ACCEPTANCE, ESS, R_HAT, Diagnostics
 from graphuq.posterior.log_evidence import LogEvidence
 
 # What Vehtari et al. 2021 ask for where results are published.
@@ -107,7 +107,7 @@ def _numbers(found: Diagnostics, mcse: float, target: str) -> tuple[tuple[str, s
         (
             "acceptance",
             f"{found.acceptance:.0%}",
-            "above 1%",
+            f"above {ACCEPTANCE:.0%}",
             "The share of the sampler's proposals that were accepted.",
         ),
         ("divergences", f"{found.divergences}", "none", "Numerical failures of the sampler."),
