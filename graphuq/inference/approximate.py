@@ -55,7 +55,8 @@ def approximate(
     labels. A node's site has 2 (K - 1) parameters, and expectation propagation at the node itself
     gives its moments (Riihimaki, Jylanki and Vehtari 2013, Journal of Machine Learning Research
     14). Noise of class c below 0.01 is raised to that. It takes O(K J^3) for each of about twenty
-    sweeps.
+    sweeps. With few labels the probabilities are a little too cautious, more so than those of
+    `graphuq.sample`; ``benchmarks/trust/few_labels.py`` measures by how much.
 
     Parameters
     ----------
