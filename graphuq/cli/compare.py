@@ -10,6 +10,7 @@ from graphuq.cli import digit_problem as digits
 from graphuq.cli.options import add_command, add_file, add_json, add_seed, read_items
 from graphuq.cli.print_trust import R_HAT_MEANING, list_doubts
 from graphuq.cli.printing import print_paragraph, print_table, to_json
+from graphuq.posterior.predictions import SURE
 
 # Label noise and number of modes in the paper (two moons, Figure 9).
 PAPER_GAMMA, PAPER_RANK = 0.1, 150
@@ -136,8 +137,8 @@ def _compare_pairs(options: argparse.Namespace) -> int:
         [_cells(pair, rows, len(models)) for pair in dict.fromkeys(row["pair"] for row in rows)],
     )
     print_paragraph(
-        "variance: mean posterior variance, eq. (10); unsure: fraction of images with variance "
-        "above 1/2; accuracy: fraction of unlabeled images predicted correctly; "
+        "variance: mean posterior variance, eq. (10); unsure: fraction of images with no class of "
+        f"probability {SURE:.0%}; accuracy: fraction of unlabeled images predicted correctly; "
         f"{R_HAT_MEANING}."
     )
     for row in rows:

@@ -22,8 +22,8 @@ from graphuq.utils.words import choose_form, count
 DESCRIPTION = """\
 Predict the classes of new items, which are connected to the graph of a result by the same rule. The
 file has the columns of features that the first file had. Items far from all others get about equal
-probabilities for all classes, or, where the prior has a level above 0, those that the level tells
-of the classes' sizes. Nothing is sampled, and the result stays as it is."""
+probabilities for all classes, or, where the prior has a level above 0, those that the level
+implies. Nothing is sampled, and the result stays as it is."""
 
 
 def add(commands: Any) -> None:

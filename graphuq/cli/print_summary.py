@@ -50,12 +50,16 @@ def _print_model(run: RunSummary) -> None:
     print("\nMODEL")
     likelihood = run.settings["likelihood"]["name"]
     prior = run.settings["prior"]
+    weight = prior.get("weights", [1.0])[0]
     print_paragraph(
         f"Likelihood: {likelihood}. Prior: "
         + (
             f"classes vary smoothly over the graph; it uses the {prior['rank']} smoothest patterns "
             "(modes)."
-            if prior.get("weights", [1.0])[0] > 0
+            if weight == 1
+            else f"classes vary smoothly over the graph, by the {prior['rank']} smoothest patterns "
+            "(modes), and items with similar features tend to have the same class."
+            if weight > 0
             else "items with similar features tend to have the same class; the graph has weight 0."
         )
     )
@@ -104,10 +108,9 @@ def _print_trust(run: RunSummary) -> None:
 def _print_predictions(run: RunSummary) -> None:
     print("\nPREDICTIONS")
     two = len(run.classes) == 2
-    unsure = f"confidence below {SURE:.0%}" + (", variance above 1/2" if two else "")
     print_paragraph(
         f"{describe_counts(run.predicted)}. {run.unsure} of {count(run.items, 'item')} are unsure "
-        f"({unsure})."
+        f"(confidence below {SURE:.0%})."
     )
     if not run.most_uncertain:
         return
@@ -164,7 +167,7 @@ def _print_suspects(run: RunSummary) -> None:
             + (first or ".")
         )
         print_table(
-            ["id", "label", "more probable", "probability wrong"],
+            ["id", "label", "more probable", "with probability"],
             [[str(row["id"]), str(row["label"]), str(row["likelier"]),
               f"{row['probability_wrong']:.1%}"]
              for row in run.suspects],
@@ -174,8 +177,8 @@ def _print_suspects(run: RunSummary) -> None:
         first_row = run.most_doubtful
         print_paragraph(
             f"None of {n_labels} labels is suspect: each is the most probable class of its item. "
-            f"The most doubtful label, that of item {first_row['id']}, is wrong with probability "
-            f"{first_row['probability_wrong']:.1%}."
+            f"The most doubtful label is that of item {first_row['id']}: its item is of another "
+            f"class with probability {first_row['probability_wrong']:.1%}."
         )
     if run.settings["likelihood"]["name"] == "Probit":
         print_paragraph(

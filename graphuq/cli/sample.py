@@ -92,10 +92,10 @@ def _add_model(parser: Parser) -> None:
         ("--alpha", "smoothness over the graph"),
         (
             "--graph-weight",
-            "share of the graph in the prior, from 0 to 1; the rest is the share of the features, "
-            "which only a table has",
+            "share of the graph in the prior, from 0 to 1 (the rest is the share of the features, "
+            "which only a table has)",
         ),
-        ("--level", "how much classes may differ in size, from 0: sizes are about equal"),
+        ("--level", "how much classes may differ in size (0: no shift that all items share)"),
         ("--flip-rate", "fraction of wrong labels, for noisy-probit"),
     ):
         add(

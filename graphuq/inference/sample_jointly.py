@@ -145,10 +145,11 @@ def sample_jointly(
     middle = {name: value_at(name, 0.5, *ends) for name, ends in box.items()}
     chosen, likelihood = with_values(chosen, likelihood, middle)
     problem = Problem.check(chosen, likelihood, labels, nodes)
+    n_classes = label_rule(labels).n_classes
     sampler = Joint(
         chosen,
         _box(chosen, likelihood, box),
-        _densities(box, label_rule(labels).n_classes, not isinstance(likelihood, LevelSet)),
+        _densities(box, n_classes, likelihood.overlap(n_classes) > 0),
         isinstance(likelihood, LevelSet),
     )
     plan = plan.with_defaults_of(sampler)
@@ -217,7 +218,9 @@ def _require_modes(prior: Any) -> Any:
 
 
 def _require_sign_model(likelihood: Any) -> None:
-    """Refuse likelihoods that are no sign model."""
+    """Refuse other likelihoods."""
+    if isinstance(likelihood, type):
+        raise TypeError(f"give an instance, gq.{likelihood.__name__}(), not the class")
     if not isinstance(likelihood, Probit | LevelSet | NoisyProbit):
         raise TypeError(
             "gq.sample_jointly supports the sign models gq.Probit, gq.LevelSet and "

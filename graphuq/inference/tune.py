@@ -172,11 +172,10 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
 
 
 def _is_at_edge(name: str, value: float, low: float, high: float) -> bool:
-    """Whether a wider range may hold more evidence: weights and levels cannot be below 0."""
+    """Whether a wider range may hold more evidence: 0 cannot be exceeded, nor a weight of 1."""
     place = place_of(name, value, low, high)
-    if base_name(name) == "weight":
-        return False
-    return place > 1 - EDGE_SHARE or (place < EDGE_SHARE and name != "level")
+    whole = base_name(name) == "weight" and high == 1
+    return (place > 1 - EDGE_SHARE and not whole) or (place < EDGE_SHARE and low != 0)
 
 
 def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:

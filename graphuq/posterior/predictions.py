@@ -17,8 +17,8 @@ from graphuq.posterior.protocol import Predictions
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
-# A node is unsure if no class is this probable. For two classes the variance 4 p (1 - p) of its
-# label is then above 1/2, and p lies between 15% and 85%.
+# A node is unsure if no class is this probable. For two classes p lies between 15% and 85%, where
+# 4 p (1 - p) is above 1/2.
 SURE = (1 + np.sqrt(0.5)) / 2
 
 

@@ -245,7 +245,7 @@ class SumPrior(Summable):
                 fractions[self._weight_names.index(name)] = value
             elif name not in self._places:
                 known = [*self._places, *self._weight_names, "level"]
-                raise TypeError(f"the sum has no parameter {name!r}, but {', '.join(known)}")
+                raise TypeError(f"the sum has no parameter {name!r}; it has {', '.join(known)}")
             else:
                 at, own = self._places[name]
                 parts[at] = parts[at].with_parameters(**{own: value})

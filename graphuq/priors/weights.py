@@ -1,4 +1,4 @@
-"""Weights of a sum as fractions, each of what the parts before leave.
+"""Weights of a sum as fractions, each of what earlier parts leave.
 
 Fractions between 0 and 1 may be chosen one by one, whereas weights must sum to 1.
 """
@@ -66,6 +66,6 @@ def check_fraction(name: str, fraction: Any) -> float | str:
         return validation.between(name, fraction, 0, 1)
     except (TypeError, ValueError) as error:
         raise type(error)(
-            f'{error}: give the share of a part in what the parts before leave, or "auto"; '
+            f'{error}: give the share of a part in what earlier parts leave, or "auto"; '
             "gq.SumPrior.of(parts, weights) scales other weights"
         ) from error

@@ -10,9 +10,10 @@ PRIOR = {
     "rank": "The number of smooth patterns (eigenvectors) of the graph that classes combine.",
     "alpha": "How smoothly classes vary over the graph: 1 is rough, as in the paper, 4 is smooth.",
     "tau": "How fast influence fades with distance on the graph; 0 is not at all.",
-    "level": "How much classes may differ in size; 0 means that sizes are about equal.",
+    "level": "The deviation of a shift that all items share: how much classes may differ in size.",
     "weight": "The share of the graph in the prior; the rest is the share of the features.",
-    "length_scale": "The distance between features at which influence has faded.",
+    "length_scale": "The distance between features at which the correlation has fallen to 0.6; at "
+    "three times this distance it is 0.01.",
 }
 
 # The kinds of a prior on features, and of one without eigenvectors.

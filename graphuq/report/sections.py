@@ -222,7 +222,7 @@ def _uncertain_multiclass(subject: Subject, nodes: Any) -> str:
 def _suspect(subject: Subject) -> str:
     table = subject.posterior.suspect_labels()
     n_suspect = int(table["suspect"].sum())
-    header = ["item", "label given", "probably", "probability that it is wrong", "suspect"]
+    header = ["item", "label given", "probably", "probability of another class", "suspect"]
     rows = []
     # Mistakes come first, and a suspect label need not be one.
     first = table.sort_values("suspect", ascending=False, kind="stable").head(MAX_ITEMS)

@@ -302,7 +302,7 @@ def test_parameters_may_be_opened_again():
         (
             lambda: (GRAPHS["full"] + FEATURES).with_parameters(weights=0.5),
             TypeError,
-            "no parameter 'weights', but .*length_scale, weight, level",
+            "no parameter 'weights'; it has .*length_scale, weight, level",
         ),
         (lambda: gq.FeaturePrior(X, length_scale=0), ValueError, "length_scale must be positive"),
         (lambda: gq.FeaturePrior(np.ones((5, 2))), ValueError, "same for all items"),
