@@ -250,7 +250,7 @@ def test_all_outputs_agree_on_which_labels_are_suspect(wrong, karate, capsys):
     else:
         assert "None of 6 labels is suspect" in printed
         doubtful = table["id"][table["probability_wrong"].idxmax()]
-        assert f"that of item {doubtful}, is wrong with" in " ".join(printed.split())
+        assert f"that of item {doubtful}: its item is of another class" in " ".join(printed.split())
         assert "None of the 6 given labels is suspect" in page
 
 
