@@ -68,8 +68,8 @@ def _print(result: dict[str, Any]) -> None:
             print(f"earlier: {command}")
         print(f"command: {result['command']} ({result['created']}, graphuq {result['graphuq']})")
     settings = result["settings"]
-    prior, likelihood = settings["prior"], settings["likelihood"]
-    print(f"prior: {prior['kind']}, {count(prior['rank'], 'mode')}, alpha {prior['alpha']:.3g}")
+    _print_prior(settings["prior"])
+    likelihood = settings["likelihood"]
     given = ", ".join(f"{k} {v:.3g}" for k, v in likelihood.items() if isinstance(v, float))
     print(f"likelihood: {likelihood['name']}" + (f", {given}" if given else ""))
     one = "50/50" if len(result["classes"]) == 2 else "all classes equally likely"
@@ -81,3 +81,16 @@ def _print(result: dict[str, Any]) -> None:
         return
     draws = f"{count(settings['chains'], 'chain')} of {count(settings['draws'], 'draw')}"
     print(f"sampler: {settings['sampler']['name']}, {draws}, {settings['sampling_time']:.1f} s")
+
+
+def _print_prior(described: dict[str, Any]) -> None:
+    """Print a line for each part of weight above 0, for the weights and for the level."""
+    from graphuq.report.prior_rows import prior_rows  # imports plots, which --help does not need
+
+    lines: list[str] = []
+    for name, value, _ in prior_rows(described):
+        if name.startswith("prior") or name in ("weights", "level"):
+            lines.append(f"{name}: {value}")
+        else:
+            lines[-1] += f", {name} {value}"
+    print("\n".join(lines))

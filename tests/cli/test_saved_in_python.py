@@ -1,0 +1,51 @@
+"""The commands about results that were saved from Python, which have no folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.cli import main
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+GRAPH = gq.knn_graph(X, 5, connect=True)
+PRIOR = gq.Prior.projected(GRAPH, 10, alpha=2.0)
+LABELS = gq.Labels([2, 7, 11, 20, 28], [0, 1, 1, 0, 1])
+FEATURES = gq.FeaturePrior(X, 0.8)
+
+GRAPH_LINE, FEATURES_LINE = "projected, rank 10, alpha 2, tau 0", "features, length_scale 0.8"
+
+
+@pytest.mark.parametrize(
+    ("prior", "lines"),
+    [
+        (PRIOR, [f"prior: {GRAPH_LINE}"]),
+        (FEATURES, [f"prior: {FEATURES_LINE}"]),
+        (FEATURES + gq.Level(0.5), [f"prior: {FEATURES_LINE}", "level: 0.5"]),
+        (
+            gq.SumPrior.of([FEATURES, PRIOR], [1, 3]),
+            [
+                f"prior: {FEATURES_LINE}",
+                f"prior_2: {GRAPH_LINE}",
+                "weights: 0.25, 0.75",
+                "level: 0",
+            ],
+        ),
+        (
+            gq.SumPrior.of([PRIOR, FEATURES], [0, 1]),
+            [f"prior_2: {FEATURES_LINE}", "weights: 0, 1", "level: 0"],
+        ),
+        (gq.SolvedPrior.of(GRAPH, LABELS.nodes), ["prior: solved, alpha 1, tau 0"]),
+    ],
+    ids=["graph", "features", "features and level", "sum", "graph of weight 0", "solved"],
+)
+@pytest.mark.filterwarnings("ignore::graphuq.ConvergenceWarning")
+def test_info_describes_every_part_of_a_prior(prior, lines, tmp_path, capsys):
+    post = gq.sample(prior, gq.Probit(0.3), LABELS, draws=20, seed=0, progress=False)
+    post.save(tmp_path / "post.nc")
+
+    assert main(["info", str(tmp_path / "post.nc")]) == 0
+
+    told = capsys.readouterr().out.splitlines()
+    assert told[1 : told.index("likelihood: Probit, gamma 0.3")] == lines
