@@ -38,8 +38,9 @@ class Result:
 
     @property
     def ids(self) -> NDArray[Any]:
-        """Names of the items; their positions if the run is unknown."""
-        return np.array(self.run.get("ids", range(self.posterior.n_nodes))).astype(str)
+        """Names of the items by the run, else by the posterior; positions if neither has any."""
+        names = self.run.get("ids", self.posterior.names)
+        return np.array(range(self.posterior.n_nodes) if names is None else names).astype(str)
 
     @property
     def commands(self) -> list[str]:
@@ -110,7 +111,7 @@ def _read_run(file: Path, n_nodes: int) -> dict[str, Any]:
             raise ValueError("it belongs to another posterior")
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"{file} is damaged ({error}): remove it to continue without the names of the items, "
+            f"{file} is damaged ({error}): remove it to continue without what it says, "
             "or run graphuq sample again"
         ) from error
     return run

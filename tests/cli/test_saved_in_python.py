@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -49,3 +52,31 @@ def test_info_describes_every_part_of_a_prior(prior, lines, tmp_path, capsys):
 
     told = capsys.readouterr().out.splitlines()
     assert told[1 : told.index("likelihood: Probit, gamma 0.3")] == lines
+
+
+def test_names_of_nodes_are_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = [f"member {i}" for i in range(30)]
+    post = gq.approximate(PRIOR, gq.Probit(0.3), LABELS).with_names(names)
+    post.save("named.nc")
+    truth = np.where(X[:, 0] > 0, 1, 0)
+    truth[LABELS.nodes] = LABELS.values
+    table = [f"{name},{value}\n" for name, value in zip(names, truth, strict=True)]
+    Path("truth.csv").write_text("".join(["id,label\n", *table[::-1]]), encoding="utf-8")
+
+    assert main(["info", "named.nc", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["most_uncertain"] == [names[node] for node in post.ranking()[:10]]
+
+    assert main(["report", "named.nc", "--truth", "truth.csv", "--out", "page.html"]) == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert names[post.ranking()[0]] in page
+    assert f">{post.accuracy(truth):.1%}</td>" in page
+
+
+def test_items_without_names_are_counted(tmp_path, capsys):
+    post = gq.approximate(PRIOR, gq.Probit(0.3), LABELS)
+    post.save(tmp_path / "post.nc")
+    assert main(["info", str(tmp_path / "post.nc"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["most_uncertain"] == [str(node) for node in post.ranking()[:10]]
