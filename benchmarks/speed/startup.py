@@ -43,7 +43,7 @@ def main() -> None:
             "import graphuq": [*python, "import graphuq"],
             "import to first draw": [*python, draw, str(adjacency)],
             "import to 4 x 250 draws": [*python, thousand, str(adjacency)],
-            "graphuq demo": [sys.executable, "-m", "graphuq.cli", "demo", "--out", folder],
+            "graphuq demo": [sys.executable, "-m", "graphuq", "demo", "--out", folder],
         }
         rows = []
         for name, command in commands.items():

@@ -636,9 +636,18 @@ def _files():
 def test_a_fresh_process_is_quick(records):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     begun = os.times().children_user  # processor time, which does not depend on other processes
-    run = [sys.executable, "-m", "graphuq.cli", "sample", *VOTES, "--ignore", "party"]
+    run = [sys.executable, "-m", "graphuq", "sample", *VOTES, "--ignore", "party"]
     done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
     assert os.times().children_user - begun < 60
     assert done.returncode == 0
     progress = r"graphuq sample: \d+ s, .*\n"  # every ten seconds
     assert re.sub(progress, "", done.stderr) == ""
+
+
+def test_the_package_runs_as_a_module():
+    """Where the folder of scripts is not on the path, only this finds the command line."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = [sys.executable, "-m", "graphuq", "info", "no-such-result.nc"]
+    done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 2
+    assert "there is no file no-such-result.nc" in done.stderr

@@ -1,4 +1,4 @@
-"""``python -m graphuq.cli``."""
+"""``python -m graphuq``."""
 
 from graphuq.cli.program import run
 
