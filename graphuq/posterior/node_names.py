@@ -16,18 +16,27 @@ def check_names(names: Any, n_nodes: int) -> NDArray[np.str_]:
     Raises
     ------
     ValueError, TypeError
-        Not one name for each node; texts that files cannot hold.
+        Not one name for each node; missing names; texts that files cannot hold.
 
     Examples
     --------
     >>> check_names(["anna", 7], 2)
     array(['anna', '7'], dtype='<U4')
     """
+    import pandas as pd
+
     given = list(names) if np.ndim(validation.unmasked("names", names)) == 1 else None
     if given is None or len(given) != n_nodes:
         raise ValueError(
             f"names must be a list of {n_nodes} names, one for each node, got shape "
             f"{np.shape(names)}"
+        )
+    missing = np.flatnonzero(pd.Series(given, dtype=object).isna())
+    if missing.size:
+        raise ValueError(
+            f"names must name every node, but that of node {missing[0]} is missing: fill it in, "
+            "for example by the node's number, or give no names; they may be the index of a data "
+            "frame, which X.reset_index(drop=True) drops"
         )
     texts = [str(name) for name in given]
     for node, text in enumerate(texts):
@@ -39,21 +48,26 @@ def check_names(names: Any, n_nodes: int) -> NDArray[np.str_]:
     return np.array(texts, dtype=np.str_)
 
 
-def names_of_rows(X: Any) -> NDArray[Any] | None:
+def names_of_rows(X: Any) -> NDArray[np.str_] | None:
     """Return the index of a data frame, unless it only counts the rows; None for anything else.
+
+    Raises
+    ------
+    ValueError
+        An index that is no names, as in `check_names`.
 
     Examples
     --------
     >>> import pandas as pd
     >>> names_of_rows(pd.DataFrame({"height": [1.8, 1.6]}, index=["anna", "bo"]))
-    array(['anna', 'bo'], dtype=object)
+    array(['anna', 'bo'], dtype='<U4')
     >>> names_of_rows(pd.DataFrame({"height": [1.8, 1.6]}))
     """
     import pandas as pd
 
     if not isinstance(X, pd.DataFrame) or X.index.equals(pd.RangeIndex(len(X))):
         return None
-    return np.asarray(X.index, dtype=object)
+    return check_names(np.asarray(X.index, dtype=object), len(X))
 
 
 def _is_unicode(text: str) -> bool:

@@ -348,7 +348,7 @@ class NodePosterior(PredictionMixin, ABC):
         Raises
         ------
         ValueError
-            Not one name for each node.
+            Not one name for each node, or missing names.
 
         Examples
         --------

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import arviz as az
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from conftest import priors, quietly
@@ -137,6 +138,24 @@ def test_names_stand_beside_the_numbers_of_nodes(kind, post, small, tmp_path):
 def test_names_that_do_not_fit_are_refused(post, names):
     with pytest.raises(ValueError, match=r"40 names, one for each node|files cannot hold"):
         post.with_names(names)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
+def test_missing_names_are_refused(post, missing):
+    message = "that of node 3 is missing: fill it in"
+    with pytest.raises(ValueError, match=message):
+        post.with_names(["a"] * 3 + [missing] * 37)
+    X = pd.DataFrame(np.eye(5), index=["a", "b", "c", missing, "e"])
+    # the index is checked before anything else, such as draws
+    with pytest.raises(ValueError, match=message):
+        gq.BayesianGraphClassifier(draws=10**9).fit(X, [0, 1, 0, -1, -1])
+
+
+@pytest.mark.parametrize(
+    "names", [np.arange(40), np.arange(40.0), [True] * 40, pd.date_range("2026", periods=40)]
+)
+def test_names_are_kept_as_texts(post, names):
+    assert post.with_names(names).names.tolist() == [str(name) for name in names]
 
 
 def test_chain_and_draw_order_are_kept(post):
