@@ -71,7 +71,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         K > 2 classes also tau.
     graph_weight : float from 0 to 1, or "auto"
         Share of the graph in the prior; the rest is the share of the features. With "auto" the
-        labels choose it. Ignored for "precomputed" and "cosine", which use the graph alone.
+        labels choose it. "precomputed" and "cosine" use the graph alone, and refuse other numbers
+        than 1.
     level : float from 0 or "auto"
         Deviation of the level, which lets classes differ in size; see `Level`.
     class_shares : dict, optional
@@ -205,6 +206,12 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         likelihood = Probit() if validation.is_auto(self.likelihood) else self.likelihood
         adopt(likelihood)
         check_terms(self.graph_weight, self.level)
+        if self.affinity != "self-tuning" and self.graph_weight not in (validation.AUTO, 1):
+            raise ValueError(
+                f"graph_weight must be 1 or {validation.AUTO!r} with affinity={self.affinity!r}, "
+                f"which uses the graph alone, got {self.graph_weight!r}: leave it out, or take "
+                'features and affinity="self-tuning"'
+            )
         names = names_of_rows(X)
         if self.affinity == PRECOMPUTED:
             matrix = Graph.of(X).adjacency if hasattr(X, "adjacency") else X

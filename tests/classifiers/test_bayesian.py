@@ -443,6 +443,24 @@ def test_weights_and_levels_out_of_range_are_refused(options, message):
         gq.BayesianGraphClassifier(**options).fit(X, np.arange(20) % 2)
 
 
+@pytest.mark.parametrize("affinity", ["cosine", "precomputed"])
+def test_a_share_of_features_is_refused_where_only_the_graph_is_used(affinity):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    y = np.where(np.arange(20) < 10, np.arange(20) % 2, -1)
+    given = gq.knn_graph(X, 5, connect=True).adjacency if affinity == "precomputed" else X
+    options = {**PLAIN, "affinity": affinity, "level": 0.5, "method": "approximate"}
+    for weight in (0, 0.5, 0.0):
+        message = f"graph_weight must be 1 or 'auto' with affinity='{affinity}'.* got {weight}: "
+        with pytest.raises(ValueError, match=message):
+            BayesianGraphClassifier(**options, graph_weight=weight).fit(given, y)
+    found = [
+        BayesianGraphClassifier(**options, graph_weight=weight).fit(given, y).posterior_.by_class
+        for weight in (1, 1.0, "auto")
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
 def test_items_far_away_have_the_share_of_classes_and_nothing_more():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))
