@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from graphuq.plots.canvas import new_figure
 from graphuq.plots.class_colors import shorten
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.plots.results import require_probabilities
+from graphuq.posterior.protocol import Predictions
 from graphuq.utils.typing import Array
 
 # With more classes, the cells show no numbers.
@@ -19,7 +20,7 @@ MAX_NUMBERED = 12
 MIN_PERCENT = 0.05
 
 
-def confusion(posterior: NodePosterior, truth: Any = None, *, figure: Any = None) -> NDArray[Any]:
+def confusion(posterior: Predictions, truth: Any = None, *, figure: Any = None) -> NDArray[Any]:
     """Show the expected confusion matrix and, given the truth, the observed one beside it.
 
     Row a and column b of the expected matrix have the mean posterior probability of class b over
@@ -34,6 +35,8 @@ def confusion(posterior: NodePosterior, truth: Any = None, *, figure: Any = None
     Parameters
     ----------
     posterior : Posterior or ApproximatePosterior
+        Or another result with probabilities: of ``with_class_shares``, of `map_estimate`, or a
+        classifier with ``predict_proba``.
     truth : array_like, shape (N,), optional
         True classes. Classes that the labels do not have come last and have no column.
     figure : matplotlib Figure or SubFigure, optional
@@ -44,6 +47,8 @@ def confusion(posterior: NodePosterior, truth: Any = None, *, figure: Any = None
 
     Raises
     ------
+    TypeError
+        The result has no probabilities.
     ValueError
         The truth does not fit the posterior, or every node is labeled.
 
@@ -56,6 +61,7 @@ def confusion(posterior: NodePosterior, truth: Any = None, *, figure: Any = None
     >>> expected, observed = gq.plots.confusion(quick, y)
     >>> (predicted,) = gq.plots.confusion(quick)
     """
+    by_class = require_probabilities(posterior)
     # Choose the rows, and the row of each unlabeled node.
     labels = posterior.labels
     classes = labels.classes
@@ -68,7 +74,7 @@ def confusion(posterior: NodePosterior, truth: Any = None, *, figure: Any = None
         hidden, row_of = labels.unlabelled_truth(truth, posterior.n_nodes, others=True)
         rows = np.concatenate([classes, np.setdiff1d(row_of, classes)])
     # Average probabilities, and predictions as 0 or 1, over the nodes of each row.
-    expected = mean_by_class(posterior.by_class[hidden], row_of, rows)
+    expected = mean_by_class(by_class[hidden], row_of, rows)
     panels = [("expected: mean posterior probability, %", expected)]
     if truth is not None:
         hits = (posterior.prediction[hidden][:, None] == classes).astype(np.float64)

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphuq.plots.canvas import new_axes
 from graphuq.plots.nodes import draw_nodes
+from graphuq.plots.results import require_posterior
 from graphuq.posterior.assessment.uncertainty import PARTS
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -43,6 +44,8 @@ def embedding(
 
     Raises
     ------
+    TypeError
+        A result that is no posterior, such as `MapEstimate`.
     ValueError
         The coordinates are not finite or do not have shape (N, 2), or the prior has one mode.
 
@@ -56,6 +59,7 @@ def embedding(
     '$q_1$'
     >>> ax = gq.plots.embedding(quick, X[:, :2])
     """
+    require_posterior(posterior)
     n = posterior.n_nodes
     names = ("", "")
     if isinstance(coordinates, GaussianPrior):

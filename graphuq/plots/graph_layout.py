@@ -10,6 +10,7 @@ from scipy import sparse
 from graphuq.graphs import Graph
 from graphuq.plots.canvas import escape, new_axes
 from graphuq.plots.nodes import draw_nodes
+from graphuq.plots.results import require_posterior
 from graphuq.posterior.assessment.uncertainty import PARTS
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.utils import validation
@@ -49,6 +50,8 @@ def graph_layout(
 
     Raises
     ------
+    TypeError
+        A result that is no posterior, such as `MapEstimate`.
     ValueError
         The graph has other nodes than the posterior, or too many nodes or edges.
     ImportError
@@ -62,6 +65,7 @@ def graph_layout(
     >>> quick = gq.approximate(graph, gq.Probit(0.1), gq.reveal(y, counts=3, seed=0))
     >>> ax = gq.plots.graph_layout(quick, graph)
     """
+    require_posterior(posterior)
     graph = Graph.of(graph)
     n = posterior.n_nodes
     if graph.n_nodes != n:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphuq.plots.canvas import WRONG, escape, new_figure
 from graphuq.plots.class_colors import shorten
+from graphuq.plots.results import require_posterior
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.utils import validation
 from graphuq.utils.features import check_images
@@ -53,6 +54,8 @@ def hard_and_easy(
 
     Raises
     ------
+    TypeError
+        A result that is no posterior, such as `MapEstimate`.
     ValueError
         The images or the truth do not fit the posterior.
 
@@ -67,6 +70,7 @@ def hard_and_easy(
     >>> axes.shape
     (4, 5)
     """
+    require_posterior(posterior)
     n = posterior.n_nodes
     images = check_images(images, n, shape)
     validation.integer("count", count, 1)

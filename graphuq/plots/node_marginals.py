@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphuq.plots.canvas import escape, new_axes
 from graphuq.plots.class_colors import shorten
+from graphuq.plots.results import require_posterior
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
@@ -57,6 +58,8 @@ def node_marginals(
 
     Raises
     ------
+    TypeError
+        A result that is no posterior, such as `MapEstimate`.
     ValueError
         There are no nodes or unknown nodes, or the prior is another one.
 
@@ -68,6 +71,7 @@ def node_marginals(
     >>> quick = gq.approximate(prior, gq.Probit(0.1), gq.reveal(y, counts=4, seed=0))
     >>> ax = gq.plots.node_marginals(quick, prior, quick.ranking()[:5])
     """
+    require_posterior(posterior)
     wanted = validation.node_ids("nodes", nodes, posterior.n_nodes)
     if not wanted.size:
         raise ValueError("nodes must name at least one node, such as posterior.ranking()[:5]")

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphuq.plots.canvas import COLORMAP, add_color_bar, add_entropy_bar, new_axes
 from graphuq.plots.class_colors import add_legend, node_colors
+from graphuq.plots.results import require_posterior
 from graphuq.posterior.assessment.uncertainty import PARTS
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.utils import validation
@@ -46,6 +47,8 @@ def pixel_map(
 
     Raises
     ------
+    TypeError
+        A result that is no posterior, such as `MapEstimate`.
     ValueError
         The shape or the pixels do not fit the posterior, or the statistic is unknown.
 
@@ -59,6 +62,7 @@ def pixel_map(
     >>> ax = gq.plots.pixel_map(quick, (8, 12))
     >>> ax = gq.plots.pixel_map(quick, (8, 12), statistic="variance")
     """
+    require_posterior(posterior)
     validation.one_of("statistic", statistic, ("mean", "variance", *PARTS))
     height, width = (validation.integer("shape", side, 1) for side in shape)
     n = posterior.n_nodes

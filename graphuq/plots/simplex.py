@@ -8,8 +8,9 @@ import numpy as np
 
 from graphuq.plots.canvas import new_axes
 from graphuq.plots.class_colors import add_legend, class_colors, shorten
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.plots.results import require_probabilities
 from graphuq.posterior.predictions import SURE
+from graphuq.posterior.protocol import Predictions
 
 # Corners of the first, second and third class: left, right and top.
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
@@ -20,7 +21,7 @@ OFFSETS = np.array([[-0.06, -0.07], [0.06, -0.07], [0.0, 0.08]])
 ALIGNMENTS = ("left", "right", "center")
 
 
-def simplex(posterior: NodePosterior, truth: Any = None, *, ax: Any = None) -> Any:
+def simplex(posterior: Predictions, truth: Any = None, *, ax: Any = None) -> Any:
     """Show each node in the triangle of its probabilities of three classes.
 
     A node in a corner certainly has the class of that corner, a node on a side certainly does not
@@ -32,7 +33,7 @@ def simplex(posterior: NodePosterior, truth: Any = None, *, ax: Any = None) -> A
     Parameters
     ----------
     posterior : Posterior
-        A posterior of three classes.
+        A posterior of three classes, or another result with probabilities, as in `confusion`.
     truth : array_like, shape (N,), optional
         True classes. Nodes with other true classes than the three are left out.
     ax : matplotlib.axes.Axes, optional
@@ -43,6 +44,8 @@ def simplex(posterior: NodePosterior, truth: Any = None, *, ax: Any = None) -> A
 
     Raises
     ------
+    TypeError
+        The result has no probabilities.
     ValueError
         The posterior does not have three classes, or the truth does not fit it.
 
@@ -57,6 +60,7 @@ def simplex(posterior: NodePosterior, truth: Any = None, *, ax: Any = None) -> A
     >>> post = gq.sample(prior, gq.LevelSet(0.5), labels, draws=100, seed=0, progress=False)
     >>> ax = gq.plots.simplex(post, y)
     """
+    by_class = require_probabilities(posterior)
     labels, n = posterior.labels, posterior.n_nodes
     classes = labels.classes
     if classes.size != 3:
@@ -69,7 +73,7 @@ def simplex(posterior: NodePosterior, truth: Any = None, *, ax: Any = None) -> A
     shown = posterior.prediction if truth is None else np.asarray(truth)
     # Draw the triangle, its solid lines of equal probability and its dashed lines of SURE.
     ax = new_axes(ax)
-    places = posterior.by_class @ CORNERS
+    places = by_class @ CORNERS
     ax.plot(*CORNERS[[0, 1, 2, 0]].T, color="0.3", linewidth=1, zorder=1)
     for k in range(3):
         ends = np.full((2, 3), 1 - SURE)  # here class k has the probability SURE

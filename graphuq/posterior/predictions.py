@@ -46,13 +46,18 @@ class PredictionMixin:
     array([[0.88, 0.12],
            [0.41, 0.59],
            [0.11, 0.89]])
-    >>> model.prediction, model.accuracy(["a", "b", "b"])
-    (array(['a', 'b', 'b'], dtype='<U1'), 1.0)
+    >>> model.n_nodes, model.prediction, model.accuracy(["a", "b", "b"])
+    (3, array(['a', 'b', 'b'], dtype='<U1'), 1.0)
     >>> model.entropy.round(2), model.margin.round(2), model.unsure
     (array([0.37, 0.68, 0.35]), array([0.75, 0.17, 0.77]), array([False,  True, False]))
     >>> model.calibration(["a", "b", "b"]).accuracy
     1.0
     """
+
+    @property
+    def n_nodes(self: Predictions) -> int:
+        """Number of nodes N."""
+        return self.prediction.shape[0]
 
     @property
     def prediction(self: Predictions) -> NDArray[Any]:

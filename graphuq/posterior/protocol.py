@@ -24,6 +24,11 @@ class Predictions(Protocol):
         ...
 
     @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        ...
+
+    @property
     def by_class(self) -> Array | None:
         """Probabilities of ``labels.classes``, shape (N, K); None where there are none."""
         ...
