@@ -55,6 +55,7 @@ def test_scores_count_the_nodes_asked_for(task):
     assert score(Answer(prediction=task.problem.y), task, nodes) == {"accuracy": 1.0}
 
 
+@pytest.mark.slow
 def test_the_default_is_that_of_the_estimator(task):
     known = np.full(len(task.problem.y), -1)
     known[task.labels.nodes] = task.labels.values

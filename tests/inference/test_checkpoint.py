@@ -64,7 +64,9 @@ def press_after(monkeypatch, kind, calls):
     monkeypatch.setattr(kind, "advance", pressing)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [
+    pytest.param(case, marks=[pytest.mark.slow] * (case in ("hmc", "tempered"))) for case in CASES
+])  # fmt: skip
 def test_an_interrupted_run_continues_to_the_same_draws(small, case, tmp_path, monkeypatch):
     whole, file = run(small, case), tmp_path / "run.npz"
     # The warm-up of a harmonic sampler takes five calls for each chain, which grow
@@ -102,7 +104,7 @@ def test_another_start_would_give_other_draws(small):
     assert not np.array_equal(again.modes, run(small, "pcn").modes)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_hyperparameters_continue_too(small, tmp_path, monkeypatch, n_classes):
     from graphuq.samplers.joint import Joint
 

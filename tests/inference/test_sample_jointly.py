@@ -268,7 +268,7 @@ CASES = {
     "3 classes, flips": (8, 0.3, gq.NoisyProbit(0.4, 0.1), ("tau", "flip_rate")),
     "4 classes": (8, 0.3, gq.Probit(0.4), ("alpha", "level", "tau", "gamma")),
 }
-USUAL = ("probit", "level-set", "level", "3 classes")
+USUAL = ("probit", "level", "3 classes")
 
 
 @lru_cache
@@ -416,7 +416,7 @@ def three(small):
     return sampled(prior, gq.NoisyProbit(0.3, 0.1), CLASSES[3], names, draws=100)
 
 
-@pytest.mark.parametrize("kind", ["post", "three"])
+@pytest.mark.parametrize("kind", ["post", pytest.param("three", marks=SLOW)])
 def test_one_seed_reproduces_it_whatever_the_threads(small, kind, request):
     post = request.getfixturevalue(kind)
     names, draws = list(post.hyperparameters), post.settings["draws"]

@@ -20,7 +20,7 @@ MODELS = {"probit": gq.Probit(0.3), "level-set": gq.LevelSet(0.7)}
 
 
 @pytest.mark.parametrize(
-    ("kind", "model"), each_once(["full", "projected", "approximated"], MODELS)
+    ("kind", "model"), each_once(["projected", "full", "approximated"], MODELS)
 )
 def test_node_means_are_exact(small, kind, model):
     spectrum, labels, _ = small

@@ -95,6 +95,7 @@ def test_it_picks_what_the_exact_evidence_prefers(simulated):
     assert sum(value < exact[best] - 3 for value in exact) > len(grid) / 2
 
 
+@pytest.mark.slow
 def test_auto_supports_many_classes(simulated):
     spectrum, labels = simulated
     found = gq.tune(spectrum, labels, gq.Probit)
