@@ -8,14 +8,17 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from graphuq.utils.interruption import named_interruption
+
 
 def png(draw: Callable[[Any], object], width: float, height: float) -> bytes:
     """Return what ``draw(figure)`` draws on a figure of this size in inches."""
     from matplotlib.figure import Figure
 
-    figure, file = Figure(figsize=(width, height), layout="constrained"), BytesIO()
-    draw(figure)
-    figure.savefig(file, format="png", dpi=110)
+    with named_interruption("drawing a picture"):
+        figure, file = Figure(figsize=(width, height), layout="constrained"), BytesIO()
+        draw(figure)
+        figure.savefig(file, format="png", dpi=110)
     return file.getvalue()
 
 

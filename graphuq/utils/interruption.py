@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from queue import SimpleQueue
+from types import FrameType
 from typing import ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
@@ -30,6 +32,22 @@ def _let_threads_end() -> None:
     until = time.monotonic() + EXIT_SECONDS
     for thread in _LEFT_BEHIND:
         thread.join(max(0.0, until - time.monotonic()))
+
+
+class _Presses:
+    """Whether Ctrl-C raised an exception that no `named_interruption` has seen."""
+
+    def __init__(self) -> None:
+        self.depth, self.raised = 0, False
+
+    def enter(self) -> None:
+        """Begin a `named_interruption`; what was raised before the outermost one is not its own."""
+        if not self.depth:
+            self.raised = False
+        self.depth += 1
+
+
+_PRESSES = _Presses()
 
 
 class Workers:
@@ -120,7 +138,10 @@ def interruptible(doing: str, work: Callable[P, T], *args: P.args, **options: P.
 
 @contextmanager
 def named_interruption(doing: str) -> Iterator[None]:
-    """Say in the message of Ctrl-C what was interrupted.
+    """Say in the message of Ctrl-C what was interrupted, and raise it at the end if it got lost.
+
+    Python drops an exception that is raised in a finalizer or in a callback of a weak reference,
+    which plots have by the thousand, and the work would go on.
 
     Examples
     --------
@@ -131,7 +152,27 @@ def named_interruption(doing: str) -> Iterator[None]:
     ...     print(error)
     interrupted while writing the report
     """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def press(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            _PRESSES.raised = True
+            raise
+
+    _PRESSES.enter()
+    signal.signal(signal.SIGINT, press)
     try:
         yield
+        if _PRESSES.raised:
+            raise KeyboardInterrupt
     except KeyboardInterrupt as error:
+        _PRESSES.raised = False
         raise KeyboardInterrupt(str(error) or f"interrupted while {doing}") from None
+    finally:
+        _PRESSES.depth -= 1
+        signal.signal(signal.SIGINT, before)

@@ -17,7 +17,7 @@ import graphuq as gq
 from graphuq.inference import assembly, forecast, runner
 from graphuq.posterior import node_statistics as statistics
 from graphuq.samplers import harmonic
-from graphuq.utils.interruption import interruptible
+from graphuq.utils.interruption import interruptible, named_interruption
 
 # Seconds within which Ctrl-C returns
 PROMPT = 3.0
@@ -239,6 +239,39 @@ def killed_at_last(process, seconds=30):
         process.kill()
 
 
+@contextmanager
+def killed_if_silent(process, seconds=60):
+    """Kill a process from which nothing comes, so that the test fails instead of waiting."""
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_that_python_drops_is_raised_at_the_end():
+    class Finalized:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def count():
+        with named_interruption("counting"):
+            Finalized()
+            done.append(1)
+            with named_interruption("writing"):
+                done.append(2)
+            done.append(3)
+
+    before = signal.getsignal(signal.SIGINT)
+    done = []
+    with pytest.raises(KeyboardInterrupt, match="interrupted while writing"):
+        count()
+    assert done == [1, 2]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["knn", "spectrum", "dense spectrum", "tune", "warm-up",
                                    "sampling", "statistics", "report"])  # fmt: skip
@@ -258,7 +291,8 @@ def test_ctrl_c_returns_from_each_stage(stage, tmp_path):
         time.sleep(np.random.default_rng().uniform(1.0, 6.0))
         pressed = time.time()
         process.send_signal(signal.SIGINT)
-        what, when, *message = process.stdout.readline().split()
+        with killed_if_silent(process):
+            what, when, *message = process.stdout.readline().split()
         assert float(when) - pressed < PROMPT
         # Between two calls Ctrl-C is a plain KeyboardInterrupt, without a message
         assert what == "draws" or message[:1] in ([], ["interrupted"])
