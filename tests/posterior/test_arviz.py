@@ -140,7 +140,7 @@ def test_names_that_do_not_fit_are_refused(post, names):
         post.with_names(names)
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "D")])
 def test_missing_names_are_refused(post, missing):
     message = "that of node 3 is missing: fill it in"
     with pytest.raises(ValueError, match=message):
