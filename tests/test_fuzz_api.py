@@ -182,7 +182,7 @@ ARGUMENTS = [(name, argument) for name, (_, options) in CALLS.items() for argume
 
 HOSTILE = [
     None, True, "", "x", "auto", b"x", 1j, object(), int, gq.Probit, pd.NA, np.bool_(True),
-    np.nan, np.inf, -np.inf, np.float32("nan"), np.datetime64("NaT"), decimal.Decimal("NaN"),
+    np.nan, np.inf, -np.inf, np.float32("nan"), np.datetime64("NaT", "D"), decimal.Decimal("NaN"),
     fractions.Fraction(1, 3), -1, 0, 2**63, 2**70, 10**400, 1e308, 5e-324, -1e308,
     [], [1], [None], [np.nan], [[]], [[1], [1, 2]], (1, 0), (np.nan, 1), ("a", "b"), {}, {1, 2},
     [-1, 0], [0, 10**6], [1, 1], [0.5], [[0, 1]], [True] * N, [2**70] * N,
