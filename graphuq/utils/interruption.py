@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from queue import SimpleQueue
@@ -24,6 +24,9 @@ _LEFT_BEHIND: list[threading.Thread] = []
 
 # A process that ends inside BLAS may wait for its threads forever, so it gives them these seconds.
 EXIT_SECONDS = 3.0
+
+# A signal that comes just before a thread begins to wait does not end the wait.
+POLL_SECONDS = 0.5
 
 
 @atexit.register
@@ -133,6 +136,8 @@ def interruptible(doing: str, work: Callable[P, T], *args: P.args, **options: P.
     with Workers(1) as worker:
         future: Future[T] = worker.submit(copy_context().run, work, *args, **options)  # type: ignore[arg-type]
         with named_interruption(doing):
+            while not wait([future], timeout=POLL_SECONDS).done:
+                pass
             return future.result()
 
 
