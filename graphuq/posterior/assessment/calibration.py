@@ -109,8 +109,7 @@ def calibrate(
     ------
     ValueError
         Shapes that do not match, fewer than two classes, a truth that is none of the classes, rows
-        that are not probabilities, fewer
-        than one bin.
+        that are not probabilities, fewer than one bin.
 
     Examples
     --------
@@ -247,8 +246,7 @@ def expected_calibration_error(
     ------
     ValueError
         Shapes that do not match, fewer than two classes, a truth that is none of the classes, rows
-        that are not probabilities, fewer
-        than one bin.
+        that are not probabilities, fewer than one bin.
 
     Examples
     --------
