@@ -39,8 +39,14 @@ def contradicting():
     return gq.Prior.projected(spectrum, 30), labels
 
 
-def test_ctrl_c_does_not_wait_for_compiled_code():
-    threading.Timer(0.2, press).start()
+def press_elsewhere():
+    """Press Ctrl-C for another thread: a wait of the main thread then goes on."""
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("how", [press, press_elsewhere])
+def test_ctrl_c_does_not_wait_for_compiled_code(how):
+    threading.Timer(0.2, how).start()
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt, match="interrupted while sleeping"):
         interruptible("sleeping", time.sleep, 5.0)
