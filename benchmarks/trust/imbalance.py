@@ -19,7 +19,7 @@ import graphuq as gq
 from benchmarks.common import report
 from benchmarks.common.problems import RANK
 from benchmarks.common.scores import fit, means, scores, standard_error
-from graphuq.inference.tune import default_tau
+from graphuq.priors.default_sum import default_graph_prior
 
 PAIRS = ((4, 9), (3, 8), (3, 5), (7, 9))
 # share of the second digit -> largest log score
@@ -50,7 +50,7 @@ def one_case(shares: dict[int, float], draws: int) -> dict:
     default, no_level, others = [], [], []
     for seed in range(draws):
         labels = label_at_random(y, seed)
-        bare = gq.Prior.projected(spectrum, RANK, alpha="auto", tau=default_tau("auto", labels))
+        bare = default_graph_prior(spectrum, RANK)
         post = fit(spectrum, labels, seed)
         chosen = post.settings["prior"]["level"]
         default.append({**scores(post, y, seed), "level": chosen})

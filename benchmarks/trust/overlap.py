@@ -24,8 +24,7 @@ import graphuq as gq
 from benchmarks.common import report
 from benchmarks.common.problems import RANK
 from benchmarks.common.scores import fit, means, scores, standard_error
-from graphuq.inference.tune import default_tau
-from graphuq.priors.default_sum import default_sum
+from graphuq.priors.default_sum import default_graph_prior, default_sum
 
 TABLES = ("pima", "ionosphere", "vote", "iris", "wine")
 IMAGES = ("mnist 4,9", "mnist 3,8", "usps 4,9", "usps 3,5,8")
@@ -74,9 +73,7 @@ def counts_of(y: np.ndarray) -> tuple[int, ...]:
 
 def priors_of(data: Data) -> dict[str, Any]:
     rank = min(RANK, len(data.y) - 1)
-    spectrum = gq.Spectrum.of(data.graph, rank)
-    tau = default_tau("auto", gq.reveal(data.y, counts=1, seed=0))
-    graph = gq.Prior.projected(spectrum, rank, alpha="auto", tau=tau)
+    graph = default_graph_prior(gq.Spectrum.of(data.graph, rank), rank)
     both = default_sum(graph, data.X)
     return {"both": both, "graph": graph + gq.Level(), "features": both.parts[1] + gq.Level()}
 

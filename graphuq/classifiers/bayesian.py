@@ -21,14 +21,14 @@ from graphuq.graphs.labels import Labels
 from graphuq.graphs.neighbors import Neighbors
 from graphuq.inference.approximate import approximate
 from graphuq.inference.sample import sample
-from graphuq.inference.tune import choose_parameters, default_tau
+from graphuq.inference.tune import choose_parameters
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import adopt, has_sign_model
 from graphuq.posterior.assessment.class_shares import require_shares, reweight
 from graphuq.posterior.new_items import new_probability
 from graphuq.posterior.node_names import names_of_rows
 from graphuq.posterior.predictions import ReweightedPredictions, most_probable
-from graphuq.priors.default_sum import check_terms, default_sum
+from graphuq.priors.default_sum import check_terms, default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.kept_modes import DEFAULT_MAX_MODES
 from graphuq.priors.prior import Prior
@@ -67,8 +67,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     rank : int
         Number of modes; a smaller graph uses all of its modes.
     alpha : float or "auto"
-        Smoothness of the prior. With "auto" `graphuq.tune` chooses it from the labels, and for
-        K > 2 classes also tau.
+        Smoothness of the prior. With "auto" `graphuq.tune` chooses it and tau from the labels.
+        With a number, tau is 0.
     graph_weight : float from 0 to 1, or "auto"
         Share of the graph in the prior; the rest is the share of the features. With "auto" the
         labels choose it. "precomputed" and "cosine" use the graph alone, and refuse other numbers
@@ -227,8 +227,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             labels = self._labels(y, n)
             self._neighbors = Neighbors(X, min(k, n - 1), self.affinity)
             self.graph_ = build_graph(self._neighbors, connect=True)
-        tau = default_tau(self.alpha, labels)
-        graph = Prior.projected(self.graph_, min(rank, n - 1), alpha=self.alpha, tau=tau)
+        graph = default_graph_prior(self.graph_, min(rank, n - 1), self.alpha)
         prior = self._add_terms(graph, likelihood, X)
         self.prior_, self.likelihood_ = choose_parameters(prior, likelihood, labels)
         if self.method == "sample":

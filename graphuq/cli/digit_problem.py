@@ -12,7 +12,6 @@ import graphuq as gq
 from graphuq.cli.files.items import NEIGHBORS
 from graphuq.cli.heartbeat import begin_stage
 from graphuq.cli.options import add_sampling, number_or_auto
-from graphuq.inference.tune import default_tau
 from graphuq.utils import validation
 from graphuq.utils.validation import AUTO
 
@@ -88,7 +87,7 @@ def build_problem(
     )
     labels = gq.reveal(y, options.fraction, seed=options.seed)
     build_prior = getattr(gq.Prior, options.prior)
-    tau = default_tau(options.alpha, labels)
+    tau = options.alpha if validation.is_auto(options.alpha) else 0.0
     return X, y, build_prior(graph, options.rank, alpha=options.alpha, tau=tau), labels
 
 

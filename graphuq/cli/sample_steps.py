@@ -17,9 +17,8 @@ from graphuq.cli.files import Items
 from graphuq.cli.heartbeat import begin_stage
 from graphuq.cli.item_tables import tabulate_nodes, tabulate_suspects
 from graphuq.cli.options import read_items
-from graphuq.inference.tune import default_tau
 from graphuq.likelihoods.bound import open_parameters
-from graphuq.priors.default_sum import check_terms, default_sum
+from graphuq.priors.default_sum import check_terms, default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.kept_modes import default_rank
 from graphuq.utils.validation import AUTO
@@ -191,10 +190,9 @@ def build_model(options: argparse.Namespace, data: Data, likelihood: Any) -> Mod
     begin_stage("building the graph")
     graph = data.items.to_graph(options.neighbors)
     rank = default_rank(graph.n_nodes) if options.rank is None else options.rank
-    tau = default_tau(options.alpha, data.labels)
     begin_stage("computing the modes of the graph")
     features = None if data.items.graph is not None else data.items.features
-    modes = gq.Prior.projected(graph, rank, alpha=options.alpha, tau=tau)
+    modes = default_graph_prior(graph, rank, options.alpha)
     weight = AUTO if options.graph_weight is None else options.graph_weight
     prior = default_sum(modes, features, weight, options.level)
     return choose_model(graph, prior, likelihood, data.labels)

@@ -24,8 +24,7 @@ from graphuq.cli.sample_steps import (
 )
 from graphuq.cli.saved_problem import SavedProblem
 from graphuq.cli.write_result import sample_and_write
-from graphuq.inference.tune import default_tau
-from graphuq.priors.default_sum import default_sum
+from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.validation import AUTO
 from graphuq.utils.words import count
@@ -170,17 +169,16 @@ def _build_model(parameters: str, result: Result, problem: SavedProblem, data: D
         likelihood = kind(**settings)
         return Model(problem.graph, problem.prior, likelihood, chosen, former["at_edge"], n_tuned)
     likelihood = kind(**{name: AUTO if name in chosen else settings[name] for name in settings})
-    prior = _reopen(problem, chosen, labels)
+    prior = _reopen(problem, chosen)
     return choose_model(problem.graph, prior, likelihood, labels)
 
 
-def _reopen(problem: SavedProblem, chosen: dict[str, float], labels: gq.Labels) -> GaussianPrior:
+def _reopen(problem: SavedProblem, chosen: dict[str, float]) -> GaussianPrior:
     """Return the prior of the result, in which what the labels chose is open again."""
     whole, spectrum = problem.prior, problem.spectrum
     part: Any = whole.graph_part
     alpha = AUTO if "alpha" in chosen else part.alpha
-    tau = default_tau(alpha, labels)
-    graph = gq.Prior.projected(spectrum, spectrum.rank, alpha=alpha, tau=tau)
+    graph = default_graph_prior(spectrum, spectrum.rank, alpha)
     if not isinstance(whole, gq.SumPrior):
         return graph
     weight = AUTO if "weight" in chosen else float(whole.weights[0])

@@ -55,7 +55,7 @@ def sample(
     ----------
     prior : Prior, FeaturePrior, SumPrior, SolvedPrior, Spectrum or Graph
         The prior on the field. A spectrum stands for `Prior.projected` on all its modes, and a
-        graph on up to 300, with alpha "auto", and for K > 2 classes tau too, plus a `Level`.
+        graph on up to 300, with alpha and tau "auto", plus a `Level`.
     likelihood : likelihood
         `Probit`, `LevelSet`, `NoisyProbit`, `GinzburgLandau`, or one of your own
         (`graphuq.likelihoods.contract`). Parameters that are "auto", here and in the prior, are

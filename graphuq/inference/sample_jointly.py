@@ -139,7 +139,7 @@ def sample_jointly(
         progress=progress,
     )
     # 1. the problem, with hyperparameters in the middle of their ranges
-    chosen = prior_or_default(source, labels, _without_rank(ranges))
+    chosen = prior_or_default(source, _without_rank(ranges))
     chosen, likelihood, found = open_ranges(chosen, likelihood, ranges)
     box = {name: found[name] for name in NAMES if name in found}
     middle = {name: value_at(name, 0.5, *ends) for name, ends in box.items()}

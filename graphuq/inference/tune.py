@@ -26,10 +26,9 @@ from graphuq.likelihoods.bound import open_parameters, require_supported
 from graphuq.likelihoods.contract import Likelihood, has_sign_model
 from graphuq.likelihoods.label_rule import Argmax, label_rule
 from graphuq.posterior.log_evidence import LogEvidence
-from graphuq.priors.default_sum import default_sum
+from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior, base_name
 from graphuq.priors.kept_modes import default_rank
-from graphuq.priors.prior import Prior
 from graphuq.priors.solved import SolvedPrior
 from graphuq.utils import validation
 from graphuq.utils.interruption import interruptible
@@ -71,7 +70,7 @@ class Tuning:
     >>> import graphuq as gq
     >>> X, y = gq.datasets.two_moons(100, seed=0)
     >>> spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
-    >>> found = gq.tune(spectrum, gq.reveal(y, counts=5, seed=0), alpha=2.0, level=0.0)
+    >>> found = gq.tune(spectrum, gq.reveal(y, counts=5, seed=0), alpha=2, tau=0, level=0)
     >>> list(found.chosen), found.ranges
     (['gamma'], {'gamma': (0.01, 1.0)})
     >>> bool(found.table["log_posterior"].max() <= found.log_evidence)
@@ -110,14 +109,14 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     For K > 2 classes a composite likelihood replaces the evidence, from the labels of two classes
     at a time; for K > 5, each class is paired with four others. See
     `graphuq.inference.evidence.pairwise`. With labels of little information, such as one of each
-    class, alpha stays near 4, and tau and gamma near 0.1.
+    class, alpha stays near 4, tau near 0.3 and gamma near 0.1.
 
     Parameters
     ----------
     prior : Spectrum, Graph or Prior
         In a prior, parameters that are "auto" are open. A spectrum stands for `Prior.projected` on
-        all its modes with alpha open, and for K > 2 classes tau too; a graph stands for the same
-        on up to 300 modes.
+        all its modes with alpha and tau open, plus a `Level`; a graph stands for the same on up to
+        300 modes.
     labels : Labels
     likelihood : likelihood
         A sign model, whose parameters that are "auto" are open; in a class, all are.
@@ -147,7 +146,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     >>> labels = gq.reveal(y, counts=10, seed=0)
     >>> tuning = gq.tune(gq.Spectrum.of(graph, rank=50), labels, gamma=(0.05, 0.5))
     >>> sorted(tuning.chosen)
-    ['alpha', 'gamma', 'level']
+    ['alpha', 'gamma', 'level', 'tau']
     >>> bool(tuning.chosen["alpha"] > 1)
     True
     """
@@ -156,7 +155,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     require_prior_and_labels(prior, labels)
     require_supported(likelihood, labels)
     evidence = _evidence_for(labels)
-    prior = prior_or_default(prior, labels, ranges)
+    prior = prior_or_default(prior, ranges)
     prior, likelihood, found = open_ranges(prior, likelihood, ranges)
     search = Search(prior, likelihood, found, evidence, label_rule(labels).n_classes)
     with one_blas_thread():  # a limit that another thread sets has no effect
@@ -181,7 +180,7 @@ def _is_at_edge(name: str, value: float, low: float, high: float) -> bool:
 def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
     """Return prior and likelihood with the parameters that are "auto" chosen by the labels.
 
-    A Spectrum or Graph stands for `Prior.projected` with alpha open, and for K > 2 classes tau too.
+    A Spectrum or Graph stands for `Prior.projected` with alpha and tau open, and a level.
     """
     require_prior_and_labels(prior, labels)
     if isinstance(prior, SolvedPrior):
@@ -204,22 +203,12 @@ def _evidence_for(labels: Labels) -> Evidence:
     return SignEvidence(labels)
 
 
-def default_tau(alpha: float | str, labels: Labels) -> float | str:
-    """Return the tau of a prior if only ``alpha`` is given.
-
-    For K > 2 classes it is open if alpha is. Classes differ in more than the first few modes, and a
-    large alpha without tau gives those nearly all variance.
-    """
-    several = isinstance(label_rule(labels), Argmax)
-    return validation.AUTO if validation.is_auto(alpha) and several else 0.0
-
-
-def prior_or_default(source: Any, labels: Labels, ranges: Mapping[str, Any]) -> Any:
+def prior_or_default(source: Any, ranges: Mapping[str, Any]) -> Any:
     """Return a prior itself; for a Spectrum or Graph the projected prior, and a level.
 
-    It has all modes of a spectrum, or many of a graph. Alpha and the level are open. The rank is
-    not: with few labels the evidence may favor too few modes, and with alpha open more modes do no
-    harm. Ranges are checked before eigenpairs are computed.
+    It has all modes of a spectrum, or many of a graph. Alpha, tau and the level are open. The rank
+    is not: with few labels the evidence may favor too few modes, and with alpha open more modes do
+    no harm. Ranges are checked before eigenpairs are computed.
     """
     if isinstance(source, Graph):
         for name, pair in ranges.items():
@@ -227,9 +216,8 @@ def prior_or_default(source: Any, labels: Labels, ranges: Mapping[str, Any]) -> 
                 check_range(name, pair, default_rank(source.n_nodes))
     if not isinstance(source, Spectrum | Graph):
         return source
-    tau = default_tau(validation.AUTO, labels)
     rank = source.rank if isinstance(source, Spectrum) else default_rank(source.n_nodes)
-    return default_sum(Prior.projected(source, rank, alpha=validation.AUTO, tau=tau))
+    return default_sum(default_graph_prior(source, rank))
 
 
 def _instance(likelihood: Any) -> Any:

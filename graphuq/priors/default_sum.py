@@ -1,4 +1,4 @@
-"""The prior that a graph with features has by default."""
+"""The prior that a graph, or a graph with features, has by default."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ from typing import Any
 from graphuq.priors.feature_prior import FeaturePrior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.level import LEVELS, Level
+from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils import validation
+
+
+def default_graph_prior(source: Any, rank: int, alpha: float | str = validation.AUTO) -> Prior:
+    """Return `Prior.projected` on a Graph or Spectrum; tau is open if ``alpha`` is.
+
+    Without tau a large alpha gives the first few modes nearly all variance, and classes may differ
+    in more than these. If alpha is a number, tau is 0, as in the paper.
+    """
+    tau = alpha if validation.is_auto(alpha) else 0.0
+    return Prior.projected(source, rank, alpha=alpha, tau=tau)
 
 
 def default_sum(

@@ -5,7 +5,7 @@ they are searched or sampled.
 
 - alpha, the smoothness of the field: exponential with mean 4. A few labels say little about it, and
   the largest alpha that explains them would leave only one mode. The mean is a choice of graphuq.
-- tau, the inverse length: exponential with mean 0.1. Such a density penalizes complexity for fields
+- tau, the inverse length: exponential with mean 0.3. Such a density penalizes complexity for fields
   in two dimensions (Fuglstad, Simpson, Lindgren and Rue 2019).
 - gamma, the deviation of the noise before the threshold, in units of that of the field: half-Cauchy
   with scale 0.2 for two classes. Gelman (2006) recommends half-Cauchy densities for deviations.
@@ -38,7 +38,7 @@ from graphuq.priors.gaussian_prior import base_name
 # Parameters that are searched and sampled on their own scale; all others on a logarithmic one.
 LINEAR = ("alpha", "weight", "level")
 
-MEAN_ALPHA, MEAN_TAU = 4.0, 0.1
+MEAN_ALPHA, MEAN_TAU = 4.0, 0.3
 
 # Of gamma, for two classes and for more. On development sets the half-Cauchy density had better log
 # scores than the exponential one for two classes, and worse ones for more.

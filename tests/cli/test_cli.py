@@ -96,7 +96,7 @@ def test_sample_writes_what_the_posterior_says(records, capsys):
     assert run["accuracy"] == pytest.approx(post.accuracy(records["party"].to_numpy()))
     assert run["accuracy"] > 0.85
     assert run["labels"] == {"Démocrate": 3, "the others": 2}
-    assert set(run["chosen"]) == {"alpha", "length_scale", "weight", "level", "gamma"}
+    assert set(run["chosen"]) == {"alpha", "tau", "length_scale", "weight", "level", "gamma"}
     assert f"{run['accuracy']:.1%} of unlabeled items" in printed
     unlabeled = nodes[nodes["label"].isna()].sort_values("rank")
     assert re.findall(r"^ +(m\d{3}) +(?:Dém|the)", printed, re.M) == unlabeled["id"][:10].tolist()
@@ -192,8 +192,8 @@ def test_a_graph_has_no_features_to_weigh(karate, capsys):
 @pytest.mark.parametrize(
     ("model", "parameters"),
     [
-        ("noisy-probit", {"alpha", "level", "gamma", "flip_rate"}),
-        ("level-set", {"alpha", "level", "gamma"}),
+        ("noisy-probit", {"alpha", "tau", "level", "gamma", "flip_rate"}),
+        ("level-set", {"alpha", "tau", "level", "gamma"}),
     ],
 )
 def test_likelihoods_choose_their_parameters(model, parameters, karate, capsys):

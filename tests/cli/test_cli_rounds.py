@@ -163,7 +163,7 @@ def test_parameters_are_chosen_again_once_labels_have_doubled(moons, parameters,
                  "--draws", "20"]) == 0  # fmt: skip
     run = run_of("result")
     assert (run["n_tuned"], sum(run["labels"].values())) == (n_tuned, 6 + n_new)
-    assert set(run["chosen"]) == {"alpha", "gamma", "length_scale", "weight", "level"}
+    assert set(run["chosen"]) == {"alpha", "tau", "gamma", "length_scale", "weight", "level"}
 
 
 @pytest.mark.slow
@@ -382,7 +382,7 @@ def test_a_damaged_problem_is_refused_or_reads_as_it_was(seed, moons):
     assert all("problem.npz" in message for message in refused)
 
 
-@pytest.mark.parametrize(("weight", "idle"), [(1.0, {"length_scale"}), (0.0, {"alpha"})])
+@pytest.mark.parametrize(("weight", "idle"), [(1.0, {"length_scale"}), (0.0, {"alpha", "tau"})])
 def test_parameters_of_a_part_of_weight_0_are_not_shown(weight, idle, moons, monkeypatch, capsys):
     def tune(*arguments):
         found = gq.inference.tune.tune(*arguments)
@@ -391,7 +391,7 @@ def test_parameters_of_a_part_of_weight_0_are_not_shown(weight, idle, moons, mon
     monkeypatch.setattr(gq, "tune", tune)
     assert main(["sample", "moons.csv", "--draws", "20", "--out", "again"]) == 0
     printed = capsys.readouterr().out
-    shown = {"alpha", "length_scale", "weight", "level", "gamma"} - idle
+    shown = {"alpha", "tau", "length_scale", "weight", "level", "gamma"} - idle
     assert set(run_of("again")["parameters"]) == shown
     assert {name for name in shown | idle if f"  {name} = " in printed} == shown
     assert ("the graph has weight 0" in " ".join(printed.split())) == (weight == 0)
@@ -435,7 +435,7 @@ def test_the_prior_of_the_paper_is_the_graph_alone(moons):
 def test_the_weight_of_the_graph_may_be_given(moons):
     model = ["--graph-weight", "0.25", "--gamma", "0.1", "--draws", "20"]
     assert main(["sample", "moons.csv", *model, "--out", "given"]) == 0
-    assert set(run_of("given")["chosen"]) == {"alpha", "length_scale", "level"}
+    assert set(run_of("given")["chosen"]) == {"alpha", "tau", "length_scale", "level"}
     assert gq.load("given/posterior.nc").settings["prior"]["weights"] == [0.25, 0.75]
     more = ["--labels", "all.csv", "--draws", "20", "--parameters", "choose"]
     assert main(["update", "given", *more]) == 0

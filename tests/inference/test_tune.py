@@ -72,7 +72,7 @@ def test_a_number_is_kept_to(simulated):
     spectrum, labels = simulated
     found = gq.tune(spectrum, labels, gq.Probit(), alpha=3.0)
     assert found.prior.parameters["alpha"] == 3.0
-    assert list(found.chosen) == ["level", "gamma"]
+    assert list(found.chosen) == ["tau", "level", "gamma"]
 
 
 @pytest.mark.parametrize("likelihood", first_of([gq.Probit(), gq.LevelSet(), gq.NoisyProbit(0.2)]))
@@ -146,7 +146,7 @@ def test_settings_without_convergence_are_left_out(simulated):
         ({"epsilon": (0.1, 1.0)}, TypeError, "there is no parameter epsilon; there are alpha"),
         ({"alpha": (0.001, 1.0)}, ValueError, "alpha must lie between"),
         ({"level": (-1.0, 1.0)}, ValueError, "level must lie between"),
-        ({"alpha": 2.0, "gamma": 0.1, "level": 0.0}, ValueError, "nothing is open"),
+        ({"alpha": 2.0, "tau": 0, "gamma": 0.1, "level": 0}, ValueError, "nothing is open"),
     ],
 )
 def test_ranges_are_checked_before_any_work(simulated, arguments, error, message):
@@ -201,4 +201,4 @@ def test_equal_ends_of_a_rank_are_a_rank(simulated):
     spectrum, labels = simulated
     found = gq.tune(spectrum, labels, gq.Probit(0.1), rank=(20, 20))
     assert found.prior.graph_part.rank == 20
-    assert list(found.chosen) == ["alpha", "level"]
+    assert list(found.chosen) == ["alpha", "tau", "level"]

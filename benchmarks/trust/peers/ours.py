@@ -12,8 +12,7 @@ COVERAGE = 0.9
 
 def _graph(task: Task) -> gq.Prior:
     spectrum = task.problem.spectrum
-    tau = "auto" if task.problem.n_classes > 2 else 0.0
-    return gq.Prior.projected(spectrum, spectrum.rank, alpha="auto", tau=tau)
+    return gq.Prior.projected(spectrum, spectrum.rank, alpha="auto", tau="auto")
 
 
 def _posterior(prior: Any, labels: gq.Labels) -> gq.ApproximatePosterior:
