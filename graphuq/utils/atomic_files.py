@@ -20,6 +20,9 @@ from graphuq.utils.typing import Array
 # Bytes written at a time where a file is filled with zeros.
 BLOCK_BYTES = 2**20
 
+# The last record of a zip file states at COUNT_AT, in two bytes, how many files there are.
+END_OF_ZIP, COUNT_AT, MAX_COUNT = b"PK\x05\x06", 10, 2**16 - 1
+
 
 @contextmanager
 def write_atomically(path: str | os.PathLike[str]) -> Iterator[str]:
@@ -86,14 +89,27 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     ValueError
         The file is damaged or is not an npz file.
     """
-    content = io.BytesIO(Path(path).read_bytes())
+    content = Path(path).read_bytes()
     try:
-        with np.load(content, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            found = {name: archive[name] for name in archive.files}
+        if min(len(found), MAX_COUNT) != _stated_count(content):
+            raise ValueError("arrays are missing")
+        return found
     except Exception as error:  # damage can make a reader fail in any way
         raise ValueError(
             f"{path} is damaged, is not an npz file, or holds pickled objects, which are never read"
         ) from error
+
+
+def _stated_count(content: bytes) -> int:
+    """Return the number of files that the end of a zip file states.
+
+    zipfile does not look at it: a flipped bit in the length of a comment hides all later files,
+    and one in a name may give two files the same name.
+    """
+    at = content.rfind(END_OF_ZIP) + COUNT_AT
+    return int.from_bytes(content[at : at + 2], "little")
 
 
 def require_destination(path: Path) -> None:

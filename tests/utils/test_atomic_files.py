@@ -41,6 +41,27 @@ def test_places_where_no_file_can_be_are_refused(tmp_path):
         pass
 
 
+def test_no_flipped_bit_in_the_directory_of_an_archive_hides_an_array(tmp_path):
+    path = tmp_path / "arrays.npz"
+    arrays = {"a": np.arange(3.0), "b": np.array([1, -1]), "c": np.array("text")}
+    np.savez(path, **arrays)
+    content = path.read_bytes()
+    refused = 0
+    directory = range(8 * content.index(b"PK\x01\x02"), 8 * len(content))
+    for position in directory:
+        damaged = bytearray(content)
+        damaged[position // 8] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        try:
+            found = read_npz(path)
+        except ValueError:
+            refused += 1
+            continue
+        assert found.keys() == arrays.keys(), position
+        assert all(np.array_equal(found[name], arrays[name]) for name in arrays), position
+    assert refused > len(directory) / 4
+
+
 def test_pickled_objects_are_never_read(tmp_path):
     np.savez(tmp_path / "objects.npz", a=np.array([None]))
     with pytest.raises(ValueError, match=r"holds pickled objects, which are never read"):
