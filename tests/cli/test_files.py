@@ -301,6 +301,11 @@ BAD = {
         {"missing": "fill"},
         r"column 'z' has no valid values: .*--ignore z",
     ),
+    "nothing finite to fill by": (
+        "x,z,label\n1,inf,u\n3,,v\n",
+        {"missing": "fill"},
+        r"column 'z' has no valid values: .*--ignore z",
+    ),
     "edge without end": (EDGES + "c,,1\n", {}, r"line 4, column 'target': the edge has no target"),
     "weight no number": (EDGES + "c,a,w\n", {}, r"line 4, column 'weight': 'w' is not a positive"),
     "weight negative": (EDGES + "c,a,-1\n", {}, r"line 4, column 'weight': '-1' is not a positive"),

@@ -171,10 +171,7 @@ def _encode(
     for name in frame.columns:
         column = frame[name]
         if not column.notna().any():
-            fix = f"--ignore {quote(name)}"
-            problems.add(
-                f"{table.path}, column {name!r} has no valid values: exclude it with {fix}", fix
-            )
+            _report_no_values(table, name, problems)
             continue
         try:
             numbers = _numbers_unless_categories(column, options)
@@ -182,7 +179,9 @@ def _encode(
             where = table.where(int(np.flatnonzero(column.notna())[0]), name)
             problems.add(f"{where}: {error}, or exclude the column with --ignore {quote(name)}")
             continue
-        if numbers is not None:
+        if numbers is not None and not np.isfinite(numbers.values).any():
+            _report_no_values(table, name, problems)
+        elif numbers is not None:
             require_moderate(table, name, numbers.values, problems)
             blocks[name] = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
             forms.setdefault(numbers.note, []).append(name)
@@ -212,6 +211,12 @@ def _encode(
         notes.append(f"categories, with one indicator column each: {listed}")
     invalid_cells = np.column_stack(list(invalid.values()))
     return _Encoded(X, np.array(is_number), invalid_cells, notes, columns)
+
+
+def _report_no_values(table: Table, name: str, problems: Problems) -> None:
+    """Add the problem of a column that has no mean with which to fill it."""
+    fix = f"--ignore {quote(name)}"
+    problems.add(f"{table.path}, column {name!r} has no valid values: exclude it with {fix}", fix)
 
 
 def _require_decimal_points(table: Table, names: list[str], problems: Problems) -> None:
