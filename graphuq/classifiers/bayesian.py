@@ -33,6 +33,7 @@ from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.kept_modes import DEFAULT_MAX_MODES
 from graphuq.priors.prior import Prior
 from graphuq.utils import validation
+from graphuq.utils.features import refuse_masks_and_dates
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array
 
@@ -215,6 +216,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         names = names_of_rows(X)
         if self.affinity == PRECOMPUTED:
             matrix = Graph.of(X).adjacency if hasattr(X, "adjacency") else X
+            refuse_masks_and_dates(matrix)
             matrix = validate_data(
                 self, matrix, dtype=np.float64, accept_sparse="csr", ensure_min_samples=2
             )
@@ -255,6 +257,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
 
     def _dense_features(self, X: Any, **checks: Any) -> Array:
         """Return checked features; sparse ones are made dense if they fit in memory."""
+        refuse_masks_and_dates(X)
         X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", **checks)
         if not sparse.issparse(X):
             return X
@@ -316,6 +319,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         """Return the posterior probabilities of new items, shape (m, K)."""
         check_is_fitted(self)
         if self.affinity == PRECOMPUTED:
+            refuse_masks_and_dates(X)
             weights = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
             if weights.size and weights.min() < 0:
                 raise ValueError(

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from graphuq.classifiers.stable_neighbors import Nearest
 from graphuq.graphs.labels import Labels
 from graphuq.utils import validation
-from graphuq.utils.features import require_squarable
+from graphuq.utils.features import refuse_masks_and_dates, require_squarable
 from graphuq.utils.typing import Array
 
 MERGES = ("strict", "mean")
@@ -166,6 +166,8 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
         self
         """
         validation.one_of("merge", self.merge, MERGES)
+        refuse_masks_and_dates(X)
+        validation.unmasked("y", y)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         require_squarable(X)
         labels = Labels(np.arange(X.shape[0]), y)
@@ -209,6 +211,7 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of every class, shape (m, n_classes)."""
         check_is_fitted(self)
+        refuse_masks_and_dates(X)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         require_squarable(X)
         K = self.n_neighbors_.max()

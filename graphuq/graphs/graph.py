@@ -97,7 +97,7 @@ class Graph:
         _warn_of_heavy_edges(self.adjacency, stacklevel=2)
         n = self.adjacency.shape[0]
         self.nodes: NDArray[Any] = (
-            np.arange(n) if nodes is None else validation.array_of("nodes", nodes)
+            np.arange(n) if nodes is None else validation.unmasked("nodes", nodes)
         )
         if self.nodes.shape != (n,):
             raise ValueError(f"nodes must name {n} nodes, got shape {self.nodes.shape}")

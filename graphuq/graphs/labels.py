@@ -84,7 +84,7 @@ class Labels:
             )
         if nodes.size == 0:
             raise ValueError("no labels: at least one node of each of two classes is needed")
-        if not np.issubdtype(nodes.dtype, np.integer):
+        if nodes.dtype.kind not in "iu":
             raise TypeError(f"nodes must be integers (positions in the graph), got {nodes.dtype}")
         if nodes.min() < 0:
             raise ValueError(f"nodes must not be negative, got {nodes.min()}")
@@ -278,14 +278,13 @@ class Labels:
         Raises
         ------
         ValueError
-            Different lengths, a truth with missing values or with values that are none of the
-            classes, no unlabeled node.
+            Different lengths, missing values, a truth with values that are none of the classes, no
+            unlabeled node.
         """
         prediction = as_given(prediction)
         if prediction.ndim != 1:
-            raise ValueError(
-                f"prediction must give the class of each node, got shape {prediction.shape}"
-            )
+            raise ValueError(f"prediction must have one dimension, got shape {prediction.shape}")
+        require_all("prediction", prediction)
         hidden, hidden_truth = self.unlabelled_truth(truth, prediction.size)
         return float((prediction[hidden] == hidden_truth).mean())
 

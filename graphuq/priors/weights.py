@@ -27,8 +27,9 @@ def fractions_of(weights: Any, n_parts: int) -> tuple[float, ...]:
     >>> fractions_of([2, 1, 1], 3)
     (0.5, 0.5)
     """
+    given = validation.real_array("weights", weights)
     try:
-        given = np.asarray(weights, dtype=np.float64)
+        given = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"weights must be {n_parts} numbers, got {weights!r}") from error
     if given.shape != (n_parts,):

@@ -5,6 +5,7 @@ scikit-learn's ``check_array`` does not name the row to fix, and reads no Dask a
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,9 +90,23 @@ def require_squarable(X: Any) -> None:
     _report(_Faults(0, 0, float(abs(X).max())), X.shape[0])
 
 
-def _convert(X: Any) -> Any:
+def refuse_masks_and_dates(X: Any) -> None:
+    """Refuse what scikit-learn's ``validate_data`` turns into numbers without a word."""
+    _require_unmasked(X)
+    if not sparse.issparse(X):
+        with suppress(ValueError):  # scikit-learn refuses rows of different lengths
+            dtype = np.asarray(X).dtype
+            if dtype.kind in "mM":
+                raise TypeError(f"X must hold real numbers, got {dtype} values: encode them")
+
+
+def _require_unmasked(X: Any) -> None:
     if has_mask(X):
         raise TypeError("X is masked, and every value is needed: fill it in, X.filled(...)")
+
+
+def _convert(X: Any) -> Any:
+    _require_unmasked(X)
     try:
         if not sparse.issparse(X):
             given = np.asarray(X)

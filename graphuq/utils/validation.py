@@ -116,6 +116,17 @@ def unmasked(name: str, values: Any) -> NDArray[Any]:
     return array_of(name, values)
 
 
+def real_array(name: str, values: Any) -> NDArray[Any]:
+    """Return ``values`` as an array, and refuse what a conversion to floats would lose.
+
+    These are masks, imaginary parts and dates, whose missing values become numbers.
+    """
+    array = unmasked(name, values)
+    if array.dtype.kind in "cmM":
+        raise TypeError(f"{name} must hold real numbers, got {array.dtype} values")
+    return array
+
+
 def array_of(name: str, values: Any) -> NDArray[Any]:
     """Return ``values`` as an array, and refuse lists of lists of different lengths."""
     try:
@@ -139,7 +150,7 @@ def node_ids(name: str, nodes: Any, n_nodes: int) -> NDArray[np.int64]:
     array = np.atleast_1d(unmasked(name, nodes))
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+    if array.ndim != 1 or array.dtype.kind not in "iu":
         raise TypeError(f"{name} must be a sequence of integer node ids, got {nodes!r}")
     outside = array[(array < 0) | (array >= n_nodes)]
     if outside.size:

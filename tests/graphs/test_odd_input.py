@@ -11,7 +11,9 @@ from graphuq.utils.outliers import find_dwarfing
 A = np.ones((4, 4)) - np.eye(4)
 X = np.arange(8.0).reshape(4, 2)
 MASKED = np.ma.array([0, 1, 0, 1], mask=[0, 0, 0, 1])
+PRIOR = gq.Prior.full(gq.Graph(A))
 DAYS = np.array(["2020-01-01", "2020-01-02", "NaT", "2020-01-02"], dtype="M8[ns]")
+MASKED_ROWS, MASKED_PAIR = np.ma.masked_equal(X, 3.0), np.ma.array([0.5, 0.5], mask=[0, 1])
 masked_pair = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=bool)
 
 
@@ -23,6 +25,8 @@ def test_masked_labels_are_missing():
         gq.reveal(MASKED, counts=1)
     with pytest.raises(ValueError, match="that of node 3 is missing"):
         gq.Labels([0, 1], [0, 1]).accuracy(np.zeros(4), MASKED)
+    with pytest.raises(ValueError, match=r"prediction must give every .*node 3 is missing"):
+        gq.Labels([0, 1], [0, 1]).accuracy(MASKED, MASKED.data)
     # a mask without masked entries is none
     assert len(gq.Labels([0, 1, 2, 3], np.ma.array(MASKED.data))) == 4
 
@@ -54,6 +58,29 @@ def test_dates_that_are_missing_are_no_classes():
             r"got \(1, 2\) of type tuple",
         ),
         (lambda: gq.reveal([(1, 2), (3, 4), (1, 2)], counts=1), r"got \(1, 2\) of type tuple"),
+        (lambda: gq.Graph(A, nodes=MASKED), "nodes must not be masked"),
+        (lambda: gq.Labels(np.array([0, 1], dtype="m8[s]"), [0, 1]), "nodes must be integers"),
+        (lambda: PRIOR.at(np.array([0, 1], dtype="m8[s]")), "integer node ids"),
+        (lambda: gq.brier_score([MASKED_PAIR] * 2, [0, 1], [0, 1]), "probabilities .* masked"),
+        (lambda: gq.SumPrior.of([PRIOR] * 2, MASKED_PAIR), "weights must not be masked"),
+        (lambda: gq.SumPrior.of([PRIOR] * 2, np.array([1, 1j])), "weights must hold real numbers"),
+        (lambda: gq.BayesianGraphClassifier().fit(MASKED_ROWS, [0, 1, 0, 1]), "X is masked"),
+        (
+            lambda: gq.BayesianGraphClassifier(affinity="precomputed").fit(
+                np.ma.array(A, mask=masked_pair), [0, 1, 0, 1]
+            ),
+            "X is masked",
+        ),
+        (lambda: gq.KAssociatedOptimalGraph().fit(MASKED_ROWS, [0, 1, 0, 1]), "X is masked"),
+        (lambda: gq.KAssociatedOptimalGraph().fit(X, MASKED), "y must not be masked"),
+        (
+            lambda: gq.BayesianGraphClassifier().fit(np.tile(DAYS[:, None], 2), [0, 1, 0, 1]),
+            "X must hold real numbers, got datetime64",
+        ),
+        (
+            lambda: gq.KAssociatedOptimalGraph().fit(X, [0, 1, 0, 1]).predict(MASKED_ROWS),
+            "X is masked",
+        ),
         (lambda: gq.Labels([0, 1], [2**70, 1]), r"64 bits.*1180591620717411303424"),
         (lambda: gq.reveal([2**63, -1], counts=1), "64 bits"),
         (lambda: gq.Labels([0, 1], np.array([1, 2 + 2.0**-60], dtype=np.longdouble)), None),

@@ -290,7 +290,7 @@ def _bin(p: Array, hits: Array, n_bins: int) -> tuple[Array, NDArray[np.int64], 
 
 def _check(probabilities: Any, truth: Any, classes: Any) -> tuple[Array, Array]:
     """Return p and the indicators [truth is class k], both (m, K)."""
-    p, truth = validation.array_of("probabilities", probabilities), as_given(truth)
+    p, truth = validation.real_array("probabilities", probabilities), as_given(truth)
     classes = to_one_type(np.atleast_1d(as_given(classes)))
     shapes_fit = p.ndim == 2 and p.shape == (*truth.shape, *classes.shape)
     if not shapes_fit or p.shape[0] < 1 or p.shape[1] < 2:
