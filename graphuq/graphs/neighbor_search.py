@@ -24,8 +24,9 @@ MAX_EXACT_ITEMS = 100_000
 # About how long a pair of items takes, for each number of an item and 100 more.
 PAIR_SECONDS = 1e-10
 
-# Items that faiss takes in one call.
-BLOCK_ROWS = 100_000
+# Items that faiss takes in one call, and an exact search: Ctrl-C leaves behind one call. The cores
+# share fewer items less well.
+BLOCK_ROWS, EXACT_ROWS = 100_000, 4096
 
 # Items that train a cell, and the number of cells relative to the square root of n.
 ITEMS_PER_CELL, CELLS_PER_ROOT = 40, 4
@@ -68,18 +69,26 @@ class Exact:
         from sklearn.neighbors import NearestNeighbors
 
         self._search = NearestNeighbors().fit(X)
-        self._shape = X.shape
+        self._X = X
 
     def nearest(self, X: Array | None, k: int) -> Nodes:
         """Return the k nearest items."""
-        n, d = self._shape
-        find, rows = self._search.kneighbors, n if X is None else X.shape[0]
+        n, d = self._X.shape
+        rows = n if X is None else X.shape[0]
         announce_long_work(
             PAIR_SECONDS * rows * n * (d + 100),
             f"looking for the neighbors of {rows:,} items among {n:,}",
             "take method='approximate', or fewer items",
         )
-        found: Nodes = interruptible(DOING, find, X, n_neighbors=k, return_distance=False)
+        if X is not None:
+            return interruptible(DOING, self._find, X, k)
+        return drop_self(interruptible(DOING, self._find, self._X, k + 1), np.arange(n), k)
+
+    def _find(self, X: Array, k: int) -> Nodes:
+        found = np.empty((X.shape[0], k), dtype=np.int64)
+        for start in range(0, X.shape[0], EXACT_ROWS):
+            part = slice(start, start + EXACT_ROWS)
+            found[part] = self._search.kneighbors(X[part], k, return_distance=False)
         return found
 
 

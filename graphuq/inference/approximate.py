@@ -105,8 +105,7 @@ def approximate(
     approximate_fields = (
         approximate_classes if isinstance(problem.bound.rule, Argmax) else _approximate_signs
     )
-    with one_blas_thread():  # a limit that another thread sets has no effect
-        fields = interruptible("approximating the posterior", approximate_fields, problem, start)
+    fields = interruptible("approximating the posterior", approximate_fields, problem, start)
     return ApproximatePosterior(
         prior=problem.require_law("gq.approximate"),
         labels=labels,

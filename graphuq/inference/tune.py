@@ -32,7 +32,6 @@ from graphuq.priors.kept_modes import default_rank
 from graphuq.priors.solved import SolvedPrior
 from graphuq.utils import validation
 from graphuq.utils.interruption import interruptible
-from graphuq.utils.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,8 +157,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     prior = prior_or_default(prior, ranges)
     prior, likelihood, found = open_ranges(prior, likelihood, ranges)
     search = Search(prior, likelihood, found, evidence, label_rule(labels).n_classes)
-    with one_blas_thread():  # a limit that another thread sets has no effect
-        interruptible("choosing parameters", search.run)
+    interruptible("choosing parameters", search.run)
     chosen, log_evidence = search.best()
     prior, likelihood = with_values(prior, likelihood, chosen)
     at_edge = tuple(

@@ -15,6 +15,8 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import ParamSpec, Self, TypeVar
 
+from graphuq.utils.threads import limit_to_one_blas_thread, one_blas_thread
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -22,7 +24,7 @@ T = TypeVar("T")
 # Threads that were interrupted, and may still be inside compiled code.
 _LEFT_BEHIND: list[threading.Thread] = []
 
-# A process that ends inside BLAS may wait for its threads forever, so it gives them these seconds.
+# A process that ends gives them these seconds.
 EXIT_SECONDS = 3.0
 
 # A signal that comes just before a thread begins to wait does not end the wait.
@@ -31,9 +33,17 @@ POLL_SECONDS = 0.5
 
 @atexit.register
 def _let_threads_end() -> None:
-    """Wait, when the process ends, until threads that were left behind are out of compiled code."""
+    """Wait, when the process ends, until threads that were left behind are out of compiled code.
+
+    OpenBLAS ends by joining its own threads, forever if a thread that was left behind has given
+    them work. So it is left without them.
+    """
+    running = [thread for thread in _LEFT_BEHIND if thread.is_alive()]
+    if not running:
+        return
+    limit_to_one_blas_thread()
     until = time.monotonic() + EXIT_SECONDS
-    for thread in _LEFT_BEHIND:
+    for thread in running:
         thread.join(max(0.0, until - time.monotonic()))
 
 
@@ -115,6 +125,9 @@ class Workers:
 def interruptible(doing: str, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
     """Return ``work(*args, **options)``; Ctrl-C returns at once, also from compiled code.
 
+    BLAS has one thread meanwhile. The limits that ``work`` sets may have no effect, since it runs
+    in another thread than those before.
+
     Parameters
     ----------
     doing : str
@@ -132,8 +145,9 @@ def interruptible(doing: str, work: Callable[P, T], *args: P.args, **options: P.
     6
     """
     if threading.current_thread() is not threading.main_thread():
-        return work(*args, **options)  # Ctrl-C reaches the main thread alone
-    with Workers(1) as worker:
+        with one_blas_thread():
+            return work(*args, **options)  # Ctrl-C reaches the main thread alone
+    with one_blas_thread(), Workers(1) as worker:
         future: Future[T] = worker.submit(copy_context().run, work, *args, **options)  # type: ignore[arg-type]
         with named_interruption(doing):
             while not wait([future], timeout=POLL_SECONDS).done:

@@ -49,13 +49,19 @@ _ONE_THREAD = _OneThread()
 def one_blas_thread() -> Iterator[None]:
     """Run the BLAS of NumPy and SciPy in one thread, until the last such context ends.
 
-    More threads compete with those of chains or row blocks, and change the last digits.
+    More threads compete with those of chains or row blocks, and change the last digits. The limit
+    belongs in the main thread: threadpoolctl ignores other threads while that lives.
     """
     _ONE_THREAD.enter()
     try:
         yield
     finally:
         _ONE_THREAD.leave()
+
+
+def limit_to_one_blas_thread() -> None:
+    """Run BLAS in one thread from now on."""
+    _ONE_THREAD.enter()
 
 
 def cpu_count() -> int:

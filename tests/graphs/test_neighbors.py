@@ -32,6 +32,13 @@ def test_exact_neighbors_are_those_of_all_distances(X):
     np.testing.assert_array_equal(Exact(some).nearest(some[:5], 1)[:, 0], np.arange(5))
 
 
+def test_blocks_of_an_exact_search_change_nothing(X, monkeypatch):
+    whole, others = Exact(X).nearest(None, 5), Exact(X).nearest(X[::3] + 0.01, 5)
+    monkeypatch.setattr(module, "EXACT_ROWS", 37)
+    np.testing.assert_array_equal(Exact(X).nearest(None, 5), whole)
+    np.testing.assert_array_equal(Exact(X).nearest(X[::3] + 0.01, 5), others)
+
+
 def test_the_recall_is_what_it_says(X, monkeypatch):
     true = Exact(X).nearest(None, K)
     approximate = Approximate(X, K)
