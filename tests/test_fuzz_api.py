@@ -172,6 +172,10 @@ CALLS = {
     ),
     "ranking": (QUICK.ranking, {"by": "entropy"}),
     "suggest": (QUICK.suggest, {"k": 2, "method": "bald", "prior": PRIOR, "candidates": 10}),
+    "with_class_shares": (
+        QUICK.with_class_shares,
+        {"class_shares": {0: 0.4, 1: 0.6}, "strength": 5.0},
+    ),
     "with_names": (QUICK.with_names, {"names": list(range(N))}),
     "save": (QUICK.save, {"path": "again.nc"}),
     "load": (gq.load, {"path": "quick.nc"}),

@@ -24,7 +24,7 @@ from graphuq.inference.sample import sample
 from graphuq.inference.tune import choose_parameters
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import adopt, has_sign_model
-from graphuq.posterior.assessment.class_shares import require_shares, reweight
+from graphuq.posterior.assessment.class_shares import require_shares, require_strength, reweight
 from graphuq.posterior.new_items import new_probability
 from graphuq.posterior.node_names import names_of_rows
 from graphuq.posterior.predictions import ReweightedPredictions, most_probable
@@ -79,6 +79,9 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     class_shares : dict, optional
         From each class to its share among the fitted items, if it is known and labels are not drawn
         at random; see ``with_class_shares`` of `Posterior`. Predictions have these shares.
+    class_shares_strength : float from 0 to infinity
+        The number of items that the knowledge of ``class_shares`` is worth, where each fitted item
+        counts as one. By default the shares are exact.
     method : {"sample", "approximate"}
         Sample the posterior, or approximate it by expectation propagation, which takes
         milliseconds, or seconds for many classes and labels, and supports sign models.
@@ -162,6 +165,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         graph_weight: float | str = validation.AUTO,
         level: float | str = validation.AUTO,
         class_shares: Mapping[Any, float] | None = None,
+        class_shares_strength: float = np.inf,
         method: str = "sample",
         draws: int = 1000,
         chains: int = 4,
@@ -175,6 +179,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         self.graph_weight = graph_weight
         self.level = level
         self.class_shares = class_shares
+        self.class_shares_strength = class_shares_strength
         self.method = method
         self.draws = draws
         self.chains = chains
@@ -248,7 +253,9 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             self.posterior_ = self.posterior_.with_names(names)
         self.predictions_: Any = self.posterior_
         if self.class_shares is not None:
-            self.predictions_ = self.posterior_.with_class_shares(self.class_shares)
+            self.predictions_ = self.posterior_.with_class_shares(
+                self.class_shares, strength=self.class_shares_strength
+            )
         self.classes_ = labels.classes
         self.transduction_: NDArray[Any] = self.predictions_.prediction
         self.label_variance_: NDArray[np.float64] = self.posterior_.variance
@@ -290,8 +297,14 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             y = column_or_1d(y, warn=True)
         labels = Labels.of(y, n)
         check_classification_targets(labels.values)
+        strength = require_strength(self.class_shares_strength, "class_shares_strength")
         if self.class_shares is not None:
             require_shares(self.class_shares, labels)
+        elif np.isfinite(strength):
+            raise ValueError(
+                f"class_shares_strength is {strength:g} without class_shares, so that it weighs "
+                "nothing: give class_shares too, or leave it out"
+            )
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

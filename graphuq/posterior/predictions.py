@@ -11,7 +11,12 @@ from scipy.special import entr
 
 from graphuq.graphs.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
-from graphuq.posterior.assessment.class_shares import class_weights, require_shares, reweight
+from graphuq.posterior.assessment.class_shares import (
+    class_weights,
+    require_shares,
+    require_strength,
+    reweight,
+)
 from graphuq.posterior.assessment.prediction_sets import PredictionSets, prediction_sets
 from graphuq.posterior.protocol import Predictions
 from graphuq.utils import validation
@@ -199,7 +204,9 @@ class PredictionMixin:
         p = _probabilities(self)
         return prediction_sets(p, self.labels, held_out, coverage, per_class, seed)
 
-    def with_class_shares(self: Predictions, class_shares: Any) -> ReweightedPredictions:
+    def with_class_shares(
+        self: Predictions, class_shares: Any, *, strength: float = np.inf
+    ) -> ReweightedPredictions:
         """Return predictions whose classes have known shares among all nodes.
 
         Labels that are not drawn at random, such as five of each class, do not show how frequent
@@ -207,19 +214,24 @@ class PredictionMixin:
         these shares: those of each class are multiplied by one weight, see
         `graphuq.posterior.assessment.class_shares`. Prior, likelihood and draws stay as they are.
 
-        Shares are taken as certain. If they are a guess, a guess nearer to equal shares is safer.
+        By default shares are certain. If they are a guess, give it a ``strength``: then the shares
+        of the result lie between those predicted and those told.
 
         Parameters
         ----------
         class_shares : dict
             From each class to its share among all nodes, labeled ones too: positive numbers that
             sum to 1.
+        strength : float from 0 to infinity
+            The number of items that the knowledge of the shares is worth, where each node counts as
+            one item: with a strength of N it weighs as much as the probabilities of N nodes. 0
+            changes nothing, and with infinity, the default, the result has these shares exactly.
 
         Raises
         ------
         TypeError, ValueError
             Not a dict of all classes to positive numbers that sum to 1; shares that contradict
-            probabilities of 0 or 1.
+            probabilities of 0 or 1; a strength that is negative, NaN or not a number.
 
         Examples
         --------
@@ -238,11 +250,18 @@ class PredictionMixin:
         True
         >>> known.calibration(y).log_score < post.calibration(y).log_score
         True
+
+        A guess that is worth 100 items:
+
+        >>> guess = post.with_class_shares({"rare": 0.05, "usual": 0.95}, strength=100)
+        >>> bool(0.05 < guess.by_class[:, 0].mean() < post.by_class[:, 0].mean())
+        True
         """
+        strength = require_strength(strength)
         shares = require_shares(class_shares, self.labels)
         p = _probabilities(self)
-        weights = class_weights(p, shares)
-        return ReweightedPredictions(self.labels, reweight(p, weights), shares, weights)
+        weights = class_weights(p, shares, strength)
+        return ReweightedPredictions(self.labels, reweight(p, weights), shares, weights, strength)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,10 +273,14 @@ class ReweightedPredictions(PredictionMixin):
     labels : Labels
         What was observed.
     by_class : ndarray, shape (N, K)
-        Probabilities of ``labels.classes``; their means over all nodes are the shares.
+        Probabilities of ``labels.classes``; their means over all nodes are the shares, or with a
+        finite strength between these and those predicted.
     shares : ndarray, shape (K,)
+        The shares told.
     class_weights : ndarray, shape (K,)
         What the probabilities of each class were multiplied by, of sum 1.
+    strength : float
+        The number of items that the shares are worth.
 
     Examples
     --------
@@ -272,11 +295,13 @@ class ReweightedPredictions(PredictionMixin):
     by_class: Array
     shares: Array
     class_weights: Array
+    strength: float = np.inf
 
     def __repr__(self) -> str:
         each = zip(self.shares, self.labels.classes.tolist(), strict=True)
         shares = ", ".join(f"{share:.3g} of {name!r}" for share, name in each)
-        return f"ReweightedPredictions({len(self.by_class)} nodes, shares {shares})"
+        guess = f", strength {self.strength:g}" if np.isfinite(self.strength) else ""
+        return f"ReweightedPredictions({len(self.by_class)} nodes, shares {shares}{guess})"
 
 
 def _probabilities(result: Predictions) -> Array:

@@ -65,6 +65,72 @@ def test_all_shares_are_met(n_classes, sharpness, unevenness, seed):
     assert (np.argsort(odds) == np.argsort(p[:, 0] / p[:, 1])).all()
 
 
+def log_density(q, p, shares, strength):
+    """What probabilities q maximize under shares of some strength."""
+    return -rel_entr(q, p).sum() + strength * (shares * np.log(q.mean(axis=0))).sum()
+
+
+@pytest.mark.parametrize("strength", [0.5, 6.0, 300.0])
+@pytest.mark.parametrize("shares", [[0.7, 0.3], [0.6, 0.3, 0.1]])
+def test_shares_of_some_strength_maximize_the_density(shares, strength):
+    """Against a maximum over all probabilities, found without the weights."""
+    shares = np.array(shares)
+    p = softmax(np.random.default_rng(1).standard_normal((6, shares.size)), axis=1)
+
+    def of_logits(z):
+        return -log_density(softmax(z.reshape(p.shape), axis=1), p, shares, strength)
+
+    starts = np.random.default_rng(2).standard_normal((3, p.size))
+    found = [minimize(of_logits, z, method="BFGS", options={"gtol": 1e-7}).x for z in starts]
+    q = reweight(p, class_weights(p, shares, strength))
+    for z in found:  # one solution from all starts
+        np.testing.assert_allclose(q, softmax(z.reshape(p.shape), axis=1), atol=1e-5)
+    raised = p * np.exp(strength * shares / (p.shape[0] * q.mean(axis=0)))
+    np.testing.assert_allclose(q, raised / raised.sum(axis=1, keepdims=True), atol=1e-9)
+    # mixing the limits at the weight of the strength is another law
+    w = strength / (strength + p.shape[0])
+    mixed = (1 - w) * p + w * reweight(p, class_weights(p, shares))
+    assert abs(mixed - q).max() > 1e-4
+    assert log_density(mixed, p, shares, strength) < log_density(q, p, shares, strength)
+
+
+@given(st.integers(2, 6), st.sampled_from([0.1, 1.0, 6.0]), st.integers(0, 2**32 - 1))
+def test_strength_leads_from_the_probabilities_to_the_shares(n_classes, sharpness, seed):
+    rng = np.random.default_rng(seed)
+    p = softmax(sharpness * rng.standard_normal((50, n_classes)), axis=1)
+    shares = softmax(rng.uniform(-2, 2, n_classes))
+    strengths = [0, 1e-250, 1e-9, 1, 7, 50, 400, 1e4, 1e9, 1e250, np.inf]
+    each = [reweight(p, class_weights(p, shares, strength)) for strength in strengths]
+    np.testing.assert_allclose(np.sum(each, axis=2), 1)
+    for q in each[:3]:
+        np.testing.assert_allclose(q, p, atol=1e-8)
+    for q in each[-3:]:
+        np.testing.assert_allclose(q, each[-1], atol=1e-5)
+    divergences = [rel_entr(shares, q.mean(axis=0)).sum() for q in each]
+    assert (np.diff(divergences) < 1e-9).all()
+    changes = [rel_entr(q, p).sum() for q in each]
+    assert (np.diff(changes) > -1e-9).all()
+    # neither names nor copies of items matter
+    order = rng.permutation(n_classes)
+    turned = class_weights(p[:, order], shares[order], 50)
+    np.testing.assert_allclose(turned, class_weights(p, shares, 50)[order], rtol=1e-7)
+    twice = class_weights(np.vstack([p, p]), shares, 100)
+    np.testing.assert_allclose(twice, class_weights(p, shares, 50), rtol=1e-7)
+
+
+def test_weak_shares_do_not_contradict_certain_nodes():
+    certain = np.array([[1.0, 0.0]] * 8 + [[0.0, 1.0], [0.5, 0.5]])
+    shares = np.array([0.5, 0.5])
+    q = reweight(certain, class_weights(certain, shares, 10))
+    assert 0.15 < q[:, 1].mean() < 0.2
+    np.testing.assert_array_equal(q[:9], certain[:9])
+    with pytest.raises(ValueError, match="give the shares less strength"):
+        class_weights(certain, shares, 1e4)
+    impossible = np.array([[1.0, 0.0]] * 5)
+    with pytest.raises(ValueError, match="cannot be met"):
+        class_weights(impossible, shares, 1.0)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_known_shares_bring_predictions_nearer_to_the_exact_posterior(n_classes):
     """The exact one is that of draws of all true classes whose counts are near the true counts."""
@@ -140,6 +206,37 @@ def test_shares_that_are_none_are_refused_before_any_work(shares, error, message
         model.fit(X, LABELS)
 
 
+@pytest.mark.parametrize(
+    ("strength", "error", "message"),
+    [
+        (-1, ValueError, "must not be negative or NaN, got -1: give the number of items that"),
+        (np.nan, ValueError, "must not be negative or NaN, got nan: give the number of items"),
+        ("50", TypeError, "must be a number, got '50': give the number of items that the shares"),
+        (None, TypeError, "must be a number, got None"),
+        (True, TypeError, "must be a number, got True"),
+        ([50], TypeError, "must be a number, got"),
+    ],
+)
+def test_strengths_that_are_none_are_refused_before_any_work(strength, error, message):
+    X = np.random.default_rng(0).standard_normal((10, 2))
+    told = {"class_shares": THREE, "class_shares_strength": strength}
+    with (
+        mock.patch("graphuq.classifiers.bayesian.Neighbors", side_effect=AssertionError),
+        pytest.raises(error, match="class_shares_strength " + message),
+    ):
+        gq.BayesianGraphClassifier(n_neighbors=3, **told).fit(X, LABELS)
+    model = gq.LaplaceLearning().fit(np.ones((6, 6)) - np.eye(6), LABELS)
+    with pytest.raises(error, match="strength " + message):
+        model.with_class_shares(THREE, strength=strength)
+
+
+def test_a_strength_without_shares_is_refused():
+    model = gq.BayesianGraphClassifier(class_shares_strength=50, n_neighbors=3)
+    X = np.random.default_rng(0).standard_normal((10, 2))
+    with pytest.raises(ValueError, match="50 without class_shares, so that it weighs nothing"):
+        model.fit(X, LABELS)
+
+
 def test_shares_against_certain_nodes_are_refused():
     certain = np.array([[1.0, 0.0]] * 8 + [[0.0, 1.0], [0.5, 0.5]])
     met = reweight(certain, class_weights(certain, np.array([0.85, 0.15])))
@@ -165,3 +262,6 @@ def test_new_items_get_the_weights_of_fitted_ones(affinity):
     np.testing.assert_allclose(told.predict_proba(X), reweight(plain, w))
     if affinity == "self-tuning":  # an item that equals a fitted one
         np.testing.assert_allclose(told.predict_proba(X), told.predictions_.by_class)
+    guess = told.set_params(class_shares_strength=80).fit(X, y).predictions_
+    assert 0.3 < guess.by_class[:, 0].mean() < told.posterior_.by_class[:, 0].mean()
+    assert repr(guess) == "ReweightedPredictions(80 nodes, shares 0.3 of 0, 0.7 of 1, strength 80)"

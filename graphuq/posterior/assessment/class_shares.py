@@ -10,12 +10,29 @@ geometry of probability distributions and minimization problems). The weights mi
 
     (1 / N) sum_i log sum_c w_c p_ic - sum_c pi_c log w_c.
 
-The exact posterior given the shares also knows that the fields of nodes move together, and is more
-certain than q.
+Shares that are a guess have a strength S, the number of items that the guess is worth. It has the
+weight of S items whose classes were seen and have the shares pi, under a Dirichlet distribution
+with parameters 1 + S pi_c, of density proportional to prod_c s_c^(S pi_c). Then q maximizes
+
+    - sum_i KL(q_i | p_i) + S sum_c pi_c log s_c,    s_c = (1 / N) sum_i q_ic,
+
+which is strictly concave, so that there is one solution: q_ic proportional to
+p_ic exp(S pi_c / (N s_c)). With e = N / S and weights w_c = exp(eta_c), its dual problem is to
+minimize the convex
+
+    (1 / N) sum_i log sum_c p_ic exp(eta_c) - (1 / e) sum_c pi_c log(1 + e eta_c),
+
+whose solution has s_c = pi_c / (1 + e eta_c). For S = infinity this is the problem above, and for
+S = 0 nothing changes. In between the divergence of s from pi falls as S grows.
+
+Either law counts each node as an item of its own. So S weighs against N: with S = N the shares and
+the probabilities weigh alike. The exact posterior given the shares also knows that the fields of
+nodes move together. It follows the shares more readily, and is more certain than q.
 """
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,11 +45,14 @@ from graphuq.utils.typing import Array
 # Told shares must sum to 1 within this.
 SUM_TOLERANCE = 1e-6
 
-# Weights have converged when all shares are met within this.
-SHARE_TOLERANCE = 1e-10
+# Weights have converged when every share is met within this part of itself, and rounding.
+SHARE_TOLERANCE, ROUNDING = 1e-10, 1e-15
 
-# Steps of Newton's method; a step changes the ratio of two weights by at most e.
-MAX_STEPS = 200
+# Items for each node; knowledge that is worth less changes nothing.
+MIN_STRENGTH = 1e-100
+
+# Steps of Newton's method. Few are needed, but for classes that are nearly impossible.
+MAX_STEPS = 500
 
 # Weights whose ratio is larger than exp of this would turn certainties around.
 MAX_LOG_RATIO = 25.0
@@ -83,16 +103,54 @@ def require_shares(class_shares: Any, labels: Labels) -> Array:
     return np.asarray(shares / shares.sum())
 
 
-def class_weights(by_class: Array, shares: Array) -> Array:
-    """Return weights of the classes, of sum 1, with which the mean probabilities are ``shares``.
+def require_strength(strength: Any, name: str = "strength") -> float:
+    """Return the strength of shares, checked: a number from 0 to infinity.
 
-    Newton's method. A step that changes no ratio of weights by more than e decreases the objective
-    (Bach 2010, Self-concordant analysis for logistic regression).
+    Parameters
+    ----------
+    strength : float
+    name : str
+        What the user calls it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a number; negative or NaN.
+
+    Examples
+    --------
+    >>> require_strength(50), require_strength(float("inf"))
+    (50.0, inf)
+    """
+    remedy = "give the number of items that the shares are worth, or infinity for exact shares"
+    if isinstance(strength, bool) or not isinstance(strength, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {strength!r}: {remedy}")
+    try:
+        number = float(strength)
+    except OverflowError:  # an integer of hundreds of digits
+        number = np.inf
+    if not number >= 0:
+        raise ValueError(f"{name} must not be negative or NaN, got {strength!r}: {remedy}")
+    return number
+
+
+def class_weights(by_class: Array, shares: Array, strength: float = np.inf) -> Array:
+    """Return weights of the classes, of sum 1, that bring the mean probabilities to ``shares``.
+
+    Newton's method on the dual problem, with steps so short that each decreases the objective: both
+    terms are self-concordant, the first in the sense of Bach (2010, Self-concordant analysis for
+    logistic regression).
 
     Parameters
     ----------
     by_class : ndarray, shape (N, K)
     shares : ndarray, shape (K,)
+    strength : float from 0 to infinity
+        Items that the shares are worth. With infinity the mean probabilities are ``shares``.
+
+    Returns
+    -------
+    ndarray, shape (K,)
 
     Raises
     ------
@@ -107,25 +165,43 @@ def class_weights(by_class: Array, shares: Array) -> Array:
     >>> w = class_weights(p, np.array([0.4, 0.6]))
     >>> reweight(p, w).mean(axis=0).round(6)
     array([0.4, 0.6])
+    >>> w = class_weights(p, np.array([0.4, 0.6]), strength=3)
+    >>> reweight(p, w).mean(axis=0).round(2)
+    array([0.56, 0.44])
     """
-    log_weights = np.zeros(shares.size)
+    if strength < MIN_STRENGTH * len(by_class):
+        return np.full(shares.size, 1 / shares.size)
+    slack = len(by_class) / strength
+    log_weights, growth = np.zeros(shares.size), np.ones(shares.size)
     for _ in range(MAX_STEPS):
-        q = reweight(by_class, np.exp(log_weights - log_weights.max()))
-        mean = q.mean(axis=0)
-        if abs(mean - shares).max() < SHARE_TOLERANCE:
-            weights = np.exp(log_weights - log_weights.max())
+        weights = np.exp(log_weights - log_weights.max())
+        q = reweight(by_class, weights)
+        mean, wanted = q.mean(axis=0), shares / growth
+        if (abs(mean - wanted) < SHARE_TOLERANCE * wanted + ROUNDING).all():
             return np.asarray(weights / weights.sum())
-        # the first weight stays, since only ratios matter
-        curvature = (np.diag(mean) - q.T @ q / len(q))[1:, 1:]
-        step = np.linalg.pinv(curvature, hermitian=True) @ (shares - mean)[1:]
-        log_weights[1:] += step / max(1.0, np.ptp([0.0, *step]))
+        step = _newton_step(q, wanted - mean, wanted * slack / growth)
+        # the ratio of two weights changes by at most e, and the growth by a quarter
+        step /= max(1.0, np.ptp(step), 4 * abs(slack * step / growth).max())
+        log_weights += step
+        growth += slack * step  # 1 + slack * log_weights, without cancellation
         if np.ptp(log_weights) > MAX_LOG_RATIO:
             break
     raise ValueError(
         f"the shares {shares.round(4).tolist()} cannot be met: on average the probabilities are "
         f"{by_class.mean(axis=0).round(4).tolist()}, and too many nodes are certain; correct the "
-        "shares or the labels, or take a likelihood with more noise"
+        "shares or the labels, give the shares less strength, or take a likelihood with more noise"
     )
+
+
+def _newton_step(q: Array, gap: Array, barrier: Array) -> Array:
+    """Return the step of Newton's method, with the diagonal of the curvature scaled to 1."""
+    curvature = -q.T @ q / len(q)
+    np.fill_diagonal(curvature, 0.0)
+    np.fill_diagonal(curvature, barrier - curvature.sum(axis=1))  # rows of q sum to 1
+    scale = 1 / np.sqrt(np.maximum(np.diag(curvature), np.finfo(float).tiny))
+    # without slack all weights may grow alike, which changes nothing
+    inverse = np.linalg.pinv(curvature * np.outer(scale, scale), hermitian=True)
+    return np.asarray(scale * (inverse @ (scale * gap)))
 
 
 def reweight(by_class: Array, weights: Array) -> Array:
