@@ -58,8 +58,13 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
 
 
 def _n_modes(settings: dict[str, Any]) -> int:
-    """Return the number of modes of a prior: those of all parts of a sum, and the level."""
+    """Return the number of modes of a prior: those of all parts of a sum, and the level.
+
+    A solved prior has none, and its level is none either.
+    """
     prior = settings["prior"]
+    if prior["kind"] == "solved":
+        return 0
     parts = [prior, *prior.get("parts", ())]
     n_modes = sum(int(part["rank"]) + bool(part.get("null_mode")) for part in parts)
     return n_modes + bool(prior.get("level"))

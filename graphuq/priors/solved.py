@@ -9,6 +9,7 @@ near R, whose diagonal is known exactly, serves as a control variate and removes
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from graphuq.graphs.spectrum import Spectrum
 from graphuq.priors.conditional import Conditional
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.given_labeled import GivenColumns
+from graphuq.priors.level import Level
 from graphuq.utils import validation
 from graphuq.utils.forecast import Pace
 from graphuq.utils.memory import require_memory
@@ -42,7 +44,8 @@ class SolvedPrior:
 
     Make one with `SolvedPrior.of`. `graphuq.sample` takes it in place of a prior, for sign models.
     There are no modes, so a posterior has no traces of them. Work that needs eigenvectors is
-    refused: parameters that are "auto", `Posterior.latent_draws` and `Posterior.suggest`.
+    refused: parameters that are "auto", `Posterior.latent_draws` and `Posterior.suggest`. A `Level`
+    of a given scale s can be added, which adds s^2 to all covariances.
 
     Attributes
     ----------
@@ -57,7 +60,9 @@ class SolvedPrior:
     scale_error : float
         Relative standard error of c.
     variance_error : float
-        Root mean square over nodes of the relative standard error of C_ii.
+        Root mean square over nodes of the relative standard error of C_ii, without the level.
+    level : float
+        s, the deviation of the level; 0 without one.
 
     Examples
     --------
@@ -79,6 +84,8 @@ class SolvedPrior:
     >>> post = gq.sample(prior, gq.Probit(0.1), labels, seed=0, progress=False)
     >>> bool(post.accuracy(y) > 0.9)
     True
+    >>> (prior + gq.Level(0.5)).level
+    0.5
     """
 
     nodes: NDArray[np.int64]
@@ -87,6 +94,7 @@ class SolvedPrior:
     scale: float
     scale_error: float
     variance_error: float
+    level: float = 0.0
 
     @classmethod
     def of(
@@ -182,6 +190,29 @@ class SolvedPrior:
             float(trace.std(ddof=1) / np.sqrt(probes) / whole),
             float(np.sqrt(((error / diagonal) ** 2).mean())),
         )
+
+    def __add__(self, other: Any) -> SolvedPrior:
+        if not isinstance(other, Level):
+            return NotImplemented
+        if validation.is_auto(other.scale):
+            raise TypeError(
+                "a level is chosen by the evidence, which needs eigenvectors, and a "
+                "gq.SolvedPrior has none: give a number, such as gq.Level(0.5)"
+            )
+        if self.level:
+            raise ValueError("a sum has one level, and two were added: leave one out")
+        require_memory(
+            8.0 * self.columns.size, "a level on all columns", "name fewer nodes, or leave it out"
+        )
+        level = float(other.scale)
+        return dataclasses.replace(
+            self,
+            columns=self.columns + level**2,
+            variances=self.variances + level**2,
+            level=level,
+        )
+
+    __radd__ = __add__
 
     @property
     def n_nodes(self) -> int:
@@ -279,7 +310,11 @@ class SolvedPrior:
         return place
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return plain values that identify this prior; see `Prior.fingerprint`."""
+        """Return plain values that identify this prior; see `Prior.fingerprint`.
+
+        Those of a level stand beside the others, as in a sum of priors.
+        """
+        level = {"parts": [], "weights": [1.0], "level": self.level} if self.level else {}
         return {
             "kind": "solved",
             "nodes": self.n_nodes,
@@ -290,12 +325,13 @@ class SolvedPrior:
             "log_scale": float(np.log(self.scale)),
             "tail": 0.0,
             "mark": float(np.random.default_rng(0).standard_normal(self.n_nodes) @ self.variances),
+            **level,
         }
 
     def __repr__(self) -> str:
         return (
             f"SolvedPrior({self.n_nodes} nodes, known at {self.nodes.size}, variances to "
-            f"{self.variance_error:.1%})"
+            f"{self.variance_error:.1%})" + (f" + Level({self.level:.3g})" if self.level else "")
         )
 
 

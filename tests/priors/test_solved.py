@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from references.exact import class_probabilities, errors_in_mcse, exact_mean
 
 import graphuq as gq
 from graphuq.priors import solved as module
+from graphuq.report.reproduction import code_of
 
 N = 500
 MODELS = [gq.Probit(0.3), gq.LevelSet(0.7), gq.NoisyProbit(0.3, 0.05)]
@@ -88,6 +90,41 @@ def test_posteriors_agree_with_those_of_the_full_prior(problem, solved, exact, m
     assert abs(posts[0].accuracy(y) - posts[1].accuracy(y)) < 0.02
 
 
+def known_exactly(prior, nodes):
+    """Return the solved prior without the errors of random probes."""
+    C = prior.covariance(np.arange(prior.n_nodes), np.arange(prior.n_nodes))
+    return gq.SolvedPrior(np.array(nodes), C[:, nodes], np.diag(C), prior.scale, 0.0, 0.0)
+
+
+def test_a_level_adds_its_variance_to_all_covariances(problem, solved, exact):
+    n = np.arange(N)
+    dense = exact.covariance(n, n) + 0.8**2 * np.outer(np.ones(N), np.ones(N))
+    for prior in (known_exactly(exact, [3, 77, 200]) + gq.Level(0.8),
+                  gq.Level(0.8) + known_exactly(exact, [3, 77, 200])):  # fmt: skip
+        np.testing.assert_allclose(prior.columns, dense[:, [3, 77, 200]], atol=1e-10)
+        np.testing.assert_allclose(prior.variances, np.diag(dense), atol=1e-10)
+        law = prior.at([77, 3])
+        np.testing.assert_allclose(law.covariance(), dense[np.ix_([77, 3], [77, 3])], atol=1e-10)
+    assert repr(solved + gq.Level(0.8)) == repr(solved) + " + Level(0.8)"
+    assert (solved + gq.Level(0.0)).fingerprint() == solved.fingerprint()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_posterior_with_a_level_is_exact(n_classes):
+    """Against orthants of the dense covariance C + s^2 11'."""
+    graph, _ = gq.datasets.karate()
+    full, model = gq.Prior.full(graph), gq.Probit(0.3)
+    labels = gq.Labels([0, 16, 33], [0, 0, n_classes - 1], classes=range(n_classes))
+    prior, hidden = known_exactly(full, [0, 16, 33]) + gq.Level(1.2), np.array([8, 11, 24])
+    post = gq.sample(prior, model, labels, draws=4000, seed=0, progress=False)
+    for s, right in ((1.2, True), (0.0, False)):
+        if n_classes == 2:
+            at = exact_mean(full + gq.Level(s), model, labels, hidden)
+        else:
+            at = class_probabilities(full + gq.Level(s), labels, hidden, 0.3, np.inf)
+        assert (errors_in_mcse(post, at, hidden).max() < 4.5) == right
+
+
 def test_one_seed_gives_one_prior_whatever_the_threads(problem):
     a, b = (
         gq.SolvedPrior.of(problem[0], [1, 5], rank=20, probes=10, seed=3, threads=t) for t in (1, 3)
@@ -98,12 +135,15 @@ def test_one_seed_gives_one_prior_whatever_the_threads(problem):
 
 def test_posteriors_can_be_saved_and_read(problem, solved, tmp_path):
     _, labels, y = problem
-    post = gq.sample(solved, gq.Probit(0.3), labels, seed=0, draws=200, progress=False)
-    post.save(tmp_path / "post.nc")
-    again = gq.load(tmp_path / "post.nc")
-    np.testing.assert_array_equal(again.mean, post.mean)
-    assert again.settings["prior"]["kind"] == "solved"
-    assert again.accuracy(y) == post.accuracy(y)
+    for prior in (solved, solved + gq.Level(0.5)):
+        post = gq.sample(prior, gq.Probit(0.3), labels, seed=0, draws=200, progress=False)
+        post.save(tmp_path / "post.nc")
+        again = gq.load(tmp_path / "post.nc")
+        np.testing.assert_array_equal(again.mean, post.mean)
+        assert again.settings["prior"] == prior.fingerprint()
+        assert again.settings["prior"]["kind"] == "solved"
+        assert again.accuracy(y) == post.accuracy(y)
+    assert "gq.SolvedPrior.of(graph, labels.nodes) + gq.Level(0.5)" in code_of(again)
 
 
 def test_what_needs_eigenvectors_is_refused(problem, solved):
@@ -121,6 +161,15 @@ def test_what_needs_eigenvectors_is_refused(problem, solved):
         gq.sample(solved, gq.Probit(0.3), labels, nodes=[0], progress=False)
     with pytest.raises(ValueError, match="not for node"):
         gq.sample(solved, gq.Probit(0.3), gq.Labels([0, 1], [0, 1]), progress=False)
+
+
+def test_levels_that_a_solved_prior_cannot_have_are_refused(solved, exact):
+    with pytest.raises(TypeError, match=r"give a number, such as gq\.Level\(0\.5\)"):
+        solved + gq.Level()
+    with pytest.raises(ValueError, match="a sum has one level"):
+        solved + gq.Level(0.5) + gq.Level(0.5)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        solved + exact
 
 
 @pytest.mark.parametrize(
