@@ -28,12 +28,16 @@ _begun = time.perf_counter()
 
 
 def options(description: str, **extra: tuple) -> argparse.Namespace:
-    """Parse ``--quick``, ``--out`` and the options in ``extra``: name -> (type, default)."""
+    """Parse ``--quick``, ``--out`` and the options in ``extra``: name -> (type, default).
+
+    An option of type bool is a flag.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="a short run, not to be quoted")
     parser.add_argument("--out", type=Path, default=RESULTS)
     for name, (kind, default) in extra.items():
-        parser.add_argument(f"--{name}", type=kind, default=default)
+        how = {"action": "store_true"} if kind is bool else {"type": kind, "default": default}
+        parser.add_argument(f"--{name}", **how)
     chosen = parser.parse_args()
     _settings["quick"] = chosen.quick
     return chosen

@@ -13,7 +13,7 @@ import pytest
 import graphuq as gq
 from benchmarks.trust import side_by_side
 from benchmarks.trust.peers import METHODS, OURS, PARTS, ours, with_sklearn
-from benchmarks.trust.peers.data_sets import at_random, some_of_each, table
+from benchmarks.trust.peers.data_sets import SETS, at_random, some_of_each, table
 from benchmarks.trust.peers.scores import equal_bins, likeliest, score
 from benchmarks.trust.peers.task import Answer, SkippedError, Task
 from benchmarks.trust.peers.tuning import folds
@@ -123,6 +123,14 @@ def test_too_few_labels_to_calibrate_with_are_skipped(task):
         ours.conformal(task)
 
 
+def run(monkeypatch, out, *options):
+    arguments = ["side_by_side", "--quick", "--jobs", "1", "--out", str(out), *options]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with contextlib.suppress(SystemExit):  # a claim may fail on so small a set
+        side_by_side.main()
+    return json.loads((out / "side_by_side.json").read_text())["rows"]
+
+
 def test_a_small_run_reports_absent_failed_and_skipped_methods(tmp_path, monkeypatch):
     def absent(task):
         raise ImportError("No module named 'elsewhere'")
@@ -133,11 +141,7 @@ def test_a_small_run_reports_absent_failed_and_skipped_methods(tmp_path, monkeyp
     some = {name: METHODS[name] for name in (OURS, *PARTS, "logistic regression")}
     monkeypatch.setattr(side_by_side, "METHODS", {**some, "A": absent, "B": broken})
     monkeypatch.setattr(side_by_side, "QUICK", ("iris",))
-    monkeypatch.setattr(
-        sys, "argv", ["side_by_side", "--quick", "--jobs", "1", "--out", str(tmp_path)]
-    )
-    with contextlib.suppress(SystemExit):  # a claim may fail on so small a set
-        side_by_side.main()
+    run(monkeypatch, tmp_path)
 
     record = json.loads((tmp_path / "side_by_side.json").read_text())
     assert {row["labels"] for row in record["rows"]} == set(side_by_side.QUICK_LABELS)
@@ -147,3 +151,41 @@ def test_a_small_run_reports_absent_failed_and_skipped_methods(tmp_path, monkeyp
     assert "failed: B: **RuntimeError: it does not converge**" in page
     assert "| absent | failed |" in page
     assert any("than that of logistic regression" in claim for claim in record["claims"])
+
+
+def test_a_run_that_was_stopped_resumes(tmp_path, monkeypatch):
+    made = []
+
+    def stopped(name, draw, quick):
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        made.append((name, draw))
+        return [{"data": name, "labels": "5 a class", "given": 3, "draw": draw, "method": OURS,
+                 "log score": draw}]  # fmt: skip
+
+    monkeypatch.setattr(side_by_side, "one_draw", stopped)
+    monkeypatch.setattr(side_by_side, "METHODS", {OURS: METHODS[OURS]})
+    monkeypatch.setattr(side_by_side, "QUICK", ("iris", "wine"))
+    with pytest.raises(KeyboardInterrupt):
+        run(monkeypatch, tmp_path)
+    made.pop(0)
+    rows = run(monkeypatch, tmp_path, "--resume")
+    assert made == [("iris", 1), ("wine", 0), ("wine", 1)]
+    assert [(row["data"], row["draw"]) for row in rows] == [("iris", 0), *made]
+    made.clear()
+    with pytest.raises(KeyboardInterrupt):  # without --resume all is made anew
+        run(monkeypatch, tmp_path)
+
+
+def test_a_set_whose_package_is_absent_is_reported(tmp_path, monkeypatch):
+    def absent():
+        raise ImportError("No module named 'cells'")
+
+    monkeypatch.setitem(SETS, "cells", absent)
+    monkeypatch.setattr(side_by_side, "METHODS", {name: METHODS[name] for name in (OURS, *PARTS)})
+    monkeypatch.setattr(side_by_side, "QUICK", ("cells", "iris"))
+    rows = run(monkeypatch, tmp_path)
+    assert {row["data"] for row in rows if "method" in row} == {"iris"}
+    assert (
+        "absent: cells: **No module named 'cells'**" in (tmp_path / "side_by_side.md").read_text()
+    )
