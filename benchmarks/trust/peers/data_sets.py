@@ -47,6 +47,15 @@ def reuters() -> Problem:
     )
 
 
+def cells() -> Problem:
+    """Return blood cells: the principal components of their genes, and ten kinds of cells."""
+    import scanpy  # brings the file with it
+
+    found = scanpy.datasets.pbmc68k_reduced()
+    X = np.asarray(found.obsm["X_pca"][:, :COMPONENTS], dtype=np.float64)
+    return _of_features("pbmc68k_reduced", X, found.obs["bulk_labels"].to_numpy(str))
+
+
 def polblogs() -> Problem:
     graph, y = gq.datasets.polblogs()
     return Problem("polblogs", graph, None, y, graph)
@@ -96,6 +105,7 @@ SETS: dict[str, Callable[[], Problem]] = {
     "usps": usps,
     "jasper_ridge": jasper_ridge,
     "reuters_r8": reuters,
+    "pbmc68k_reduced": cells,
 }  # fmt: skip
 NETWORKS = ("cora", "citeseer", "pubmed")
 COUNTS, FEW = (5, 20, 80), (1, 5)
