@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 HIDDEN, DROPOUT, EPOCHS, RATE, DECAY = 64, 0.5, 200, 0.01, 5e-4
+SPARSE = 0.2  # features with a smaller share of values other than 0 are stored without the zeros
 LOWEST, HIGHEST = 0.05, 20.0  # temperatures
 
 
@@ -65,8 +66,17 @@ def logits(task: Task) -> np.ndarray:
         lr=RATE,
     )
 
+    is_sparse = X.count_nonzero() < SPARSE * X.numel()
+    words = X.to_sparse_coo().coalesce()
+
+    def dropped() -> torch.Tensor:
+        if not is_sparse:
+            return drop(X)
+        values = drop(words.values())  # dropout leaves zeros as they are
+        return torch.sparse_coo_tensor(words.indices(), values, X.shape, is_coalesced=True)
+
     def forward() -> torch.Tensor:
-        hidden = drop(first(drop(X), ends, weights).relu())
+        hidden = drop(first(dropped(), ends, weights).relu())
         return second(hidden, ends, weights)
 
     nodes, y = torch.tensor(task.labels.nodes), torch.tensor(task.labels.indices)
