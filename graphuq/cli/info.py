@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from graphuq.cli.class_shares import ClassShares
 from graphuq.cli.options import add_command, add_json
 from graphuq.cli.print_trust import print_trust
 from graphuq.cli.printing import describe_counts, join_names, to_json
 from graphuq.cli.result import add_result, read_result
+from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.predictions import SURE
 from graphuq.utils.words import count
 
@@ -30,7 +32,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load a result and print what it holds."""
     found = read_result(options.result)
-    post, origin = found.posterior, found.run
+    post, origin, predictions = found.posterior, found.run, found.predictions
     trust = post.trust()
     result = {
         "file": found.file,
@@ -42,8 +44,10 @@ def run(options: argparse.Namespace) -> int:
             str(name): int((post.labels.values == name).sum()) for name in post.labels.classes
         },
         "mean_variance": post.mean_variance,
-        "unsure": int(post.unsure.sum()),
-        "most_uncertain": found.ids[post.ranking()[:10]],
+        "class_shares": None if found.shares is None else found.shares.shares,
+        "class_shares_strength": None if found.shares is None else found.shares.strength,
+        "unsure": int(predictions.unsure.sum()),
+        "most_uncertain": found.ids[predictions.ranking()[:10]],
         "settings": post.settings,
         "complete": None if post.run is None else post.run.complete,
         "diagnostics": None if post.run is None else vars(post.run.diagnostics()),
@@ -52,12 +56,12 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(to_json(result))
         return 0
-    _print(result)
+    _print(result, found.shares)
     print_trust("can the sampler be trusted?", trust)
     return 0
 
 
-def _print(result: dict[str, Any]) -> None:
+def _print(result: dict[str, Any], shares: ClassShares | None) -> None:
     labels = result["labels"]
     print(
         f"{result['file']}: {count(result['nodes'], 'item')}, {sum(labels.values())} labeled: "
@@ -72,6 +76,8 @@ def _print(result: dict[str, Any]) -> None:
     likelihood = settings["likelihood"]
     given = ", ".join(f"{k} {v:.3g}" for k, v in likelihood.items() if isinstance(v, float))
     print(f"likelihood: {likelihood['name']}" + (f", {given}" if given else ""))
+    if shares is not None:
+        print(f"class shares: {describe_shares(*shares)}")
     one = "50/50" if len(result["classes"]) == 2 else "all classes equally likely"
     print(f"mean variance: {result['mean_variance']:.3f} (0 is certain, 1 is {one})")
     print(f"unsure: {count(result['unsure'], 'item')} (confidence below {SURE:.0%})")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphuq.cli.files import Items
+from graphuq.posterior.assessment.class_shares import reweight_error
+from graphuq.posterior.predictions import most_probable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,26 +16,38 @@ if TYPE_CHECKING:
     from graphuq.posterior.sampled import Posterior
 
 
-def tabulate_nodes(items: Items, post: Posterior) -> pd.DataFrame:
-    """Return one row per item: label, prediction, probabilities, uncertainty and rank."""
+def tabulate_nodes(items: Items, post: Posterior, predictions: Any) -> pd.DataFrame:
+    """Return one row per item: label, prediction, probabilities, uncertainty and rank.
+
+    ``predictions`` are those of the posterior, with the shares of the classes that were told.
+    """
     import pandas as pd
 
-    p, classes = post.by_class, post.labels.classes
+    p, classes = predictions.by_class, post.labels.classes
+    each, best = np.arange(post.n_nodes), most_probable(p)
     columns = {
         "id": items.ids,
         "label": items.known,
-        "prediction": post.prediction,
+        "prediction": classes[best],
         "confidence": p.max(axis=1),
     }
     if classes.size == 2:
-        columns |= {"probability": post.probability}
+        columns |= {"probability": p[:, 1]}
         error = post.probability_mcse
     else:
-        best, second = np.argsort(-p, axis=1, kind="stable")[:, :2].T
-        columns |= {"runner_up": classes[second], "entropy": post.entropy, "margin": post.margin}
+        second = np.argsort(-p, axis=1, kind="stable")[:, 1]
+        columns |= {
+            "runner_up": classes[second],
+            "entropy": predictions.entropy,
+            "margin": predictions.margin,
+        }
         columns |= {f"probability_{name}": p[:, k] for k, name in enumerate(classes)}
-        error = post.probability_mcse[np.arange(post.n_nodes), best]
-    columns |= {"variance": post.variance, "mcse": error, "rank": post.rank}
+        error = post.probability_mcse[each, best]
+    if predictions is not post:
+        error = reweight_error(error, post.by_class[each, best], p[each, best])
+    rank = np.empty(post.n_nodes, dtype=np.int64)
+    rank[predictions.ranking()] = each
+    columns |= {"variance": post.variance, "mcse": error, "rank": rank}
     columns |= {name: part.to_numpy() for name, part in post.uncertainty().items()}
     nodes = pd.DataFrame(columns)
     return nodes if items.truth is None else nodes.assign(truth=items.truth)

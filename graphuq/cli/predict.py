@@ -15,6 +15,7 @@ from graphuq.cli.options import add_command, add_json
 from graphuq.cli.printing import describe_counts, print_paragraph, to_json
 from graphuq.cli.result import read_run
 from graphuq.graphs.neighbors import Neighbors
+from graphuq.posterior.assessment.class_shares import reweight
 from graphuq.posterior.predictions import SURE, most_probable
 from graphuq.utils.atomic_files import require_destination, write_atomically
 from graphuq.utils.words import choose_form, count
@@ -73,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
     by_class = classify_new_rows(
         result.posterior, problem.prior, problem.graph, neighbors, new.features
     )
+    if result.shares is not None:  # each class has the weight that it has for the first items
+        by_class = reweight(by_class, result.predictions.class_weights)
     table = _tabulate(result.posterior.labels.classes, new, by_class)
     with write_atomically(target) as temporary:
         write_csv(table, temporary)

@@ -9,6 +9,7 @@ from graphuq.cli.print_trust import print_trust
 from graphuq.cli.printing import describe_counts, join_names, print_paragraph, print_table
 from graphuq.cli.result_folder import DRAWS, NODES, PROBLEM, REPORT, RUN, SUSPECTS
 from graphuq.cli.run_summary import RunSummary
+from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.predictions import SURE
 from graphuq.utils.words import choose_form, count
 
@@ -63,6 +64,13 @@ def _print_model(run: RunSummary) -> None:
             else "items with similar features tend to have the same class; the graph has weight 0."
         )
     )
+    if run.class_shares is not None and run.class_shares_strength is not None:
+        shares = describe_shares(run.class_shares, run.class_shares_strength)
+        print_paragraph(
+            f"Shares of the classes: {shares} (given). Predictions and probabilities "
+            "follow them; suspect labels, items to label next, variances and the parts of the "
+            "entropy do not."
+        )
     for name, value in run.parameters.items():
         origin = _explain_origin(run) if name in run.chosen else "given"
         if name in run.at_edge:

@@ -54,6 +54,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Load a result and write its report."""
+    from graphuq.report.subject import Subject  # imports plots, which --help does not need
+
     place = options.result.resolve()
     name = place.name if place.is_dir() else place.stem
     page = options.out or Path(f"{name}-report.html")
@@ -67,14 +69,15 @@ def run(options: argparse.Namespace) -> int:
     folder = result.file.parent
     complete = bool(result.run) and (folder / PROBLEM).is_file()
     given = load_problem(folder, result.posterior).for_report() if complete else {}
-    gq.write_report(
+    subject = Subject(
         result.posterior,
-        page,
         **given,
+        predictions=result.predictions,
         names=result.ids,
         truth=_truth(result, options.truth, options.encoding),
         command="\n".join(result.commands) or None,
     )
+    gq.write_report(subject, page)
     print(f"Written to {page}: open it in a browser.")
     return 0
 

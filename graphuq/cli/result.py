@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphuq as gq
+from graphuq.cli.class_shares import ClassShares, read_shares
 from graphuq.cli.options import Parser
 from graphuq.cli.result_folder import DRAWS, RUN
 from graphuq.cli.saved_problem import SavedProblem, load_problem
@@ -41,6 +43,16 @@ class Result:
         """Names of the items by the run, else by the posterior; positions if neither has any."""
         names = self.run.get("ids", self.posterior.names)
         return np.array(range(self.posterior.n_nodes) if names is None else names).astype(str)
+
+    @property
+    def shares(self) -> ClassShares | None:
+        """Shares of the classes that the user told."""
+        return read_shares(self.run)
+
+    @cached_property
+    def predictions(self) -> Any:
+        """The posterior, or its predictions with the shares that the user told."""
+        return self.posterior if self.shares is None else self.shares.of(self.posterior)
 
     @property
     def commands(self) -> list[str]:

@@ -66,6 +66,10 @@ class RunSummary:
     parameters : dict of str to float
         Parameters of the prior and the likelihood, chosen or given; without those of a part of
         the prior whose weight is 0.
+    class_shares : dict of str to float, or None
+        Shares of the classes that the user told.
+    class_shares_strength : float or None
+        The number of items that they are worth; null in ``run.json`` for exact shares.
     settings : dict
         Settings of the posterior.
     complete : bool
@@ -115,6 +119,8 @@ class RunSummary:
     at_edge: list[str]
     n_tuned: int
     parameters: dict[str, Any]
+    class_shares: dict[str, float] | None
+    class_shares_strength: float | None
     settings: dict[str, Any]
     complete: bool
     diagnostics: Diagnostics
@@ -156,6 +162,8 @@ def summarize_run(
 ) -> RunSummary:
     """Collect the summary of the run."""
     post: Any = subject.posterior
+    predictions = subject.predictions
+    told = {"class_shares": None, "class_shares_strength": None}
     items, labels = data.items, data.labels
     likelihood = {k: v for k, v in post.settings["likelihood"].items() if k != "name"}
     suspects = answers.suspects[answers.suspects["suspect"]]
@@ -179,14 +187,15 @@ def summarize_run(
         at_edge=model.at_edge,
         n_tuned=model.n_tuned,
         parameters={**prior, **likelihood},
+        **(told if data.shares is None else data.shares.settings()),
         settings=post.settings,
         complete=post.complete,
         diagnostics=post.diagnostics(),
         trust=post.trust(),
         leave_one_out_right=_leave_one_out(model, labels),
-        predicted=_count_classes(post.prediction, labels),
+        predicted=_count_classes(predictions.prediction, labels),
         mean_variance=post.mean_variance,
-        unsure=int(post.unsure.sum()),
+        unsure=int(predictions.unsure.sum()),
         **_scores(subject),
         most_uncertain=answers.nodes.iloc[answers.most_uncertain[:N_UNCERTAIN]].to_dict("records"),
         n_suspects=len(suspects),

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from graphuq.cli.class_shares import add_class_shares
 from graphuq.cli.files.table import stem
 from graphuq.cli.options import (
     Parser,
@@ -42,6 +43,7 @@ examples:
   graphuq sample votes.csv --label party --drop-missing --out votes-result
   graphuq sample flowers.parquet --labels known.csv --likelihood noisy-probit
   graphuq sample friends.csv --edges --labels clubs.csv
+  graphuq sample mail.csv --class-shares ham=0.9,spam=0.1 --class-shares-strength 50
   graphuq sample votes.csv --label party --graph-weight 1 --level 0 --alpha 1 --gamma 0.1
                  (the paper's prior and noise)
 
@@ -112,6 +114,7 @@ def _add_model(parser: Parser) -> None:
         metavar="N",
         help=f"number of modes of the prior (default: up to {DEFAULT_MAX_MODES})",
     )
+    add_class_shares(add, "none")
     add_sampling(add)
     add_seed(add)
 

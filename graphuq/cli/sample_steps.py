@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphuq as gq
+from graphuq.cli.class_shares import ClassShares, choose_shares, require_use
 from graphuq.cli.files import Items
 from graphuq.cli.heartbeat import begin_stage
 from graphuq.cli.item_tables import tabulate_nodes, tabulate_suspects
@@ -39,6 +40,8 @@ class Data(NamedTuple):
     truth : ndarray of str, shape (N,), or None
         True classes, if they are given and some nodes are unlabeled.
     images : ndarray, shape (N, n_pixels), or None
+    shares : ClassShares or None
+        Shares of the classes, if the user told them.
     """
 
     items: Items
@@ -46,6 +49,7 @@ class Data(NamedTuple):
     unlabeled: NDArray[np.int64]
     truth: NDArray[Any] | None
     images: NDArray[np.float64] | None
+    shares: ClassShares | None
 
 
 class Model(NamedTuple):
@@ -148,7 +152,8 @@ def build_likelihood(options: argparse.Namespace) -> Any:
 
 
 def check_prior_options(options: argparse.Namespace) -> None:
-    """Refuse a weight of the graph or a level out of range."""
+    """Refuse a weight of the graph or a level out of range, and shares that weigh nothing."""
+    require_use(options)
     check_terms(AUTO if options.graph_weight is None else options.graph_weight, options.level)
 
 
@@ -167,7 +172,7 @@ def read_data(options: argparse.Namespace) -> Data:
     truth = items.truth.astype(str) if items.truth is not None and unlabeled.size else None
     if truth is not None:
         labels.unlabelled_truth(truth, items.ids.size)  # refuses a truth that does not fit
-    return Data(items, labels, unlabeled, truth, images)
+    return Data(items, labels, unlabeled, truth, images, choose_shares(options, labels))
 
 
 def _images(items: Items) -> Any:
@@ -211,12 +216,15 @@ def choose_model(
     )
 
 
-def ask(data: Data, post: gq.Posterior, seed: int) -> Answers:
-    """Ask the posterior for uncertain items, suspect labels and items to label next."""
+def ask(data: Data, post: gq.Posterior, predictions: Any, seed: int) -> Answers:
+    """Ask for uncertain items, suspect labels and items to label next.
+
+    ``predictions`` are those of the posterior, with the shares of the classes that were told.
+    """
     items, n_unlabeled = data.items, data.unlabeled.size
-    ranking = post.ranking()
+    ranking = predictions.ranking()
     return Answers(
-        tabulate_nodes(items, post),
+        tabulate_nodes(items, post, predictions),
         tabulate_suspects(items, post),
         ranking[np.isin(ranking, data.unlabeled)],
         post.suggest(min(N_LABEL_NEXT, n_unlabeled), seed=seed)

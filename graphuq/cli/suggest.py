@@ -60,16 +60,17 @@ def run(options: argparse.Namespace) -> int:
     result, problem = read_run(options.result)
     post = result.posterior
     nodes = post.suggest(options.k, options.method, prior=problem.prior, seed=options.seed)
+    predictions = result.predictions
     asked = pd.DataFrame(
         {
             "id": result.ids[nodes],
             "label": "",
-            "prediction": post.prediction[nodes],
-            "confidence": post.by_class[nodes].max(axis=1),
+            "prediction": predictions.prediction[nodes],
+            "confidence": predictions.by_class[nodes].max(axis=1),
         }
     )
     if post.labels.classes.size > 2:
-        second = np.argsort(-post.by_class[nodes], axis=1, kind="stable")[:, 1]
+        second = np.argsort(-predictions.by_class[nodes], axis=1, kind="stable")[:, 1]
         asked["runner_up"] = post.labels.classes[second]
     if options.out is not None:
         with write_atomically(options.out) as temporary:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import graphuq as gq
+from graphuq.cli.class_shares import add_class_shares, choose_shares
 from graphuq.cli.files import Items, read_classes
 from graphuq.cli.options import add_command, add_json
 from graphuq.cli.result import Result, read_run
@@ -81,6 +82,7 @@ def add(commands: Any) -> None:
         parser.add_argument(
             name, type=int, metavar="N", help=f"{meaning} (default: that of the result)"
         )
+    add_class_shares(parser.add_argument, "those of the result")
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -152,7 +154,8 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     found = items.labels()
     unlabeled = np.setdiff1d(np.arange(ids.size), found.nodes)
     images = None if problem.images is None else problem.images.reshape(ids.size, -1)
-    return Data(items, found, unlabeled, truth if unlabeled.size else None, images)
+    shares = choose_shares(options, found, result.shares)
+    return Data(items, found, unlabeled, truth if unlabeled.size else None, images, shares)
 
 
 def _build_model(parameters: str, result: Result, problem: SavedProblem, data: Data) -> Model:

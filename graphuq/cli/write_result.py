@@ -62,8 +62,10 @@ def sample_and_write(
     )
     begin_stage("writing the results")
     post = post.with_names([visible(name) for name in data.items.ids])
+    predictions = post if data.shares is None else data.shares.of(post)
     subject = Subject(
         post,
+        predictions=predictions,
         names=data.items.ids,
         truth=data.truth,
         images=data.images,
@@ -73,7 +75,7 @@ def sample_and_write(
         command="\n".join(source.commands),
     )
     # Ask the posterior for uncertain items, suspect labels and items to label next.
-    answers = ask(data, post, options.seed)
+    answers = ask(data, post, predictions, options.seed)
     items = data.items
     problem = SavedProblem(model.graph, model.prior, items.features, subject.images, items.encoding)
 

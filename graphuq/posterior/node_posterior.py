@@ -18,7 +18,7 @@ from graphuq.posterior.assessment.uncertainty import PARTS, split_entropy
 from graphuq.posterior.call import Call
 from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_names import check_names
-from graphuq.posterior.predictions import PredictionMixin
+from graphuq.posterior.predictions import PredictionMixin, order_by_entropy
 from graphuq.posterior.protocol import Run
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.solved import SolvedPrior
@@ -258,10 +258,11 @@ class NodePosterior(PredictionMixin, ABC):
         validation.one_of("by", by, ("entropy", "margin", "variance", *PARTS))
         if by in PARTS[1:]:
             return np.argsort(-self.uncertainty()[by].to_numpy(), kind="stable")
-        if self.by_class.shape[1] == 2 and by != "variance":
-            return np.argsort(np.abs(self.probability - 0.5), kind="stable")
-        sure = {"margin": self.margin, "variance": -self.variance}.get(by, -self.entropy)
-        return np.argsort(sure, kind="stable")
+        if by == "variance":
+            return np.argsort(-self.variance, kind="stable")
+        if by == "margin" and self.by_class.shape[1] > 2:
+            return np.argsort(self.margin, kind="stable")
+        return order_by_entropy(self.by_class)
 
     def uncertainty(self) -> pd.DataFrame:
         """Return the uncertainty of every node, and its two parts, in nats.

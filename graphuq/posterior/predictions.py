@@ -37,6 +37,19 @@ def most_probable(by_class: Array) -> NDArray[np.int64]:
     return by_class.argmax(axis=1)
 
 
+def order_by_entropy(by_class: Array) -> NDArray[np.int64]:
+    """Return all nodes, those of the largest entropy first; ties keep the order of the nodes.
+
+    Examples
+    --------
+    >>> order_by_entropy(np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]))
+    array([1, 0, 2])
+    """
+    if by_class.shape[1] == 2:
+        return np.argsort(np.abs(by_class[:, 1] - 0.5), kind="stable")
+    return np.argsort(-entr(by_class).sum(axis=1), kind="stable")
+
+
 class PredictionMixin:
     """Predictions, uncertainty and calibration from ``labels`` and ``by_class``.
 
@@ -289,6 +302,8 @@ class ReweightedPredictions(PredictionMixin):
     >>> known = model.with_class_shares({"a": 0.6, "b": 0.4})
     >>> known.by_class.mean(axis=0).round(6), known.prediction
     (array([0.6, 0.4]), array(['a', 'a', 'b'], dtype='<U1'))
+    >>> known.ranking()
+    array([1, 2, 0])
     """
 
     labels: Labels
@@ -296,6 +311,10 @@ class ReweightedPredictions(PredictionMixin):
     shares: Array
     class_weights: Array
     strength: float = np.inf
+
+    def ranking(self) -> NDArray[np.int64]:
+        """Return all nodes, most uncertain first, by their entropy."""
+        return order_by_entropy(self.by_class)
 
     def __repr__(self) -> str:
         each = zip(self.shares, self.labels.classes.tolist(), strict=True)

@@ -16,6 +16,17 @@ PRIOR = {
     "three times this distance it is 0.01.",
 }
 
+SHARES = (
+    "Shares of the classes among all items, as told by the user. Probabilities were changed as "
+    "little as possible to follow them."
+)
+
+WITHOUT_SHARES = (
+    "These parts, variances and means, suspect labels, and pictures of the items, of the graph and "
+    "of the plane do not use the shares of the classes that were told. Predictions, probabilities, "
+    "their entropy and all scores do."
+)
+
 # The kinds of a prior on features, and of one without eigenvectors.
 FEATURES, SOLVED = "features", "solved"
 

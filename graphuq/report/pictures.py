@@ -12,6 +12,7 @@ from graphuq.graphs import Graph
 from graphuq.plots.graph_layout import can_be_drawn
 from graphuq.plots.rendering import png
 from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.protocol import Predictions
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.prior import Prior
 from graphuq.report import page
@@ -28,10 +29,16 @@ def draw_pictures(subject: Subject) -> Iterator[str]:
     """Yield the plots for which the data are known."""
     posterior, prior = subject.posterior, subject.prior
     if subject.truth is None and subject.hidden.size:
-        yield draw_confusion(posterior)
+        yield draw_confusion(subject.predictions)
     if posterior.labels.classes.size == 3:
         yield page.figure(
-            png(lambda figure: plots.simplex(posterior, subject.truth, ax=figure.subplots()), 7, 5),
+            png(
+                lambda figure: plots.simplex(
+                    subject.predictions, subject.truth, ax=figure.subplots()
+                ),
+                7,
+                5,
+            ),
             "The items in the triangle of their probabilities.",
             "An item in a corner certainly has that class, an item on a side certainly does not "
             "have the class opposite, and in the middle all classes are equally likely.",
@@ -153,7 +160,7 @@ def _draw_chains(run: Any, n_classes: int) -> Iterator[str]:
         )
 
 
-def draw_confusion(posterior: NodePosterior, truth: Any = None) -> str:
+def draw_confusion(posterior: Predictions, truth: Any = None) -> str:
     """Return the confusion matrix for K > 2 classes, and nothing for two."""
     K = posterior.labels.classes.size
     if K == 2:

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphuq import likelihoods, samplers
 from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.predictions import ReweightedPredictions
 from graphuq.utils.version import __version__
 
 PACKAGES = ("numpy", "scipy", "numba", "arviz", "scikit-learn")
@@ -54,6 +55,13 @@ def code_of(posterior: NodePosterior, lambda_bar: float | None = None) -> str:
         first += f", {_called(call.sampler)}"
     lines.append(f"post = gq.{call.function}(\n    {_listed(first, call.options)}, seed={seed}\n)")
     return "\n".join(lines)
+
+
+def code_of_shares(known: ReweightedPredictions) -> str:
+    """Return the statement that gives predictions the shares that were told."""
+    told = dict(zip(known.labels.classes.tolist(), known.shares.tolist(), strict=True))
+    guess = f", strength={known.strength!r}" if np.isfinite(known.strength) else ""
+    return f"known = post.with_class_shares({told!r}{guess})"
 
 
 def _parts(described: dict[str, Any]) -> list[dict[str, Any]]:

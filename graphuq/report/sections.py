@@ -10,6 +10,7 @@ import numpy as np
 from graphuq import plots
 from graphuq.plots.rendering import png, thumbnail
 from graphuq.posterior.assessment.calibration import Calibration
+from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.prior import Prior
@@ -74,6 +75,10 @@ def _run(subject: Subject) -> str:
         for name, value in likelihood.items()
         if name != "name"
     ]
+    if subject.has_shares:
+        known = subject.predictions
+        told = describe_shares(dict(zip(labels.classes, known.shares, strict=True)), known.strength)
+        rows.append(("class shares", told, meanings.SHARES))
     if posterior.run is None:
         rows += [
             ("method", "expectation propagation", "A Gaussian approximation instead of draws."),
@@ -127,7 +132,7 @@ def _accuracy(subject: Subject) -> str:
         f"{values[counts.argmax()]}, the most frequent class, would be right in "
         f"{counts.max() / hidden.size:.1%} of them."
     )
-    return _scores(posterior, score, lead) + pictures.draw_confusion(posterior, truth)
+    return _scores(posterior, score, lead) + pictures.draw_confusion(subject.predictions, truth)
 
 
 def _scores(posterior: NodePosterior, score: Calibration, lead: str) -> str:
@@ -155,10 +160,13 @@ def _uncertain(subject: Subject) -> str:
     hidden = subject.hidden[:MAX_ITEMS]
     if not hidden.size:
         return page.paragraph("Every item came with a label.")
-    return page.paragraph(meanings.of_parts(_shares(subject))) + _most_uncertain(subject, hidden)
+    parts = page.paragraph(meanings.of_parts(_parts(subject)))
+    if subject.has_shares:
+        parts += page.paragraph(meanings.WITHOUT_SHARES)
+    return parts + _most_uncertain(subject, hidden)
 
 
-def _shares(subject: Subject) -> tuple[float, float]:
+def _parts(subject: Subject) -> tuple[float, float]:
     """Return the epistemic and the aleatoric share of the entropy of the items without a label."""
     parts = subject.posterior.uncertainty().iloc[subject.hidden].sum()
     return tuple(parts[name] / max(parts["total"], 1e-300) for name in ("epistemic", "aleatoric"))
@@ -173,14 +181,12 @@ def _most_uncertain(subject: Subject, hidden: Any) -> str:
     field = ", or the expected field" if settings["name"] == "GinzburgLandau" else ""
     header, rows = ["item", "probably", f"probability of {high}", "variance", "mean"], []
     for node in hidden:
-        p, q, error = (
-            values[node]
-            for values in (posterior.probability, posterior.latent_probability, posterior.mcse)
-        )
+        p = subject.predictions.by_class[node, 1]
+        q, error = posterior.latent_probability[node], posterior.mcse[node]
         known = f" ± {error:.3f}" if np.isfinite(error) else ""
         row = [
             subject.names[node],
-            posterior.prediction[node],
+            subject.predictions.prediction[node],
             page.bar(p, f"{p:.1%}"),
             f"{4 * q * (1 - q):.2f}",
             f"{posterior.mean[node]:+.3f}{known}",
@@ -197,8 +203,8 @@ def _most_uncertain(subject: Subject, hidden: Any) -> str:
 
 def _uncertain_multiclass(subject: Subject, nodes: Any) -> str:
     """Return the uncertain items for K > 2 classes, with their two most probable classes."""
-    posterior = subject.posterior
-    classes, p, entropy = posterior.labels.classes, posterior.by_class, posterior.entropy
+    predictions = subject.predictions
+    classes, p, entropy = predictions.labels.classes, predictions.by_class, predictions.entropy
     header, rows = ["item", "probably", "probability", "or else", "probability", "entropy"], []
     for node in nodes:
         first, second = np.argsort(-p[node], kind="stable")[:2]
@@ -263,7 +269,7 @@ def _items_table(subject: Subject, nodes: Any, header: list[str], rows: list[lis
 
 
 def _reproduce(subject: Subject) -> str:
-    posterior, prior = subject.posterior, subject.prior
+    posterior, prior, known = subject.posterior, subject.prior, subject.predictions
     part = None if prior is None else prior.graph_part
     lambda_bar = part.lambda_bar if isinstance(part, Prior) else None
     line = subject.command
@@ -276,6 +282,7 @@ def _reproduce(subject: Subject) -> str:
         + told
         + page.paragraph("In Python, on the same graph:")
         + page.code(reproduction.code_of(posterior, lambda_bar))
+        + (page.code(reproduction.code_of_shares(known)) if subject.has_shares else "")
         + page.paragraph("This page was made with")
         + page.table(("", "version"), reproduction.versions().items())
         + page.paragraph("All settings, as saved with the result:")

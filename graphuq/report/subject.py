@@ -36,6 +36,8 @@ class Subject:
     prior : Prior, optional
     graph : Graph, or what `Graph.of` takes, optional
     command : str, optional
+    predictions : ReweightedPredictions, optional
+        Those with the shares of the classes that were told; by default the posterior's own.
     """
 
     posterior: NodePosterior
@@ -46,9 +48,12 @@ class Subject:
     prior: GaussianPrior | None = None
     graph: Any = None
     command: str | None = None
+    predictions: Any = None
 
     def __post_init__(self) -> None:
         n = self.posterior.n_nodes
+        if self.predictions is None:
+            self.predictions = self.posterior
         if self.names is None:
             self.names = self.posterior.names
         self.names = np.arange(n) if self.names is None else np.asarray(self.names)
@@ -71,17 +76,22 @@ class Subject:
                     f"graph must have the posterior's {n} nodes, got {self.graph.n_nodes}"
                 )
 
+    @property
+    def has_shares(self) -> bool:
+        """Whether shares of the classes were told."""
+        return self.predictions is not self.posterior
+
     @cached_property
     def hidden(self) -> NDArray[np.int64]:
         """Unlabeled nodes, most uncertain first."""
-        order = self.posterior.ranking()
+        order = self.predictions.ranking()
         return order[~np.isin(order, self.posterior.labels.nodes)]
 
     @cached_property
     def calibration(self) -> Calibration | None:
         """Scores by the truth; for an approximation by its labels; None if there are too few."""
         if self.truth is not None:
-            return self.posterior.calibration(self.truth)
+            return self.predictions.calibration(self.truth)
         if self.posterior.run is None and len(self.posterior.labels) >= MIN_LABELS:
             return self.posterior.calibration()
         return None

@@ -132,10 +132,10 @@ def _question(classes: list[Any]) -> str:
 
 
 def _opening(subject: Subject, found: Trust) -> str:
-    posterior, hidden = subject.posterior, subject.hidden
+    posterior, hidden, predictions = subject.posterior, subject.hidden, subject.predictions
     classes = posterior.labels.classes
-    predicted = posterior.prediction[hidden]
-    n_unsure = int(posterior.unsure[hidden].sum())
+    predicted = predictions.prediction[hidden]
+    n_unsure = int(predictions.unsure[hidden].sum())
     sizes = [int((predicted == c).sum()) for c in classes]
     counts = [
         f"{n:,} {choose_form(n, 'is', 'are')} {c}" for n, c in zip(sizes, classes, strict=True)

@@ -134,6 +134,18 @@ def require_strength(strength: Any, name: str = "strength") -> float:
     return number
 
 
+def describe_shares(shares: Mapping[Any, float], strength: float) -> str:
+    """Return shares of classes as text for readers.
+
+    Examples
+    --------
+    >>> describe_shares({"ham": 0.9, "spam": 0.1}, 50.0)
+    '0.9 of ham, 0.1 of spam, worth 50 items'
+    """
+    listed = ", ".join(f"{share:.3g} of {name}" for name, share in shares.items())
+    return listed + (f", worth {strength:g} items" if np.isfinite(strength) else "")
+
+
 def class_weights(by_class: Array, shares: Array, strength: float = np.inf) -> Array:
     """Return weights of the classes, of sum 1, that bring the mean probabilities to ``shares``.
 
@@ -220,3 +232,25 @@ def reweight(by_class: Array, weights: Array) -> Array:
     """
     joint = by_class * weights
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+
+
+def reweight_error(error: Array, before: Array, after: Array) -> Array:
+    """Return the standard errors of reweighted probabilities, of any shape.
+
+    The weights are taken as known, and the ratios of the other classes too. Then the error of the
+    log odds log(p / (1 - p)) stays as it is.
+
+    Parameters
+    ----------
+    error : ndarray
+        Those of the probabilities before.
+    before, after : ndarray
+        Probabilities of one class, before and after.
+
+    Examples
+    --------
+    >>> reweight_error(np.array([0.01, 0.0]), np.array([0.5, 1.0]), np.array([0.9, 1.0])).round(4)
+    array([0.0036, 0.    ])
+    """
+    spread = before * (1 - before)
+    return np.where(spread > 0, error * after * (1 - after) / np.maximum(spread, 1e-300), error)
