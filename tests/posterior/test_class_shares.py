@@ -160,6 +160,33 @@ def test_known_shares_bring_predictions_nearer_to_the_exact_posterior(n_classes)
     assert distance(wrong.by_class) > distance(post.by_class)
 
 
+@pytest.mark.parametrize("strength", [5, 20])
+def test_a_strength_in_units_of_the_posterior_is_near_the_exact_one(strength):
+    """The exact one weighs draws of all true classes by how probable they make S items seen."""
+    rng = np.random.default_rng(3)
+    n, gamma, shares = 120, 0.3, {0: 0.8, 1: 0.2}
+    graph = gq.knn_graph(rng.standard_normal((n, 2)), 8, connect=True)
+    prior = gq.Prior.projected(graph, 12, alpha=2.0) + gq.Level(1.0)
+    labels = gq.Labels(rng.choice(n, 6, replace=False), [0, 1] * 3)
+    post = quietly(prior, gq.Probit(gamma), labels, draws=5000, seed=0, progress=False)
+    fields = np.concatenate(list(post.latent_draws(seed=1)))
+    second = fields + gamma * rng.standard_normal(fields.shape) > 0
+    share = second.mean(axis=1)
+    weights = (1 - share) ** (strength * shares[0]) * share ** (strength * shares[1])
+    assert weights.sum() ** 2 / (weights**2).sum() > 1000
+    exact = weights @ second / weights.sum()
+
+    def distance(strength):
+        p = post.with_class_shares(shares, strength=strength).by_class
+        return rel_entr(np.stack([1 - exact, exact], axis=1), p).sum(axis=1).mean()
+
+    together = n * share.var() / (share.mean() * (1 - share.mean()))
+    assert distance(strength * together) < 0.25 * distance(0)
+    # items as if they were independent are far from it, and exact shares too
+    assert distance(strength * together) < 0.5 * distance(strength)
+    assert distance(strength * together) < 0.5 * distance(np.inf)
+
+
 @pytest.mark.parametrize("kind", ["sampled", "approximate", "MAP", "classifier"])
 def test_every_result_takes_shares(small, kind):
     spectrum, labels, y = small
