@@ -92,7 +92,8 @@ def test_it_is_what_the_functions_make(moons, fitted):
     X, y, known = moons
     graph = gq.knn_graph(X, n_neighbors=8, connect=True)
     labels = gq.Labels.of(known, 260)
-    prior = gq.Prior.projected(graph, 259, alpha="auto") + gq.FeaturePrior(X) + gq.Level()
+    modes = gq.Prior.projected(graph, 259, alpha="auto", tau="auto")
+    prior = modes + gq.FeaturePrior(X) + gq.Level()
     post = gq.sample(prior, gq.Probit(), labels, draws=300, seed=0, progress=False)
     np.testing.assert_array_equal(fitted.posterior_.mean, post.mean)
     np.testing.assert_array_equal(fitted.label_variance_, post.variance)
@@ -420,7 +421,8 @@ def test_features_and_level_are_part_of_the_prior_by_default():
     # the graph alone, asked for by hand
     alone = gq.BayesianGraphClassifier(graph_weight=1.0, level=0.0, **options)
     alone.fit(X[:120], known[:120])
-    prior = gq.Prior.projected(alone.graph_, 50, alpha=alone.prior_.parameters["alpha"])
+    chosen = {name: alone.prior_.parameters[name] for name in ("alpha", "tau")}
+    prior = gq.Prior.projected(alone.graph_, 50, **chosen)
     same = gq.approximate(prior, alone.likelihood_, alone.posterior_.labels)
     np.testing.assert_allclose(alone.posterior_.by_class, same.by_class, atol=1e-5)
     assert abs(alone.posterior_.by_class - model.posterior_.by_class).max() > 0.05

@@ -31,7 +31,7 @@ BOX = {"alpha": ALPHA, "level": LEVEL, "tau": TAU, "gamma": GAMMA, "flip_rate": 
 LINEAR = ("alpha", "level")
 
 # Of the exponential densities.
-MEANS = {"alpha": 4.0, "tau": 0.1, "gamma": 0.1}
+MEANS = {"alpha": 4.0, "tau": 0.3, "gamma": 0.1}
 
 
 def sampled(prior, likelihood, labels, names, **options):
@@ -468,7 +468,7 @@ def test_a_bare_graph_has_a_level(small):
     post = quietly_jointly(
         small[0], gq.Probit(), small[1], draws=20, chains=1, progress=False, seed=0
     )
-    assert list(post.hyperparameters) == ["alpha", "level", "gamma"]
+    assert list(post.hyperparameters) == ["alpha", "level", "tau", "gamma"]
     post = quietly_jointly(
         small[0], gq.Probit(0.3), CLASSES[3], draws=20, chains=1, progress=False, seed=0
     )

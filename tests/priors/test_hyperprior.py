@@ -29,7 +29,7 @@ def test_densities_are_those_of_named_distributions(n_classes):
     of = {name: density_of(name, n_classes, noisy=True) for name in RANGES}
     assert mean(of["alpha"], 0, np.inf) == pytest.approx(4)
     assert mean(of["level"], 0, np.inf) == pytest.approx(math.sqrt(2 / math.pi))
-    assert mean(of["tau"], 0, np.inf) == pytest.approx(0.1)
+    assert mean(of["tau"], 0, np.inf) == pytest.approx(0.3)
     if n_classes == 2:
         assert median(of["gamma_2"]) == pytest.approx(stats.halfcauchy.median(scale=0.2))
     else:
