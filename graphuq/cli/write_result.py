@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import graphuq as gq
@@ -25,6 +26,7 @@ from graphuq.cli.result_folder import (
 from graphuq.cli.run_summary import RunSummary, summarize_run
 from graphuq.cli.sample_steps import Data, Model, Source, ask
 from graphuq.cli.saved_problem import SavedProblem
+from graphuq.posterior.predictions import ReweightedPredictions
 
 
 def sample_and_write(
@@ -62,7 +64,17 @@ def sample_and_write(
     )
     begin_stage("writing the results")
     post = post.with_names([visible(name) for name in data.items.ids])
-    predictions = post if data.shares is None else data.shares.of(post)
+    predictions: gq.Posterior | ReweightedPredictions = post
+    if data.shares is not None:
+        try:
+            predictions = data.shares.of(post)
+        except ValueError as error:  # only the posterior shows it, and sampling took long
+            data = data._replace(shares=None)
+            warnings.warn(
+                f"{error}; the result is written without the shares",
+                RuntimeWarning,
+                stacklevel=2,
+            )
     subject = Subject(
         post,
         predictions=predictions,

@@ -13,7 +13,7 @@ import pytest
 
 import graphuq as gq
 from graphuq.cli import main
-from graphuq.cli.class_shares import parse_shares
+from graphuq.cli.class_shares import ClassShares, parse_shares
 from graphuq.posterior.assessment.class_shares import reweight
 
 # Names that need care: one has a comma, the other an equals sign.
@@ -214,3 +214,15 @@ def test_shares_that_are_none_are_refused_before_any_work(result, options, messa
     assert code == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not Path("refused").exists()
+
+
+@pytest.mark.filterwarnings("default:the shares cannot be met:RuntimeWarning")
+def test_shares_that_cannot_be_met_do_not_lose_the_draws(result, monkeypatch, capsys):
+    def refuse(self, result):
+        raise ValueError("the shares cannot be met")
+
+    monkeypatch.setattr(ClassShares, "of", refuse)
+    assert main([*command("contradicted"), "--class-shares", TOLD]) == 0
+    assert "cannot be met; the result is written without the shares" in capsys.readouterr().err
+    assert run_of("contradicted").get("class_shares") is None
+    assert gq.load("contradicted/posterior.nc").probability.size == 80
