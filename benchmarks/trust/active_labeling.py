@@ -1,6 +1,6 @@
 """What to label next: accuracy on MNIST (4, 9) from 10 to 100 labels, requested one by one.
 
-Each answer updates `gq.approximate`. Every ten answers the evidence chooses alpha and gamma anew.
+Each answer updates `gq.approximate`. Every ten answers the evidence chooses the parameters anew.
 All methods start with the same five labels of each digit.
 
 GRAPHUQ_DATA=... python -m benchmarks.trust.active_labeling [--quick]

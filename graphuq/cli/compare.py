@@ -142,7 +142,8 @@ def _compare_pairs(options: argparse.Namespace) -> int:
         f"{R_HAT_MEANING}."
     )
     for row in rows:
-        print(f"{row['pair']} {row['model']}: alpha {row['alpha']:.2f}, gamma {row['gamma']:.3f}")
+        chosen = ", ".join(f"{name} {row[name]:.3g}" for name in ("alpha", "tau", "gamma"))
+        print(f"{row['pair']} {row['model']}: {chosen}")
     print()
     for note in notes:
         print_paragraph(f"- {note}", hanging="  ")
@@ -160,15 +161,13 @@ def _sample_pairs(options: argparse.Namespace) -> tuple[list[dict[str, Any]], li
             post = digits.sample_posterior(options, prior, likelihood, labels)
             health = post.diagnostics()
             notes += list_doubts(f"{name} {model}", post.trust())
-            alpha, gamma = digits.alpha_and_gamma(post)
             rows.append(
                 {
                     "pair": name,
                     "images": prior.n_nodes,
                     "labels": len(labels),
                     "model": model,
-                    "alpha": alpha,
-                    "gamma": gamma,
+                    **digits.parameters(post),
                     "variance": post.mean_variance,
                     "unsure": float(post.unsure.mean()),
                     "accuracy": post.accuracy(y),

@@ -17,7 +17,7 @@ from graphuq.cli.printing import print_paragraph, print_table
 from graphuq.utils.atomic_files import write_atomically
 from graphuq.utils.words import count
 
-HEADER = ["model", "accuracy", "mean variance", "R-hat", "ESS", "alpha", "gamma", "seconds"]
+HEADER = ["model", "accuracy", "mean variance", "R-hat", "ESS", "alpha", "tau", "gamma", "seconds"]
 
 
 def add(commands: Any) -> None:
@@ -102,10 +102,11 @@ def _sample(
         post = posteriors[name] = digits.sample_posterior(options, prior, likelihood, labels)
         seconds = time.perf_counter() - start
         health = post.diagnostics()
-        alpha, gamma = digits.alpha_and_gamma(post)
+        chosen = digits.parameters(post)
         rows.append([
             name, f"{post.accuracy(y):.3f}", f"{post.mean_variance:.3f}", f"{health.r_hat:.3f}",
-            f"{health.ess:.0f}", f"{alpha:.2f}", f"{gamma:.3f}", f"{seconds:.2f}",
+            f"{health.ess:.0f}", f"{chosen['alpha']:.2f}", f"{chosen['tau']:.3f}",
+            f"{chosen['gamma']:.3f}", f"{seconds:.2f}",
         ])  # fmt: skip
         messages += list_doubts(name, post.trust())
         if not post.complete:  # interrupted: show what there is
@@ -115,7 +116,7 @@ def _sample(
     print_paragraph(
         "accuracy: fraction of unlabeled images predicted correctly; mean variance: eq. (10), 0 is "
         f"certain and 1 is {one}; {R_HAT_MEANING}; {ESS_MEANING}; alpha: smoothness of the classes "
-        "over the graph; gamma: label noise."
+        "over the graph; tau: their inverse length; gamma: label noise."
     )
     print()
     for message in messages or ["The chains agree."]:

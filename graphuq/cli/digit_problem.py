@@ -122,6 +122,8 @@ def sample_posterior(
     )
 
 
-def alpha_and_gamma(post: gq.Posterior) -> tuple[float, float]:
-    """Return the parameters of a posterior, chosen or given."""
-    return post.settings["prior"]["alpha"], post.settings["likelihood"]["gamma"]
+def parameters(post: gq.Posterior) -> dict[str, float]:
+    """Return alpha, tau and gamma of a posterior, chosen or given."""
+    prior = post.settings["prior"]
+    gamma = post.settings["likelihood"]["gamma"]
+    return {"alpha": prior["alpha"], "tau": prior["tau"], "gamma": gamma}

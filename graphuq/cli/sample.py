@@ -91,7 +91,7 @@ def _add_model(parser: Parser) -> None:
     )
     for name, meaning in (
         ("--gamma", "label noise"),
-        ("--alpha", "smoothness over the graph"),
+        ("--alpha", "smoothness over the graph; with a number, tau is 0"),
         (
             "--graph-weight",
             "share of the graph in the prior, from 0 to 1 (the rest is the share of the features, "

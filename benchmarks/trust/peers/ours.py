@@ -6,13 +6,14 @@ from typing import Any
 
 import graphuq as gq
 from benchmarks.trust.peers.task import Answer, SkippedError, Task
+from graphuq.priors.default_sum import default_graph_prior
 
 COVERAGE = 0.9
 
 
 def _graph(task: Task) -> gq.Prior:
     spectrum = task.problem.spectrum
-    return gq.Prior.projected(spectrum, spectrum.rank, alpha="auto", tau="auto")
+    return default_graph_prior(spectrum, spectrum.rank)
 
 
 def _posterior(prior: Any, labels: gq.Labels) -> gq.ApproximatePosterior:
