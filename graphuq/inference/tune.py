@@ -99,9 +99,10 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     """Choose parameters of prior and likelihood by the evidence, `graphuq.evidence`.
 
     Only the given labels are used. The objective is the log evidence plus the log density of a weak
-    prior, `graphuq.priors.hyperprior`, because a few labels say little about alpha and gamma. For
-    two classes it is log evidence - alpha / 4 + log gamma - log(1 + (gamma / 0.2)^2) if alpha and
-    gamma are open: alpha is exponential, gamma half-Cauchy. The objective is computed at Sobol
+    prior, `graphuq.priors.hyperprior`, because a few labels say little about the parameters. If
+    alpha, tau and the gamma of probit are open and there are two classes, it is log evidence
+    + log alpha - alpha / 4 + log tau - tau / 0.3 + log gamma - log(1 + (gamma / 0.2)^2). "auto"
+    does not choose tau = 0, which ``tau=0`` asks for. The objective is computed at Sobol
     points, which fill the ranges evenly, and then maximized by quadratic models in a trust region
     (COBYQA) about the best of them: `graphuq.inference.search`. Eigenpairs are computed once.
 

@@ -20,11 +20,9 @@ they are searched or sampled.
   logarithm.
 
 The mode of a density depends on the scale of the parameter. `graphuq.tune` maximizes the density of
-log tau and log gamma, whose modes are the scales above. The mode of gamma itself would be 0, labels
-without noise, and a few labels do not contradict that. The densities of the level and the weights
-are those of the parameters themselves, and so is that of alpha for two classes. For K > 2 classes
-there may be only one label of each class, and the mode of alpha itself would be its smallest value:
-the density is that of log alpha.
+log alpha, log tau and log gamma, whose modes are the means and scales above. The modes of alpha and
+gamma themselves would be their smallest values, and a few labels do not contradict these. The densities of the level and the weights
+are those of the parameters themselves.
 """
 
 from __future__ import annotations
@@ -35,7 +33,8 @@ from typing import NamedTuple
 
 from graphuq.priors.gaussian_prior import base_name
 
-# Parameters that are searched and sampled on their own scale; all others on a logarithmic one.
+# Parameters that are searched and sampled on their own scale; all others on a logarithmic one. The
+# density that is maximized is that of log alpha all the same.
 LINEAR = ("alpha", "weight", "level")
 
 MEAN_ALPHA, MEAN_TAU = 4.0, 0.3
@@ -100,7 +99,7 @@ def density_of(name: str, n_classes: int, *, noisy: bool) -> Density:
 def log_prior(values: Mapping[str, float], n_classes: int, *, noisy: bool) -> float:
     """Return the log of the prior density that `graphuq.tune` maximizes, up to a constant.
 
-    It is that of `density_of`, on the scale that the search uses, but for alpha of K > 2 classes.
+    It is that of `density_of`, of the logarithm of all parameters but weights and the level.
 
     Parameters
     ----------
@@ -112,8 +111,8 @@ def log_prior(values: Mapping[str, float], n_classes: int, *, noisy: bool) -> fl
 
     Examples
     --------
-    >>> log_prior({"alpha": 2.0, "flip_rate": 0.1}, 2, noisy=True)
-    -0.5
+    >>> log_prior({"level": 2.0, "flip_rate": 0.1}, 2, noisy=True)
+    -2.0
     >>> at = [log_prior({"gamma": gamma}, 2, noisy=True) for gamma in (0.1, 0.2, 0.4)]
     >>> at.index(max(at))
     1
@@ -122,7 +121,7 @@ def log_prior(values: Mapping[str, float], n_classes: int, *, noisy: bool) -> fl
     for name, x in values.items():
         density = density_of(name, n_classes, noisy=noisy)
         base = base_name(name)
-        if base not in LINEAR or (base == "alpha" and n_classes > 2):
+        if base not in LINEAR or base == "alpha":
             density = density.of_logarithm()
         total += density.log(x)
     return total

@@ -32,7 +32,7 @@ def test_no_point_of_a_fine_grid_has_more_evidence(simulated):
     found = gq.tune(prior, labels, gq.Probit)
 
     def log_density(alpha, gamma):
-        return -alpha / 4 + np.log(gamma) - np.log1p((gamma / 0.2) ** 2)
+        return np.log(alpha) - alpha / 4 + np.log(gamma) - np.log1p((gamma / 0.2) ** 2)
 
     grid = [
         gq.evidence(gq.Prior.projected(spectrum, 60, alpha=alpha), gq.Probit(gamma), labels)
@@ -48,6 +48,18 @@ def test_no_point_of_a_fine_grid_has_more_evidence(simulated):
     assert found.at_edge == ()
     again = gq.tune(prior, labels, gq.Probit)
     assert again.chosen == found.chosen
+
+
+def test_one_label_of_each_class_does_not_choose_the_roughest_prior():
+    X, y = gq.datasets.digit_pair(4, 9)
+    spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=10), rank=100)
+    labels = gq.reveal(y, counts=1, seed=0)
+    found = gq.tune(spectrum, labels)
+    assert found.chosen["alpha"] > 2 and found.at_edge == ()
+    post = gq.approximate(found.prior, found.likelihood, labels)
+    assert post.calibration(y).log_score < 0.5 * np.log(2)
+    rough = gq.approximate(found.prior.with_parameters(alpha=1.0), found.likelihood, labels)
+    assert rough.calibration(y).log_score > 0.8 * np.log(2)
 
 
 @pytest.mark.slow

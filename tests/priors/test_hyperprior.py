@@ -43,7 +43,7 @@ def test_densities_are_those_of_named_distributions(n_classes):
 def test_the_density_that_is_maximized_is_that_of_the_scale_of_the_search(n_classes):
     """Differences of the log density along a scale, with Jacobians by finite differences."""
     for name, (low, high) in RANGES.items():
-        on_log = name not in LINEAR or (name == "alpha" and n_classes == 3)
+        on_log = name not in LINEAR or name == "alpha"
         scale = math.log if on_log else float
         density, step = density_of(name, n_classes, noisy=True), 1e-6
         found = []
