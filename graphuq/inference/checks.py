@@ -39,6 +39,19 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
     labels.require_within(prior.n_nodes)
 
 
+def prior_or_graph(prior: Any) -> Any:
+    """Return a prior or a spectrum itself, and otherwise a graph, also of an adjacency matrix."""
+    if isinstance(prior, GaussianPrior | SolvedPrior | Spectrum | Graph):
+        return prior
+    listed, network = isinstance(prior, list | tuple), hasattr(prior, "adjacency")
+    if not listed and not network and getattr(prior, "ndim", 0) != 2:
+        raise TypeError(
+            "prior must be a Prior, a Spectrum or a Graph, such as gq.Spectrum.of(graph, rank), "
+            f"got {type(prior).__name__}"
+        )
+    return Graph.of(prior)
+
+
 class BindOnce:
     """Bind labels to a likelihood whose parameters change from call to call.
 

@@ -14,7 +14,7 @@ from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.assembly import assemble, settings_of, settings_of_problem
 from graphuq.inference.checkpoint import open_checkpoint, require_seed
-from graphuq.inference.checks import require_prior_and_labels
+from graphuq.inference.checks import prior_or_graph, require_prior_and_labels
 from graphuq.inference.forecast import announce_run
 from graphuq.inference.parameter_ranges import Ranges, open_ranges, value_at, with_values
 from graphuq.inference.plan import Plan
@@ -28,11 +28,9 @@ from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import label_rule
 from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.sampled import Posterior
-from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given_modes import GivenModes, LatentPrior
 from graphuq.priors.hyperprior import LINEAR, Density, density_of
 from graphuq.priors.prior import Prior
-from graphuq.priors.solved import SolvedPrior
 from graphuq.priors.sum_prior import SumPrior
 from graphuq.samplers.hyperparameter_slices import N_LINEAR, NAMES, OF_THE_PRIOR
 from graphuq.samplers.joint import Joint
@@ -196,10 +194,9 @@ def _at_means(posterior: Posterior, prior: LatentPrior, problem: Problem) -> Pos
 
 def _require_modes(prior: Any) -> Any:
     """Return the prior, or a Spectrum or Graph, and refuse priors that need more than its modes."""
-    if isinstance(prior, Spectrum):
+    prior = prior_or_graph(prior)
+    if isinstance(prior, Spectrum | Graph):
         return prior
-    if not isinstance(prior, GaussianPrior | SolvedPrior):
-        return Graph.of(prior)
     parts = prior.parts if isinstance(prior, SumPrior) else (prior,)
     if len(parts) > 1:
         raise TypeError(

@@ -11,7 +11,7 @@ import numpy as np
 from graphuq.graphs import Graph
 from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.inference.checks import require_prior_and_labels
+from graphuq.inference.checks import prior_or_graph, require_prior_and_labels
 from graphuq.inference.evidence.evidence import SignEvidence
 from graphuq.inference.evidence.pairwise import PairwiseEvidence
 from graphuq.inference.parameter_ranges import (
@@ -151,7 +151,8 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     True
     """
     likelihood = _instance(likelihood)
-    prior = prior if isinstance(prior, GaussianPrior | Spectrum) else Graph.of(prior)
+    prior = prior_or_graph(prior)
+    _require_eigenvectors(prior)
     require_prior_and_labels(prior, labels)
     require_supported(likelihood, labels)
     evidence = _evidence_for(labels)
@@ -184,15 +185,21 @@ def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, An
     require_prior_and_labels(prior, labels)
     if isinstance(prior, SolvedPrior):
         if open_parameters(likelihood):
-            raise TypeError(
-                "parameters are chosen by the evidence, which needs eigenvectors, and a "
-                "gq.SolvedPrior has none: give numbers, such as gq.Probit(gamma=0.1)"
-            )
+            _require_eigenvectors(prior)
         return prior, likelihood
     if isinstance(prior, GaussianPrior) and not prior.open and not open_parameters(likelihood):
         return prior, likelihood
     found = tune(prior, labels, likelihood)
     return found.prior, found.likelihood
+
+
+def _require_eigenvectors(prior: Any) -> None:
+    """Refuse a prior that has none."""
+    if isinstance(prior, SolvedPrior):
+        raise TypeError(
+            "parameters are chosen by the evidence, which needs eigenvectors, and a "
+            "gq.SolvedPrior has none: give numbers, such as gq.Probit(gamma=0.1)"
+        )
 
 
 def _evidence_for(labels: Labels) -> Evidence:
