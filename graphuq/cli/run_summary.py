@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import platform
+import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -214,11 +215,13 @@ def _count_classes(values: NDArray[Any], labels: gq.Labels) -> dict[str, int]:
 def _leave_one_out(model: Model, labels: gq.Labels) -> int | None:
     """Return how many labels are predicted correctly from the others.
 
-    None if expectation propagation does not converge.
+    None if expectation propagation does not converge or is poor.
     """
     try:
-        post = gq.approximate(model.prior, model.likelihood, labels)
-    except RuntimeError:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "expectation propagation is poor")
+            post = gq.approximate(model.prior, model.likelihood, labels)
+    except (RuntimeError, RuntimeWarning):
         return None
     predicted = post.leave_one_out >= 0.5
     if post.leave_one_out.ndim == 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from functools import partial
 from typing import Any
 
@@ -12,13 +13,10 @@ from scipy.special import ndtr
 
 from graphuq.graphs.labels import Labels
 from graphuq.inference.approximate_classes import approximate_classes
-from graphuq.inference.evidence.evidence import (
-    converged_sites,
-    log_evidence_of,
-    warn_of_poor_sites,
-)
+from graphuq.inference.evidence.evidence import converged_sites, log_evidence_of
 from graphuq.inference.evidence.expectation_propagation import label_probability, sign_probability
 from graphuq.inference.evidence.labeled_predictive import predict_labeled
+from graphuq.inference.evidence.poor_sites import describe_poor_signs
 from graphuq.inference.problem import Problem
 from graphuq.likelihoods.bound import describe, describe_sign_model
 from graphuq.likelihoods.contract import Likelihood
@@ -83,7 +81,8 @@ def approximate(
     Warns
     -----
     RuntimeWarning
-        Probabilities may be off by 0.1; see `graphuq.evidence`.
+        Probabilities of two classes may be off by 0.05 or more: weighted draws of the Gaussian move
+        one at a labeled node by more than 0.02.
 
     Examples
     --------
@@ -106,6 +105,8 @@ def approximate(
         approximate_classes if isinstance(problem.bound.rule, Argmax) else _approximate_signs
     )
     fields = interruptible("approximating the posterior", approximate_fields, problem, start)
+    if doubt := fields.pop("doubt", ""):
+        warnings.warn(doubt, RuntimeWarning, stacklevel=2)
     return ApproximatePosterior(
         prior=problem.require_law("gq.approximate"),
         labels=labels,
@@ -122,12 +123,11 @@ def approximate(
 
 
 def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> dict[str, Any]:
-    """Return the fields of an `ApproximatePosterior` of two classes."""
+    """Return the fields of an `ApproximatePosterior` of two classes, and ``doubt`` of them."""
     prior, bound = problem.require_law("gq.approximate"), problem.bound
     likelihood, labels = problem.likelihood, problem.labels
     begin = None if start is None else _sites_of(start, labels)
     sites = converged_sites(prior, likelihood, bound, begin, tolerance=SITE_TOLERANCE)
-    warn_of_poor_sites(sites, bound, stacklevel=3)
     n = prior.n_nodes
     latent_mean, latent_variance = np.empty(n), np.empty(n)
     with one_blas_thread():
@@ -157,6 +157,7 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
         "site_shift": sites.shift,
         "leave_one_out": label_probability(sites, bound),
         "log_evidence": log_evidence_of(sites),
+        "doubt": describe_poor_signs(sites, bound),
     }
 
 

@@ -20,6 +20,7 @@ from graphuq.inference.evidence.expectation_propagation import (
     Sites,
     propagate,
 )
+from graphuq.inference.evidence.poor_sites import describe_poor_evidence
 from graphuq.likelihoods.bound import Bound
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import Argmax
@@ -29,14 +30,10 @@ from graphuq.priors.gaussian_sites import NotConvergedError
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array, Nodes
-from graphuq.utils.words import count
 
 # With V above RARE_FLIPS, flips of odds below e^-5, sites are compared with those of V =
 # COMMON_FLIPS. A difference up to EP_ERROR may be the error of expectation propagation itself.
 RARE_FLIPS, COMMON_FLIPS, EP_ERROR = 5.0, 2.0, 1.0
-
-# A leading term of the error above this says that further terms matter, too.
-MAX_CORRECTION = 1.0
 
 
 def evidence(
@@ -78,8 +75,8 @@ def evidence(
     Warns
     -----
     RuntimeWarning
-        Expectation propagation may be poor: more labels contradict the field than it has modes, or
-        the leading term of its error is above 1.
+        Expectation propagation is poor: weighted draws of its Gaussian say that the log evidence is
+        off by more than 0.1, or the leading term of its error is above 1.
 
     Examples
     --------
@@ -97,7 +94,8 @@ def evidence(
         estimate = annealed_evidence(prior, likelihood, labels, seed=seed)
         return LogEvidence(estimate.log_evidence, "annealing", mcse=estimate.mcse)
     sites = converged_sites(prior, likelihood, bound)
-    warn_of_poor_sites(sites, bound, stacklevel=2)
+    if doubt := describe_poor_evidence(sites, bound):
+        warnings.warn(doubt, RuntimeWarning, stacklevel=2)
     return log_evidence_of(sites)
 
 
@@ -190,24 +188,6 @@ def _nodes_of_sign_model(likelihood: Likelihood, bound: Bound) -> Nodes:
             f"gq.NoisyProbit, got {likelihood!r}"
         )
     return bound.nodes
-
-
-def warn_of_poor_sites(sites: Sites, bound: Bound, stacklevel: int) -> None:
-    """Warn where a Gaussian is a poor approximation of the posterior."""
-    contradicting = int((np.where(sites.mean >= 0, 1.0, -1.0) != bound.observed.y).sum())
-    rank = sites.spread.shape[1]
-    if contradicting > rank:
-        reason = f"{contradicting} labels contradict a field of only {count(rank, 'mode')}"
-    elif abs(sites.correction) > MAX_CORRECTION:
-        reason = f"the leading term of its error is {sites.correction:.2g} in the log evidence"
-    else:
-        return
-    warnings.warn(
-        f"expectation propagation may be poor here, since {reason}: probabilities may be off by "
-        "0.1; take a larger rank, or gq.sample, which is exact up to its Monte Carlo error",
-        RuntimeWarning,
-        stacklevel=stacklevel + 1,
-    )
 
 
 def at_most_half(log_evidence: float) -> float:

@@ -48,7 +48,7 @@ MIN_Z = -100
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """The converged sites; all arrays but the last have shape (J,).
+    """The converged sites; arrays have shape (J,) unless said otherwise.
 
     Attributes
     ----------
@@ -64,6 +64,8 @@ class Sites:
         The leading term of the error of expectation propagation (Opper, Paquet and Winther 2013).
     spread : ndarray, shape (J, p)
         A root of the covariance of u_J.
+    log_integral : float
+        The log of the integral of the prior times all sites.
     """
 
     precision: Array
@@ -75,6 +77,7 @@ class Sites:
     log_evidence: float
     correction: float
     spread: Array
+    log_integral: float
 
 
 def flip_rate(cost: float) -> float:
@@ -189,25 +192,26 @@ def _sites(root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: flo
     cavity_mean = shift / precision
     spread = np.sqrt(cavity_variance + noise**2)
     z = y * np.where(spread > 0, cavity_mean / np.where(spread > 0, spread, 1.0), 0.0)
-    log_mass = _log_mass(z, cost)
+    log_masses = log_mass(z, cost)
     # log evidence: the mass of each label, without its site's share of the Gaussian's mass
     a, b = precision + tau, shift + nu
     site_mass = -0.5 * np.log(a / precision) + 0.5 * (b**2 / a - shift**2 / precision)
     log_gaussian = 0.5 * (float(nu @ m) - log_shrunk)
     # its correction: cumulants of t_j times its cavity, beyond the second, are derivatives of its
     # log mass with respect to the cavity mean
-    slope = np.exp(_log_margin(cost) - 0.5 * z**2 - 0.5 * math.log(2 * math.pi) - log_mass)
+    slope = np.exp(_log_margin(cost) - 0.5 * z**2 - 0.5 * math.log(2 * math.pi) - log_masses)
     bend = -slope * (z + slope)
     third = np.where(z < MIN_Z, 0.0, -slope - bend * (z + 2 * slope))
     ratio = cavity_variance / np.where(spread > 0, spread, 1.0)
     correction = _correction(half / np.sqrt(safe)[:, None], y * ratio**3 * third / safe**1.5)
-    evidence = float((log_mass - site_mass).sum()) + log_gaussian + correction
+    evidence = float((log_masses - site_mass).sum()) + log_gaussian + correction
     if not np.isfinite(evidence):
         raise NotConvergedError("the evidence is not finite")
-    return Sites(tau, nu, m, v, cavity_mean, cavity_variance, evidence, correction, half)
+    moments = m, v, cavity_mean, cavity_variance
+    return Sites(tau, nu, *moments, evidence, correction, half, log_gaussian)
 
 
-def _log_mass(z: Array, cost: float) -> Array:
+def log_mass(z: Array, cost: float) -> Array:
     """Return log(f + (1 - 2 f) Psi(z; 1)), the log probability of a label given all others."""
     log_flip = -np.logaddexp(0.0, cost)
     return np.logaddexp(log_flip, _log_margin(cost) + log_ndtr(z))
