@@ -26,7 +26,7 @@ from graphuq.posterior.node_statistics import (
 )
 from graphuq.posterior.sampled import Posterior
 from graphuq.samplers.protocol import Sampler
-from graphuq.utils.forecast import announce_long_work
+from graphuq.utils.forecast import warn_of_long_work
 from graphuq.utils.typing import Array
 
 # Draws of each chain that the statistics of nodes use at least.
@@ -188,7 +188,7 @@ def _statistics(
     draws = sum(record.draws for record in records)
     seconds = seconds_needed(storage.conditional, draws, bound.n_fields, plan.threads)
     if not in_haste:
-        announce_long_work(
+        warn_of_long_work(
             seconds, "computing the statistics of all nodes", "ask for fewer draws", stacklevel=4
         )
     if not in_haste or seconds <= MAX_WAIT_SECONDS:

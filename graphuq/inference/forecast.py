@@ -17,16 +17,17 @@ LOOK_SECONDS, ADVICE_SECONDS = 5.0, 30.0
 # Seconds that a chain takes at least, besides its draws.
 CHAIN_SECONDS = 0.01
 
-REMEDY = "Ctrl-C returns the draws so far; ask for fewer draws or chains to need less time"
+FEWER = "ask for fewer draws or chains, a shorter warm-up or less thinning"
+REMEDY = f"Ctrl-C returns the draws so far; {FEWER} to need less time"
 
 
 def announce_run(sampler: Sampler, target: Target, plan: Plan) -> None:
-    """Warn of a run that takes more than ten minutes, before it starts."""
+    """Warn of a run that takes more than ten minutes before it starts, and refuse one of weeks."""
     draws = plan.warmup + plan.draws
     each = CHAIN_SECONDS + draws * sampler.draw_seconds(target, plan.thin)
     workers = min(plan.chains, plan.threads or cpu_count())
     what = f"sampling {plan.chains:,} chains of {draws:,} draws, warm-up included,"
-    announce_long_work(plan.chains * each / workers, what, REMEDY, stacklevel=3)
+    announce_long_work(plan.chains * each / workers, what, FEWER, stacklevel=3)
 
 
 class Forecast:

@@ -40,6 +40,9 @@ START_GAMMA = 0.1
 # Objectives that differ by less than this share are equal to rounding.
 OBJECTIVE_ROUNDING = 1e-12
 
+# An estimate that has not converged after so many iterations never will.
+MAX_ITERATIONS = 10**7
+
 # Shorter steps make no progress.
 MIN_STEP = 1e-14
 
@@ -116,7 +119,7 @@ def map_estimate(
     prior.require_here("a MAP estimate")
     validation.one_of("method", method, METHODS)
     validation.positive("tol", tol)
-    validation.integer("max_iter", max_iter, 1)
+    validation.integer("max_iter", max_iter, 1, MAX_ITERATIONS, "raise tol instead")
     sequence = validation.seed_sequence(seed)
     name = type(likelihood).__name__
     if bound.gradient is None:

@@ -120,6 +120,16 @@ def test_ctrl_c_leaves_a_long_chunk_behind_and_returns_the_others(small):
     assert post.modes.shape[1] >= runner.MAX_CHUNK_DRAWS
 
 
+def test_ctrl_c_ends_an_annealing(small):
+    model = gq.Prior.projected(small[0], 8), gq.Probit(0.3), small[1]
+    gq.annealed_evidence(*model, draws=200, seed=0)  # compiles
+    threading.Timer(0.3, press).start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt, match="interrupted while annealing"):
+        gq.annealed_evidence(*model, draws=300_000, seed=0)
+    assert time.monotonic() - begun < PROMPT
+
+
 def test_ctrl_c_in_the_statistics_takes_the_last_draws(small, monkeypatch):
     model = (gq.Prior.projected(small[0], 8), gq.Probit(0.3), small[1])
     run = {"draws": 300, "seed": 0, "progress": False, "chains": 2}

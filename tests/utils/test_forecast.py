@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.inference.evidence.annealed import _stones_left
 from graphuq.utils import forecast
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -17,6 +18,9 @@ LABELS = gq.Labels([0, 1, 2, 3], [0, 1, 0, 1])
 WORK = {
     "choosing alpha, gamma takes about": lambda: gq.tune(
         gq.Prior.projected(GRAPH, 10, alpha="auto"), LABELS, gq.Probit()
+    ),
+    "annealing takes about": lambda: gq.annealed_evidence(
+        gq.Prior.projected(GRAPH, 10), gq.Probit(0.1), LABELS, draws=50, seed=0
     ),
     "solving for 4 nodes and 50 probes takes about": lambda: gq.SolvedPrior.of(
         GRAPH, LABELS.nodes, rank=5, probes=50
@@ -47,3 +51,56 @@ def test_the_pace_is_that_of_the_steps_after_the_first(monkeypatch):
     with pytest.warns(RuntimeWarning, match="work takes about 67 minutes: do less"):
         pace.step()
     pace.step()
+
+
+PRIOR, ABSURD = gq.Prior.projected(GRAPH, 10), 2**40
+RUN = {"seed": 0, "progress": False}
+ENDLESS = {
+    "sample": lambda **more: gq.sample(PRIOR, gq.Probit(0.1), LABELS, **more, **RUN),
+    "jointly": lambda **more: gq.sample_jointly(
+        PRIOR, gq.Probit("auto"), LABELS, gamma=(0.1, 1.0), **more, **RUN
+    ),
+    "annealed": lambda **more: gq.annealed_evidence(PRIOR, gq.Probit(0.1), LABELS, seed=0, **more),
+}
+
+
+@pytest.mark.parametrize(
+    ("work", "budget", "error", "message"),
+    [
+        ("sample", {"warmup": ABSURD}, ValueError, "more than a week: ask for fewer draws"),
+        ("sample", {"thin": ABSURD}, ValueError, "more than a week: ask for fewer draws"),
+        ("sample", {"draws": ABSURD}, MemoryError, "ask for fewer draws"),
+        ("sample", {"chains": ABSURD}, MemoryError, "ask for fewer draws"),
+        ("jointly", {"warmup": ABSURD}, ValueError, "more than a week: ask for fewer draws"),
+        ("jointly", {"thin": ABSURD}, ValueError, "more than a week: ask for fewer draws"),
+        ("jointly", {"draws": ABSURD}, MemoryError, "ask for fewer draws"),
+        ("annealed", {"draws": ABSURD}, MemoryError, "ask for fewer draws"),
+        ("annealed", {"chains": ABSURD}, MemoryError, "ask for fewer draws"),
+        ("annealed", {"chains": 10**8, "draws": 1}, MemoryError, "ask for fewer draws"),
+    ],
+)
+def test_work_without_an_end_in_sight_is_refused(work, budget, error, message, monkeypatch):
+    monkeypatch.setattr("graphuq.utils.memory._available_memory", lambda: 2.0**36)
+    with pytest.raises(error, match=message):
+        ENDLESS[work](**budget)
+
+
+def test_annealing_of_weeks_is_refused(monkeypatch):
+    monkeypatch.setattr(gq.Harmonic, "draw_seconds", lambda *_: 60.0)
+    with pytest.raises(ValueError, match=r"annealing takes about .* more than a week: ask for"):
+        ENDLESS["annealed"]()
+
+
+def test_a_map_estimate_has_an_end():
+    with pytest.raises(ValueError, match=r"max_iter must be between .*; raise tol instead"):
+        gq.map_estimate(PRIOR, gq.Probit(0.1), LABELS, max_iter=ABSURD)
+
+
+@pytest.mark.parametrize(("top", "stones", "left"), [
+    (16.0, [0.0, 1.0, 2.0], 14.0),  # steps of one
+    (1.0, [0.0, 0.125, 0.25], 2.0),  # steps that double
+    (1.0, [0.0, 1.0], 0.0),
+    (np.inf, [0.0, 1.0], 0.0),
+])  # fmt: skip
+def test_stones_that_are_left(top, stones, left):
+    assert _stones_left(stones, top) == pytest.approx(left)

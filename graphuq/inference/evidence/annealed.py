@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +21,7 @@ from scipy.special import logsumexp
 
 from graphuq.graphs.labels import Labels
 from graphuq.inference.checks import bind_checked
+from graphuq.inference.forecast import CHAIN_SECONDS
 from graphuq.likelihoods.bound import Bound, evaluate, parameters_of
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.priors.gaussian import Gaussian
@@ -31,6 +30,8 @@ from graphuq.samplers import Harmonic
 from graphuq.samplers.choice import choose_sampler
 from graphuq.samplers.protocol import Chunk, NonFinitePotentialError, Sampler, Target
 from graphuq.utils import validation
+from graphuq.utils.forecast import Pace, announce_long_work
+from graphuq.utils.interruption import Workers, named_interruption
 from graphuq.utils.memory import require_memory
 from graphuq.utils.threads import cpu_count, one_blas_thread
 from graphuq.utils.typing import Array
@@ -44,8 +45,12 @@ ESS_SHARE, MAX_STEP = 0.5, 1.0
 MAX_HEIGHT = 700.0
 # A ladder of more stones is taken to be endless.
 MAX_STONES = 5000
+# About the least number of stones, before the ladder is known.
+FEW_STONES = 10
 # Memory of the generator and the state of a chain.
 CHAIN_BYTES = 4e3
+# What takes long, and what takes less time.
+WHAT, REMEDY = "annealing", "ask for fewer draws or chains"
 # With a larger standard error the log evidence is known to no more than a factor of e.
 MAX_MCSE = 1.0
 
@@ -135,6 +140,8 @@ def annealed_evidence(
     -----
     ConvergenceWarning
         The error is above 1.
+    RuntimeWarning
+        The ladder takes more than ten minutes; one of more than a week is refused.
 
     Examples
     --------
@@ -163,8 +170,9 @@ def annealed_evidence(
     parameters = ", ".join(f"{key}={value:g}" for key, value in parameters_of(likelihood).items())
     name = f"{type(likelihood).__name__}({parameters})"
     # BLAS threads would compete with the chains', and change last digits
-    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+    with one_blas_thread(), named_interruption("annealing"), Workers(workers) as pool:
         law = prior.law if bound.nodes is None else prior.at(bound.nodes)
+        _announce(sampler, Target(law, bound), draws, chains / workers)
         climb = partial(_climb, draws=draws, rngs=rngs, pool=pool)
         try:
             if bound.sign_model is not None:
@@ -182,6 +190,14 @@ def annealed_evidence(
         )
         warn((message,), stacklevel=2)
     return found
+
+
+def _announce(sampler: Sampler, target: Target, draws: int, rounds: float) -> None:
+    """Warn of many minutes, or refuse weeks, by what the sampler knows before its first draw."""
+    thin = sampler.thin
+    n_draws = draws + sampler.warmup(draws)
+    each = CHAIN_SECONDS + n_draws * sampler.draw_seconds(target, thin)
+    announce_long_work(FEW_STONES * rounds * each, WHAT, REMEDY, stacklevel=3)
 
 
 def _raise_walls(climb: _Climb, law: Gaussian, bound: Bound) -> AnnealedEvidence:
@@ -281,14 +297,15 @@ def _climb(
     path: _Walls | _Powers,
     draws: int,
     rngs: Sequence[np.random.Generator],
-    pool: ThreadPoolExecutor,
+    pool: Workers,
 ) -> AnnealedEvidence:
     """Return log Z at the top of ``path``, from the bottom stone by stone."""
     stones, logs = [0.0], np.zeros(len(rngs))
     states: list[Any] = [None] * len(rngs)
+    pace = Pace(FEW_STONES, WHAT, REMEDY)
     while stones[-1] < path.top:
         # 1. all chains walk at the last stone
-        walks = list(pool.map(path.walk, states, repeat(stones[-1]), repeat(draws), rngs))
+        walks = _walk_all(path, states, stones[-1], draws, rngs, pool)
         states = [walk.state for walk in walks]
         # 2. the next stone is placed by the second half of their discarded draws
         tuning = np.concatenate([walk.tuning[walk.tuning.size // 2 :] for walk in walks])
@@ -297,6 +314,7 @@ def _climb(
         weights = _log_weights(np.array([walk.energies for walk in walks]), following - stones[-1])
         logs += logsumexp(weights, axis=1) - math.log(draws)
         stones.append(following)
+        pace.step(_stones_left(stones, path.top))
         if len(stones) > MAX_STONES or MAX_HEIGHT < following < path.top == math.inf:
             raise _EndlessError(
                 f"the ladder to {path.top:g} has reached {following:g} in {len(stones)} stones, "
@@ -306,6 +324,35 @@ def _climb(
     spread = float(logs.std(ddof=1)) if np.isfinite(logs).all() else math.inf
     log_mean = float(logsumexp(logs)) - math.log(len(rngs))
     return AnnealedEvidence(log_mean, spread / math.sqrt(len(rngs)), np.array(stones))
+
+
+def _walk_all(
+    path: _Walls | _Powers,
+    states: list[Any],
+    stone: float,
+    draws: int,
+    rngs: Sequence[np.random.Generator],
+    pool: Workers,
+) -> list[_Walk]:
+    """Return the walks of all chains at a stone."""
+    futures = [
+        pool.submit(path.walk, state, stone, draws, rng)
+        for state, rng in zip(states, rngs, strict=True)
+    ]
+    try:
+        return [future.result() for future in futures]
+    finally:  # interrupted, or one of them failed
+        for future in futures:
+            future.cancel()
+
+
+def _stones_left(stones: list[float], top: float) -> float:
+    """Return about how many stones are left: steps grow by a factor, up to `MAX_STEP`."""
+    *_, before, last = stones
+    if not last < top < math.inf:
+        return 0.0  # hard walls end where all labels are right
+    growing = math.log(top / last) / math.log(last / before) if before > 0 else 0.0
+    return max(growing, (top - last) / MAX_STEP)
 
 
 def _log_weights(energies: Array, step: float) -> Array:
