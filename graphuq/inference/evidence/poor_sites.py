@@ -21,7 +21,7 @@ MAX_DRAWS, MAX_NUMBERS = 8000, 10**6
 # standard errors, where others are mostly off by more, and of the log evidence.
 MAX_ERROR, MAX_EVIDENCE_ERROR, SIGMAS = 0.02, 0.1, 3.0
 
-# Weights of a smaller effective size say nothing of the evidence.
+# Weights of a smaller effective size say nothing.
 MIN_SIZE = 100.0
 
 # A leading term of the error of the log evidence above this says that further terms matter, too.
@@ -65,14 +65,14 @@ def errors_of_signs(sites: Sites, bound: Bound) -> tuple[Array, Array]:
     Returns
     -------
     error, certain : ndarray, shape (J,)
-        ``certain`` is the error less three standard errors.
+        ``certain`` is the error less three standard errors; zeros where the weights say nothing.
     """
     u, log_weight = _weighted_draws(sites, bound)
     most = log_weight.max()
-    if most == -math.inf:  # no draw has all signs
-        return np.ones(u.shape[1]), np.ones(u.shape[1])
-    weight = np.exp(log_weight - most)
+    weight = np.exp(log_weight - most) if most > -math.inf else np.ones(log_weight.size)
     weight /= weight.sum()
+    if most == -math.inf or weight @ weight > 1 / MIN_SIZE:
+        return np.zeros(u.shape[1]), np.zeros(u.shape[1])
     positive = (u > 0).astype(float)
     mean = weight @ positive
     error = abs(mean - sign_probability(sites, bound))

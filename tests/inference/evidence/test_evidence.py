@@ -339,6 +339,14 @@ def test_a_poor_gaussian_gives_a_warning_at_the_line_of_the_caller(small):
     assert abs(found.latent_by_class[:, 1] - exact_signs(prior, model, many)).max() < 0.03
 
 
+def test_weights_of_few_draws_say_nothing(small, monkeypatch):
+    prior, model = gq.Prior.projected(small[0], 2), gq.NoisyProbit(0.05, 0.1)
+    poor = gq.Labels([9, 15, 18, 23, 29, 37], [0, 0, 1, 0, 1, 1])
+    monkeypatch.setattr("graphuq.inference.evidence.poor_sites.MAX_DRAWS", 50)
+    gq.approximate(prior, model, poor)  # in silence
+    gq.evidence(prior, model, poor)
+
+
 def test_a_large_leading_error_gives_a_warning(small, monkeypatch):
     monkeypatch.setattr("graphuq.inference.evidence.poor_sites.MAX_CORRECTION", 0.001)
     prior = gq.Prior.projected(small[0], 4)
