@@ -278,7 +278,7 @@ def test_likelihoods_without_a_map_are_refused(small):
         ({"start": np.full(40, np.nan)}, ValueError, r"finite field"),
         ({"start": 1e200 * np.arange(40)}, ValueError, r"J is inf at the start"),
         ({"tol": 0}, ValueError, r"tol must be positive"),
-        ({"max_iter": 0}, ValueError, r"max_iter must be at least 1"),
+        ({"max_iter": 0}, ValueError, r"max_iter must be between 1 and"),
         ({"seed": -1}, TypeError, r"seed must be a non-negative int"),
     ],
     ids=lambda value: ", ".join(value) if isinstance(value, dict) else None,
