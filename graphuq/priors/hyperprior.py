@@ -21,8 +21,8 @@ they are searched or sampled.
 
 The mode of a density depends on the scale of the parameter. `graphuq.tune` maximizes the density of
 log alpha, log tau and log gamma, whose modes are the means and scales above. The modes of alpha and
-gamma themselves would be their smallest values, and a few labels do not contradict these. The densities of the level and the weights
-are those of the parameters themselves.
+gamma themselves would be their smallest values, and a few labels do not contradict these. The
+densities of the level and the weights are those of the parameters themselves.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ def test_one_label_of_each_class_does_not_choose_the_roughest_prior():
     spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=10), rank=100)
     labels = gq.reveal(y, counts=1, seed=0)
     found = gq.tune(spectrum, labels)
-    assert found.chosen["alpha"] > 2 and found.at_edge == ()
+    assert found.chosen["alpha"] > 2
+    assert found.at_edge == ()
     post = gq.approximate(found.prior, found.likelihood, labels)
     assert post.calibration(y).log_score < 0.5 * np.log(2)
     rough = gq.approximate(found.prior.with_parameters(alpha=1.0), found.likelihood, labels)

@@ -30,7 +30,7 @@ MAX_CORRECTION = 1.0
 
 def describe_poor_signs(sites: Sites, bound: Bound) -> str:
     """Return why probabilities are poor, "" if they are not."""
-    if message := _describe_large_correction(sites):
+    if (message := _describe_large_correction(sites)) or _has_one_mode(bound):
         return message
     error, certain = errors_of_signs(sites, bound)
     worst = int(certain.argmax())
@@ -43,7 +43,7 @@ def describe_poor_signs(sites: Sites, bound: Bound) -> str:
 
 def describe_poor_evidence(sites: Sites, bound: Bound) -> str:
     """Return why the log evidence is poor, "" if it is not."""
-    if message := _describe_large_correction(sites):
+    if (message := _describe_large_correction(sites)) or _has_one_mode(bound):
         return message
     _, log_weight = _weighted_draws(sites, bound)
     most = log_weight.max()
@@ -93,6 +93,16 @@ def _weighted_draws(sites: Sites, bound: Bound) -> tuple[Array, Array]:
         z = np.where(u == 0, 0.0, y * u / noise)
     sites_of_draws = sites.shift * u - 0.5 * sites.precision * u**2
     return u, (log_mass(z, cost) - sites_of_draws).sum(axis=1)
+
+
+def _has_one_mode(bound: Bound) -> bool:
+    """Whether the likelihood is log-concave, as without flips.
+
+    Probabilities are then off by 0.06 at most, and draws, which take as long as the rest, are not
+    needed.
+    """
+    assert bound.sign_model is not None
+    return bound.sign_model[1] == math.inf
 
 
 def _describe_large_correction(sites: Sites) -> str:
