@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -34,6 +35,8 @@ NODE_SECONDS, SUMMARY_SECONDS = 2e-8, 1e-11
 
 # Seconds that Ctrl-C waits for the rest of the statistics.
 MAX_WAIT_SECONDS = 0.6
+
+FINISHED = "Ctrl-C came when the statistics of nodes were nearly done: they are complete"
 
 
 class Summaries(NamedTuple):
@@ -145,14 +148,18 @@ class _Rest:
 
     @contextmanager
     def finish_if_short(self) -> Iterator[None]:
-        """Ignore the first Ctrl-C if the rest takes no longer than `MAX_WAIT_SECONDS`."""
+        """Finish after a first Ctrl-C if it takes at most `MAX_WAIT_SECONDS`, and say so."""
         before = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is not threading.main_thread() or before is None:
             yield
             return
 
+        pressed = False
+
         def press(*_: object) -> None:
+            nonlocal pressed
             signal.signal(signal.SIGINT, before)
+            pressed = True
             if self.seconds > MAX_WAIT_SECONDS:
                 raise KeyboardInterrupt("interrupted while computing the statistics of nodes")
 
@@ -161,6 +168,8 @@ class _Rest:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+        if pressed:
+            warnings.warn(FINISHED, RuntimeWarning, stacklevel=2)
 
 
 def _compute_rows(
