@@ -60,6 +60,8 @@ def kept(name: str, draw: int, quick: bool, folder: Path, resume: bool) -> list[
     if resume and file.exists():
         return json.loads(file.read_text())
     records = one_draw(name, draw, quick)
+    if any("error" in record for record in records):  # what was absent may be there next time
+        return records
     with write_atomically(file) as temporary:
         Path(temporary).write_text(json.dumps(records, indent=1))
     return records

@@ -39,6 +39,15 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
     labels.require_within(prior.n_nodes)
 
 
+def require_eigenvectors(prior: Any, what: str) -> None:
+    """Refuse a `SolvedPrior` for ``what``, which needs eigenvectors."""
+    if isinstance(prior, SolvedPrior):
+        raise TypeError(
+            f"{what} needs eigenvectors, and a gq.SolvedPrior has none: take Prior.projected or "
+            "Prior.approximated"
+        )
+
+
 def prior_or_graph(prior: Any) -> Any:
     """Return a prior or a spectrum itself, and otherwise a graph, also of an adjacency matrix."""
     if isinstance(prior, GaussianPrior | SolvedPrior | Spectrum | Graph):

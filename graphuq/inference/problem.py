@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphuq.graphs.labels import Labels
-from graphuq.inference.checks import bind_checked, require_prior_and_labels
+from graphuq.inference.checks import (
+    bind_checked,
+    require_eigenvectors,
+    require_prior_and_labels,
+)
 from graphuq.inference.tune import choose_parameters
 from graphuq.likelihoods.bound import Bound, fingerprint
 from graphuq.likelihoods.contract import Likelihood
@@ -62,11 +66,8 @@ class Problem:
 
     def require_law(self, what: str) -> GaussianPrior:
         """Return the prior if its law at all nodes is known, which ``what`` needs."""
-        if not isinstance(self.prior, GaussianPrior):
-            raise TypeError(
-                f"{what} needs eigenvectors, and a gq.SolvedPrior has none: take "
-                "Prior.projected or Prior.approximated"
-            )
+        require_eigenvectors(self.prior, what)
+        assert isinstance(self.prior, GaussianPrior)
         return self.prior
 
     def fingerprint(self) -> dict[str, Any]:

@@ -242,6 +242,7 @@ def test_shares_that_are_none_are_refused_before_any_work(shares, error, message
         (None, TypeError, "must be a number, got None"),
         (True, TypeError, "must be a number, got True"),
         ([50], TypeError, "must be a number, got"),
+        (np.timedelta64(50, "s"), TypeError, "must be a number, got"),
     ],
 )
 def test_strengths_that_are_none_are_refused_before_any_work(strength, error, message):

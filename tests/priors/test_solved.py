@@ -155,6 +155,9 @@ def test_what_needs_eigenvectors_is_refused(problem, solved):
         post.suggest(3)
     with pytest.raises(TypeError, match=r"chosen by the evidence, which needs eigenvectors"):
         gq.sample(solved, gq.Probit(), labels, progress=False)
+    for function in (gq.evidence, gq.annealed_evidence):
+        with pytest.raises(TypeError, match=f"gq.{function.__name__} needs eigenvectors"):
+            function(solved, gq.Probit(0.3), labels)
     with pytest.raises(TypeError, match="needs the field at all nodes"):
         gq.sample(solved, gq.GinzburgLandau(1.0, 1.0), labels, progress=False)
     with pytest.raises(ValueError, match=r"not for node 0: name all labeled and traced ones"):

@@ -123,7 +123,8 @@ def require_strength(strength: Any, name: str = "strength") -> float:
     (50.0, inf)
     """
     remedy = "give the number of items that the shares are worth, or infinity for exact shares"
-    if isinstance(strength, bool) or not isinstance(strength, numbers.Real):
+    # a duration of NumPy is an integer for Python
+    if isinstance(strength, bool | np.timedelta64) or not isinstance(strength, numbers.Real):
         raise TypeError(f"{name} must be a number, got {strength!r}: {remedy}")
     try:
         number = float(strength)
@@ -131,7 +132,7 @@ def require_strength(strength: Any, name: str = "strength") -> float:
         number = np.inf
     if not number >= 0:
         raise ValueError(f"{name} must not be negative or NaN, got {strength!r}: {remedy}")
-    return number
+    return abs(number)  # not -0
 
 
 def describe_shares(shares: Mapping[Any, float], strength: float) -> str:
@@ -198,10 +199,11 @@ def class_weights(by_class: Array, shares: Array, strength: float = np.inf) -> A
         growth += slack * step  # 1 + slack * log_weights, without cancellation
         if np.ptp(log_weights) > MAX_LOG_RATIO:
             break
+    told, found = (", ".join(f"{x:.3g}" for x in each) for each in (shares, by_class.mean(axis=0)))
     raise ValueError(
-        f"the shares {shares.round(4).tolist()} cannot be met: on average the probabilities are "
-        f"{by_class.mean(axis=0).round(4).tolist()}, and too many nodes are certain; correct the "
-        "shares or the labels, give the shares less strength, or take a likelihood with more noise"
+        f"the shares {told} cannot be met: on average the probabilities are {found}, and too many "
+        "nodes are certain or a share is too small; correct the shares or the labels, give the "
+        "shares less strength, or take a likelihood with more noise"
     )
 
 
