@@ -177,6 +177,7 @@ def test_a_run_that_was_stopped_resumes(tmp_path, monkeypatch):
         run(monkeypatch, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_set_whose_package_is_absent_is_reported(tmp_path, monkeypatch):
     def absent():
         raise ImportError("No module named 'cells'")

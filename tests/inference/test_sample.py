@@ -350,6 +350,7 @@ def test_standard_errors_grow_when_chains_disagree(small):
     assert np.median(spread / told) < 2
 
 
+@pytest.mark.slow
 def test_the_number_of_blas_threads_changes_nothing():
     script = """
 import hashlib, graphuq as gq

@@ -41,6 +41,7 @@ def test_places_where_no_file_can_be_are_refused(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_in_the_directory_of_an_archive_hides_an_array(tmp_path):
     path = tmp_path / "arrays.npz"
     arrays = {"a": np.arange(3.0), "b": np.array([1, -1]), "c": np.array("text")}
