@@ -95,6 +95,8 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
             found = {name: archive[name] for name in archive.files}
         if min(len(found), MAX_COUNT) != _stated_count(content):
             raise ValueError("arrays are missing")
+        if not all(isinstance(array, np.ndarray) for array in found.values()):
+            raise ValueError("a file of the archive is no array")  # NumPy returns its bytes
         return found
     except Exception as error:  # damage can make a reader fail in any way
         raise ValueError(

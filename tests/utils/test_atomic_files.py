@@ -1,4 +1,5 @@
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,14 @@ def test_no_flipped_bit_in_the_directory_of_an_archive_hides_an_array(tmp_path):
         assert found.keys() == arrays.keys(), position
         assert all(np.array_equal(found[name], arrays[name]) for name in arrays), position
     assert refused > len(directory) / 4
+
+
+def test_a_file_that_is_no_array_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", a=np.arange(3.0))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("b.npy", b"text")
+    with pytest.raises(ValueError, match="is damaged"):
+        read_npz(tmp_path / "a.npz")
 
 
 def test_pickled_objects_are_never_read(tmp_path):
