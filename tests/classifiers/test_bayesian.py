@@ -174,8 +174,8 @@ def test_doubt_grows_away_from_the_data(moons, fitted):
     steps = np.array([0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e4, 1e90])[:, None]
     p = fitted.predict_proba(surest + steps * away / np.linalg.norm(away))
     variance = 4 * p.prod(axis=1)
-    assert variance[0] < 0.1
-    assert (np.diff(variance) > -1e-4).all()  # among the data other items become neighbors
+    assert (variance[:3] < 0.1).all()  # among the data
+    assert (np.diff(variance[2:]) > -1e-12).all()
     np.testing.assert_allclose(variance[-2:], 1.0)
 
 
