@@ -81,8 +81,9 @@ def approximate(
     Warns
     -----
     RuntimeWarning
-        Probabilities of two classes may be off by 0.05 or more: weighted draws of the Gaussian move
-        one at a labeled node by more than 0.02.
+        Probabilities of two classes whose labels may be flipped may be off by 0.05 or more:
+        weighted draws of the Gaussian move one at a labeled node by more than 0.02. Without flips,
+        as under `Probit`, probabilities were off by up to 0.06 in tests, without a warning.
 
     Examples
     --------
