@@ -109,7 +109,8 @@ def _moments(
         # the entropy at a few draws of the fields
         white = _white(n_classes, ENTROPY_DRAWS)
         u = mean[:, None] + white @ _root(covariance).transpose(0, 2, 1)
-        draws, fixed = u.reshape(which.size, -1).astype(np.float32), np.zeros(which.size)
+        draws = np.ascontiguousarray(u.transpose(2, 1, 0), dtype=np.float32)
+        fixed = np.zeros(which.size)
         every = np.arange(ENTROPY_DRAWS)
         add_class_entropy(draws, fixed, np.zeros_like(white), overlap, every, entropy)
         entropy /= ENTROPY_DRAWS

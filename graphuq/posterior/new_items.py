@@ -114,7 +114,9 @@ class NewItems:
         draws, n_labeled = fields.shape[:2]
         each = np.swapaxes(fields.reshape(draws, n_labeled, -1), 1, 2)
         n_fields = each.shape[1]
-        summaries = self._given.summarize(each).reshape(draws * n_fields, -1)
+        # the draws of a field side by side
+        summarized = np.swapaxes(self._given.summarize(each), 0, 1)
+        summaries = summarized.reshape(n_fields * draws, -1)
         step = max(1, MAX_PRODUCTS // summaries.shape[0])
         noise = rng.standard_normal((draws, n_fields))
         blocks = []
@@ -125,7 +127,8 @@ class NewItems:
             if n_fields == 1:
                 blocks.append(_two_columns(_positive(mean, deviation[:, None])).sum(axis=1))
             else:
-                found = class_probability(mean, deviation, noise)
+                means = mean.T.reshape(n_fields, draws, -1)
+                found = class_probability(means, deviation, noise)
                 found[~loadings.any(axis=1)] = 1 / n_fields  # labels say nothing of these
                 blocks.append(draws * found)
         return np.concatenate(blocks)

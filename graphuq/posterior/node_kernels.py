@@ -59,8 +59,12 @@ B = tuple(np.linalg.lstsq(_POWERS, entr(ndtr(_X)) + entr(ndtr(-_X)), rcond=None)
 REACH_BELOW = 6.7
 POINTS = -3.6 + 0.6 * np.arange(16)
 
-# Below all deviations but 0.
+# Below all deviations but 0, in double and in single precision.
 TINY = float(np.finfo(np.float64).tiny)
+TINY_SINGLE = float(np.finfo(np.float32).tiny)
+
+# Nodes whose sums are in the cache at a time. A processor takes several of them at once.
+TILE = 512
 
 # Sums in any order, several at a time.
 FAST = {"reassoc", "contract", "nsz"}
@@ -82,8 +86,8 @@ def expected_entropy(mean: Array, deviation: Array, overlap: float) -> Array:
     """
     entropy = np.zeros(mean.size)
     if overlap > 0:
-        one_draw = np.ascontiguousarray(mean[:, None])
-        add_entropy(one_draw, deviation, overlap, np.zeros(1, dtype=np.int64), entropy)
+        one_draw = np.ascontiguousarray(mean[None], dtype=np.float32)
+        add_entropy(one_draw, deviation, overlap, entropy)
     return entropy
 
 
@@ -92,14 +96,13 @@ def class_probability(mean: Array, deviation: Array, noise: Array) -> Array:
 
     Parameters
     ----------
-    mean : ndarray, shape (n, draws K)
-        The K means of a draw side by side.
+    mean : ndarray, shape (K, draws, n)
     deviation : ndarray, shape (n,)
         Deviation of each field around its mean.
     noise : ndarray, shape (draws, K)
         The n_k.
     """
-    sums = np.zeros((4, len(mean), noise.shape[1]))
+    sums = np.zeros((4, deviation.size, len(mean)))
     single, without = np.ascontiguousarray(mean, dtype=np.float32), np.zeros(len(noise))
     add_class_moments(single, deviation, noise, without, sums)
     return np.asarray(sums[0] / len(noise))
@@ -137,66 +140,77 @@ def _bell(y):  # type: ignore[no-untyped-def]
     return 1.0 / (p * p)
 
 
-@kernel(types.void(types.float64[:, ::1], types.float64[:], types.float64[:, ::1]), fastmath=FAST)
+@kernel(types.void(types.float32[:, ::1], types.float64[:], types.float64[:, ::1]), fastmath=FAST)
 def add_moments(mean, deviation, sums):  # type: ignore[no-untyped-def]
-    """Add E[S(u)], E[u] and E[u^2] of each row's draws to the first rows of ``sums``.
+    """Add E[S(u)], E[u] and E[u^2] of each node's draws to the first rows of ``sums`` (4, n).
 
     E[S(u)] = 2 Psi(mean / deviation; 1) - 1 for Gaussian u: the sign without its noise
-    (Rao-Blackwell).
+    (Rao-Blackwell). ``mean`` has the shape (draws, n).
     """
-    for i in range(mean.shape[0]):
-        sign, latent, square = 0.0, 0.0, 0.0
-        row, spread = mean[i], deviation[i]
+    draws, n = mean.shape
+    for start in range(0, n, TILE):
+        size = min(TILE, n - start)
+        sign, latent, square = np.zeros(size), np.zeros(size), np.zeros(size)
+        spread = deviation[start : start + size]
         # without a deviation every field but 0 is beyond MAX_Z
-        scale = math.sqrt(0.5) / max(spread, TINY)
-        for t in range(row.size):
-            m = row[t]
-            sign += _erf(m * scale)
-            latent += m
-            square += m * m
-        sums[0, i] += sign
-        sums[1, i] += latent
-        sums[2, i] += square + row.size * spread * spread
+        scale = math.sqrt(0.5) / np.maximum(spread, TINY)
+        for t in range(draws):
+            row = mean[t, start : start + size]
+            for i in range(size):
+                m = float(row[i])
+                sign[i] += _erf(m * scale[i])
+                latent[i] += m
+                square[i] += m * m
+        sums[0, start : start + size] += sign
+        sums[1, start : start + size] += latent
+        sums[2, start : start + size] += square + draws * spread * spread
 
 
 @kernel(
-    types.void(types.float64[:, ::1], types.float64[:], types.float64, types.float64[:]),
+    types.void(types.float32[:, ::1], types.float64[:], types.float64, types.float64[:]),
     fastmath=FAST,
 )
 def add_predictive(mean, deviation, overlap, sums):  # type: ignore[no-untyped-def]
-    """Add 2 P(label is +1) - 1 of each row's draws; deviation and overlap are not both 0."""
-    for i in range(mean.shape[0]):
-        scale = math.sqrt(0.5 / (deviation[i] ** 2 + overlap**2))
-        row, label = mean[i], 0.0
-        for t in range(row.size):
-            label += _erf(row[t] * scale)
-        sums[i] += label
+    """Add 2 P(label is +1) - 1 of each node's draws; deviation and overlap are not both 0."""
+    draws, n = mean.shape
+    for start in range(0, n, TILE):
+        size = min(TILE, n - start)
+        label = np.zeros(size)
+        scale = np.sqrt(0.5 / (deviation[start : start + size] ** 2 + overlap**2))
+        for t in range(draws):
+            row = mean[t, start : start + size]
+            for i in range(size):
+                label[i] += _erf(float(row[i]) * scale[i])
+        sums[start : start + size] += label
 
 
 @kernel(
-    types.void(
-        types.float64[:, ::1], types.float64[:], types.float64, types.int64[::1], types.float64[:]
-    ),
+    types.void(types.float32[:, ::1], types.float64[:], types.float64, types.float64[:]),
     fastmath=FAST,
 )
-def add_entropy(mean, deviation, overlap, which, entropies):  # type: ignore[no-untyped-def]
-    """Add the expected entropy of the label over the draws ``which``; the overlap is above 0."""
-    for i in range(mean.shape[0]):
-        variance = deviation[i] ** 2 + overlap**2
-        w, own = deviation[i] ** 2 / variance, overlap**2 / variance
+def add_entropy(mean, deviation, overlap, entropies):  # type: ignore[no-untyped-def]
+    """Add the expected entropy of the label over each node's draws; the overlap is above 0."""
+    draws, n = mean.shape
+    for start in range(0, n, TILE):
+        size = min(TILE, n - start)
+        entropy, spread = np.zeros(size), deviation[start : start + size]
+        variance = spread**2 + overlap**2
+        w, own, scale = spread**2 / variance, overlap**2 / variance, 0.5 / variance
         # E[b_0 + b_1 t^2 + b_2 t^4] as a polynomial in y = m^2 / (2 variance)
         c_0 = B[0] + B[1] * w + 3.0 * B[2] * w * w
         c_1 = 2.0 * own * (B[1] + 6.0 * B[2] * w)
         c_2 = 4.0 * own * own * B[2]
-        row, entropy = mean[i], 0.0
-        for t in which:
-            y = min(0.5 * row[t] * row[t] / variance, MAX_Z * MAX_Z)
-            entropy += (c_0 + y * (c_1 + y * c_2)) * _bell(y)
-        entropies[i] += math.sqrt(own) * entropy
+        for t in range(draws):
+            row = mean[t, start : start + size]
+            for i in range(size):
+                m = float(row[i])
+                y = min(scale[i] * m * m, MAX_Z * MAX_Z)
+                entropy[i] += (c_0[i] + y * (c_1[i] + y * c_2[i])) * _bell(y)
+        entropies[start : start + size] += np.sqrt(own) * entropy
 
 
 class Rivals(NamedTuple):
-    """For each draw, the class of a node whose mean is the largest, and its largest rival."""
+    """For each node, the class whose mean is the largest, and its largest rival."""
 
     a: Array
     best: Array
@@ -208,88 +222,91 @@ class Rivals(NamedTuple):
     """Probability that the field of class a is the larger one."""
 
 
-@numba.njit(error_model="numpy")
-def _add_largest(m, noise, total, draws, rivals, sums):  # type: ignore[no-untyped-def]
-    """Add the probabilities of the classes a and b to ``sums``, for deviations ``total`` above 0.
+@numba.njit(fastmath=FAST, error_model="numpy")
+def _add_largest(m, noise, total, rivals, sums):  # type: ignore[no-untyped-def]
+    """Add the probabilities of the classes a and b to ``sums`` (K, n), for deviations above 0.
 
     The fields but that of class a are those drawn, m_k + total n_k.
     """
     a, best, b, rival, wins = rivals
-    rival[:] = -math.inf
-    b[:] = 0
+    rival[:] = -np.float32(math.inf)
     for k in range(m.shape[0]):
-        for t in range(rival.size):
-            u = m[k, t] + total[t] * noise[k, t]
-            larger = (u > rival[t]) & (a[t] != k)
-            rival[t] = u if larger else rival[t]
-            b[t] = k if larger else b[t]
-    for t in range(wins.size):
-        wins[t] = 0.5 + 0.5 * _erf((best[t] - rival[t]) * math.sqrt(0.5) / total[t])
-    for t in range(draws):
-        sums[a[t]] += wins[t]
-        sums[b[t]] += 1.0 - wins[t]
+        own, n_k, field = np.int32(k), np.float32(noise[k]), m[k]
+        for i in range(rival.size):
+            u = field[i] + total[i] * n_k
+            larger = (u > rival[i]) & (a[i] != own)
+            rival[i] = u if larger else rival[i]
+            b[i] = own if larger else b[i]
+    for i in range(rival.size):
+        ahead = float(best[i]) - float(rival[i])
+        wins[i] = 0.5 + 0.5 * _erf(ahead * math.sqrt(0.5) / float(total[i]))
+    for k in range(m.shape[0]):
+        own, probability = np.int32(k), sums[k]
+        for i in range(rival.size):
+            other = 1.0 - wins[i] if b[i] == own else 0.0
+            probability[i] += wins[i] if a[i] == own else other
 
 
 @kernel(
     types.void(
-        types.float32[:, ::1],
+        types.float32[:, :, ::1],
         types.float64[:],
         types.float64[:, ::1],
         types.float64[:],
         types.float64[:, :, ::1],
-    )
+    ),
+    fastmath=FAST,
 )
 def add_class_moments(mean, deviation, noise, overlap, sums):  # type: ignore[no-untyped-def]
     """Add probabilities of the label, E[u], E[u^2] and predictive ones to ``sums`` (4, n, K).
 
-    ``mean`` (n, draws K) holds the K means of a draw side by side. Without overlap there is nothing
-    added to the last of ``sums``.
+    ``mean`` has the shape (K, draws, n). Without overlap nothing is added to the last of ``sums``.
     """
-    draws, K = noise.shape
+    K, draws, n = mean.shape
     overlapping = overlap.max() > 0.0
-    # the draws of a class side by side, of which a processor takes several at a time
-    size = max(32, 16 * ((draws + 15) // 16))
-    m, by_class = np.zeros((K, size)), np.zeros((K, size))
-    by_class[:, :draws] = noise.T
-    squares = np.ones(size)
-    squares[:draws] = overlap**2
-    total, best = np.empty(size), np.empty(size)
-    a = np.empty(size, dtype=np.int64)
-    rivals = Rivals(a, best, np.empty_like(a), np.empty(size), np.empty(size))
-    for i in range(mean.shape[0]):
-        spread = deviation[i]
-        # 1. the moments of the fields
+    for start in range(0, n, TILE):
+        size = min(TILE, n - start)
+        spread = deviation[start : start + size]
+        added = np.zeros((4, K, size))
+        m, total = np.empty((K, size), np.float32), np.empty(size, np.float32)
+        a, best = np.empty(size, np.int32), np.empty(size, np.float32)
+        rivals = Rivals(a, best, np.empty_like(a), np.empty_like(best), np.empty(size))
         for t in range(draws):
+            # 1. the moments of the fields, and the class a whose mean is the largest; loops of one
+            # line each, of which a processor takes several nodes at once
+            best[:] = -np.float32(math.inf)
             for k in range(K):
-                u = float(mean[i, t * K + k])
-                m[k, t] = u
-                sums[1, i, k] += u
-                sums[2, i, k] += u * u + spread * spread
-        # 2. the class a whose mean is the largest
-        best[:] = -math.inf
-        a[:] = 0
+                own, row = np.int32(k), mean[k, t, start : start + size]
+                latent, square, field = added[1, k], added[2, k], m[k]
+                for i in range(size):
+                    field[i] = row[i]
+                for i in range(size):
+                    latent[i] += float(row[i])
+                for i in range(size):
+                    square[i] += float(row[i]) * float(row[i])
+                for i in range(size):
+                    larger = row[i] > best[i]
+                    best[i] = row[i] if larger else best[i]
+                    a[i] = own if larger else a[i]
+            # 2. the label: a, or the largest b of the others as drawn
+            for i in range(size):
+                total[i] = max(spread[i], TINY_SINGLE)
+            _add_largest(m, noise[t], total, rivals, added[0])
+            # 3. the true class, likewise
+            if overlapping:
+                for i in range(size):
+                    total[i] = math.sqrt(spread[i] * spread[i] + overlap[t] * overlap[t])
+                _add_largest(m, noise[t], total, rivals, added[3])
         for k in range(K):
-            for t in range(size):
-                larger = m[k, t] > best[t]
-                best[t] = m[k, t] if larger else best[t]
-                a[t] = k if larger else a[t]
-        # 3. the label: a, or the largest b of the others as drawn
-        if spread == 0.0:
-            for t in range(draws):
-                sums[0, i, a[t]] += 1.0
-        else:
-            total[:] = spread
-            _add_largest(m, by_class, total, draws, rivals, sums[0, i])
-        # 4. the true class, likewise
-        if overlapping:
-            for t in range(size):
-                total[t] = math.sqrt(spread * spread + squares[t])
-            _add_largest(m, by_class, total, draws, rivals, sums[3, i])
+            for i in range(size):
+                added[2, k, i] += draws * spread[i] * spread[i]
+                for row in range(4):
+                    sums[row, start + i, k] += added[row, k, i]
 
 
 @kernel(
     types.void(
-        types.float32[:, ::1],
+        types.float32[:, :, ::1],
         types.float64[:],
         types.float64[:, ::1],
         types.float64,
@@ -299,18 +316,21 @@ def add_class_moments(mean, deviation, noise, overlap, sums):  # type: ignore[no
     fastmath=FAST,
 )
 def add_class_entropy(mean, deviation, noise, overlap, which, entropies):  # type: ignore[no-untyped-def]
-    """Add the entropy of the label at the drawn fields of the draws ``which``."""
-    K = noise.shape[1]
+    """Add the entropy of the label at the drawn fields of the draws ``which``.
+
+    ``mean`` has the shape (K, draws, n).
+    """
+    K, _, n_nodes = mean.shape
     v, density = np.empty(K), np.empty(K)
     rivals = np.empty(K, dtype=np.int64)
     below, ratio = np.empty(POINTS.size), np.empty((K, POINTS.size))
-    for i in range(mean.shape[0]):
+    for i in range(n_nodes):
         spread = deviation[i]
         for t in which:
             # 1. the fields in units of gamma, and those near the largest
             best = -math.inf
             for k in range(K):
-                v[k] = (mean[i, t * K + k] + spread * noise[t, k]) / overlap
+                v[k] = (mean[k, t, i] + spread * noise[t, k]) / overlap
                 best = max(best, v[k])
             n = 0
             for k in range(K):
@@ -318,6 +338,12 @@ def add_class_entropy(mean, deviation, noise, overlap, which, entropies):  # typ
                     rivals[n] = k
                     n += 1
             if n == 1:
+                continue
+            if n == 2:
+                # the sums differ by N(v_a - v_b, 2): as for two classes, with x^2 the half of
+                # the difference squared
+                y = 0.25 * (v[rivals[0]] - v[rivals[1]]) ** 2
+                entropies[i] += (B[0] + 2.0 * y * (B[1] + 2.0 * y * B[2])) * _bell(y)
                 continue
             # 2. the density of the largest sum at the points, split by the class that it has
             below[:] = 1.0

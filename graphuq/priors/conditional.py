@@ -33,14 +33,17 @@ class Rows(NamedTuple):
     """Where x holds them."""
 
     def mean(self, summaries: Array) -> Array:
-        """Return E[u_i | field read], shape (rows, draws), for one summary in each row."""
+        """Return E[u_i | field read], shape (rows, draws), for one summary in each row.
+
+        The numbers of a draw are side by side in memory.
+        """
         width = self.loadings.shape[1]
         if not width:
-            return np.ascontiguousarray(summaries[:, self.columns].T)
-        mean = self.loadings @ summaries[:, :width].T
+            return summaries[:, self.columns].T
+        mean = summaries[:, :width] @ self.loadings.T
         if self.known.size:
-            mean[self.known] = summaries[:, width + self.columns].T
-        return mean
+            mean[:, self.known] = summaries[:, width + self.columns]
+        return mean.T
 
 
 MakeRows = Callable[[Array, NDArray[np.int32]], Rows]
