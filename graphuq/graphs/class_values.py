@@ -45,7 +45,7 @@ class Unlabeled(NamedTuple):
 def find_unlabeled(
     values: Any, marks: Collection[str] = (), classes: Collection[str] = ()
 ) -> Unlabeled:
-    """Decide which values stand for no label; this is the one rule for arrays and for all files.
+    """Decide which values of a file, of whatever kind, stand for no label.
 
     None, NaN, NaT, NA, masked values, blank texts and -1 stand for no label, and so do the texts
     in `NO_CLASS`. Texts in `MAYBE_CLASS` are classes if other values are blank, else doubtful.

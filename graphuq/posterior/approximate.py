@@ -19,7 +19,7 @@ from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.class_sites import classes_at_labeled
-from graphuq.priors.conditional import draws_at_a_time, require_room
+from graphuq.priors.conditional import draws_at_a_time, require_gain_memory
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.gaussian_sites import at_labeled
 from graphuq.priors.given_labeled import GivenLabeled
@@ -163,7 +163,7 @@ class ApproximatePosterior(NodePosterior):
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
         validation.integer("draws", draws, 1)
-        require_room(len(self.labels), wanted.size, prior.expansion.weights.size)
+        require_gain_memory(len(self.labels), wanted.size, prior.expansion.weights.size)
         rng = np.random.default_rng(validation.seed_sequence(seed))
         return self._drawn(prior, wanted, draws, rng)
 

@@ -19,7 +19,7 @@ from graphuq.posterior.call import Call
 from graphuq.posterior.label_likelihood import MAX_TERMS, LabelDraws, label_draws
 from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_posterior import NodePosterior
-from graphuq.priors.conditional import Conditional, draws_at_a_time, require_room
+from graphuq.priors.conditional import Conditional, draws_at_a_time, require_gain_memory
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given_labeled import GivenLabeled
 from graphuq.priors.given_modes import GivenModes, append_parameters
@@ -226,7 +226,7 @@ class Posterior(NodePosterior):
                 "Prior.approximated modes do not determine them; name nodes=... to gq.sample"
             )
         if not prior.modes_determine_field:
-            require_room(len(self.labels), wanted.size, self.modes.shape[2])
+            require_gain_memory(len(self.labels), wanted.size, self.modes.shape[2])
         rng = np.random.default_rng(validation.seed_sequence(seed))
         return self._drawn(prior, wanted, rng)
 

@@ -38,6 +38,8 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
         raise ValueError(_message("names", f"shape {(n,)}", f", got {posterior.names.shape}"))
     if posterior.labels.nodes.max() >= n:
         raise ValueError(_message("labels", f"node numbers below {n}"))
+    if posterior.mistakes is not None:
+        _require("probability_mistake", posterior.mistakes, (len(posterior.labels),), 0.0, 1.0)
     if isinstance(posterior, ApproximatePosterior):
         labels = (len(posterior.labels), *per_field[1:])
         _require("leave_one_out", posterior.leave_one_out, labels, 0.0, 1.0)
@@ -47,7 +49,13 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
     # Infinity is the error of a run that is too short to tell
     error = posterior.mcse
     _require("mcse", np.where(np.isposinf(error), 0.0, error), per_field, 0.0)
+    # and NaN that of the predictive in files of earlier versions
+    error = posterior.probability_mcse
+    unknown = np.isposinf(error) | np.isnan(error)
+    _require("probability_mcse", np.where(unknown, 0.0, error), per_field, 0.0)
     chains, draws = posterior.modes.shape[:2]
+    changes = posterior.running_mean_change
+    _require("running_mean_change", changes, (chains, *changes.shape[1:]), 0.0)
     fields = () if n_fields == 1 else (n_fields,)
     for name, columns in (("field", posterior.traced.size), ("read", posterior.read.shape[2])):
         _require(name, getattr(posterior, name), (chains, draws, columns, *fields))

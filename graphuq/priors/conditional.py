@@ -166,7 +166,7 @@ def _same_field(basis: Array, which: NDArray[np.int32]) -> Rows:
     return Rows(np.empty((n, 0)), np.zeros(n), np.arange(n), which.astype(np.intp))
 
 
-def require_room(n_labeled: int, n_wanted: int, n_modes: int) -> None:
+def require_gain_memory(n_labeled: int, n_wanted: int, n_modes: int) -> None:
     """Raise MemoryError if the gain, which draws of the field need, exceeds the memory."""
     require_memory(
         3 * 8.0 * n_labeled * (n_wanted + n_modes),
