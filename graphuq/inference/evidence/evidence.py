@@ -75,8 +75,9 @@ def evidence(
     Warns
     -----
     RuntimeWarning
-        Expectation propagation is poor: weighted draws of its Gaussian say that the log evidence is
-        off by more than 0.1, or the leading term of its error is above 1.
+        Expectation propagation is poor: weighted draws of its Gaussian and of the prior say that
+        the log evidence is off by more than 0.1, or their weights are too uneven to tell, or the
+        leading term of its error is above 1.
 
     Examples
     --------

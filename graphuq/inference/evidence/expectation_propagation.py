@@ -66,6 +66,8 @@ class Sites:
         A root of the covariance of u_J.
     log_integral : float
         The log of the integral of the prior times all sites.
+    root : ndarray, shape (J, p)
+        A root of the prior covariance of u_J.
     """
 
     precision: Array
@@ -78,6 +80,7 @@ class Sites:
     correction: float
     spread: Array
     log_integral: float
+    root: Array
 
 
 def flip_rate(cost: float) -> float:
@@ -208,7 +211,7 @@ def _sites(root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: flo
     if not np.isfinite(evidence):
         raise NotConvergedError("the evidence is not finite")
     moments = m, v, cavity_mean, cavity_variance
-    return Sites(tau, nu, *moments, evidence, correction, half, log_gaussian)
+    return Sites(tau, nu, *moments, evidence, correction, half, log_gaussian, root)
 
 
 def log_mass(z: Array, cost: float) -> Array:

@@ -339,12 +339,33 @@ def test_a_poor_gaussian_gives_a_warning_at_the_line_of_the_caller(small):
     assert abs(found.latent_by_class[:, 1] - exact_signs(prior, model, many)).max() < 0.03
 
 
-def test_weights_of_few_draws_say_nothing(small, monkeypatch):
-    prior, model = gq.Prior.projected(small[0], 2), gq.NoisyProbit(0.05, 0.1)
+def test_a_mode_that_the_gaussian_misses_gives_a_warning():
+    X, y = gq.datasets.two_moons(80, seed=0)
+    prior = gq.Prior.projected(gq.knn_graph(X, 8, connect=True), 1, alpha=2.0)
+    rng = np.random.default_rng(76)
+    nodes = np.sort(rng.choice(80, 16, replace=False))
+    labels = gq.Labels(nodes, np.where(rng.random(16) < 0.5, 1 - y[nodes], y[nodes]))
+    model = gq.NoisyProbit(0.012, 0.1)
+    with pytest.warns(RuntimeWarning, match=r"P\(u > 0\) is off by 0\.\d\d"):
+        found = gq.approximate(prior, model, labels)
+    grid = np.linspace(-8, 8, 200_001)
+    u = grid * prior.root(np.arange(80))
+    agreed = ndtr(np.where(labels.indices == 1, 1, -1)[:, None] * u[nodes] / 0.012)
+    weight = np.exp(-0.5 * grid**2) * (0.1 + 0.8 * agreed).prod(axis=0)
+    exact = (u > 0) @ weight / weight.sum()
+    assert abs(found.latent_by_class[:, 1] - exact).max() > 0.2
+    with pytest.warns(RuntimeWarning, match="the log evidence is off by 1"):
+        gq.evidence(prior, model, labels)
+
+
+def test_weights_of_few_draws_in_many_dimensions_say_nothing(small, monkeypatch):
+    prior, model = gq.Prior.projected(small[0], 16), gq.NoisyProbit(0.05, 0.1)
     poor = gq.Labels([9, 15, 18, 23, 29, 37], [0, 0, 1, 0, 1, 1])
     monkeypatch.setattr("graphuq.inference.evidence.poor_sites.MAX_DRAWS", 50)
     gq.approximate(prior, model, poor)  # in silence
     gq.evidence(prior, model, poor)
+    with pytest.warns(RuntimeWarning, match="hardly any draw of its Gaussian suits the labels"):
+        gq.approximate(gq.Prior.projected(small[0], 2), model, poor)
 
 
 def test_a_large_leading_error_gives_a_warning(small, monkeypatch):
