@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import math
 import os
@@ -16,6 +17,9 @@ from numpy.typing import NDArray
 
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
+
+# What the system says if a disk has no room, or a user no share of it left.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 # Bytes written at a time where a file is filled with zeros.
 BLOCK_BYTES = 2**20
@@ -37,7 +41,7 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[str]:
     ...     path.read_text()
     'complete'
     """
-    path = validation.file_path("path", path)
+    path = Path(os.path.realpath(validation.file_path("path", path)))  # a link stays one
     require_destination(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     os.close(handle)
@@ -47,8 +51,13 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[str]:
         with open(temporary, "rb") as written:  # a full disk may say so only now
             os.fsync(written.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno in FULL:
+            remedy = "nothing was written: make room, or name a file on another disk"
+            raise OSError(
+                error.errno, f"{os.strerror(error.errno)}; {remedy}", str(path)
+            ) from error
         raise
 
 
@@ -120,6 +129,8 @@ def require_destination(path: Path) -> None:
         raise FileNotFoundError(f"the folder {path.parent} does not exist: make it first")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it")
+    if path.exists() and not path.is_file():
+        raise FileExistsError(f"{path} is a device or a pipe, which would be replaced: name a file")
 
 
 def umask() -> int:

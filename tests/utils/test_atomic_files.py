@@ -1,3 +1,4 @@
+import errno
 import os
 import zipfile
 from pathlib import Path
@@ -43,6 +44,34 @@ def test_places_where_no_file_can_be_are_refused(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_link_stays_one_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+    with write_atomically(tmp_path / "link") as temporary:
+        Path(temporary).write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+
+
+def test_a_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with (
+        pytest.raises(FileExistsError, match="device or a pipe"),
+        write_atomically(tmp_path / "pipe"),
+    ):
+        pass
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_full_disk_names_the_file_and_a_remedy(tmp_path):
+    with (
+        pytest.raises(OSError, match=r"make room, or name a file on another disk.*result\.nc"),
+        write_atomically(tmp_path / "result.nc"),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert not list(tmp_path.iterdir())
+
+
 def test_no_flipped_bit_in_the_directory_of_an_archive_hides_an_array(tmp_path):
     path = tmp_path / "arrays.npz"
     arrays = {"a": np.arange(3.0), "b": np.array([1, -1]), "c": np.array("text")}
