@@ -248,7 +248,8 @@ def _apply_rule_of_three(mcse: Array, expected: Array, draws: int) -> Array:
 
     If n draws out of n agree, the probability of another value is at most 3 / n with 95%
     confidence (Hanley and Lippman-Hand 1983). The draws count as independent here, so that this is
-    a lower bound.
+    a lower bound. Draws are probabilities here: they agree where their mean is within 1 / n of 0
+    or 1.
 
     Parameters
     ----------
@@ -256,10 +257,9 @@ def _apply_rule_of_three(mcse: Array, expected: Array, draws: int) -> Array:
         Labels from -1 to +1, or class probabilities.
     draws : int
     """
-    if expected.ndim == 1:
-        agree, width = abs(expected) == 1, 2.0
-    else:
-        agree, width = (expected == 0) | (expected == 1), 1.0
+    width = 2.0 if expected.ndim == 1 else 1.0
+    away = 1 - abs(expected) if expected.ndim == 1 else np.minimum(expected, 1 - expected)
+    agree = away < width / draws
     return np.where(agree, np.maximum(mcse, 3 * width / draws), mcse)
 
 

@@ -146,10 +146,17 @@ def test_where_all_draws_agree_the_error_is_what_they_leave_open():
     post = gq.sample(
         prior, gq.Probit(0.01), labels, gq.PCN(0.2), draws=400, chains=4, seed=0, progress=False
     )
-    agree = abs(post.mean) == 1
-    assert agree.any()
     # a probability of at most 3 / 1600 of the other sign, in a mean from -1 to +1
-    np.testing.assert_allclose(post.mcse[agree], 2 * 3 / 1600)
-    assert post.mcse[~agree].min() > 0
+    for p, error in (
+        (post.latent_probability, post.mcse / 2),
+        (post.probability, post.probability_mcse),
+    ):
+        agree = np.minimum(p, 1 - p) < 1 / 1600
+        assert agree.any()
+        assert error[agree].min() >= 3 / 1600 - 1e-12
+        assert 0 < error[~agree].min() < 3 / 1600
     exact = gq.sample(prior, gq.Probit(0.01), labels, draws=4000, seed=1, progress=False)
     assert (abs(post.mean - exact.mean)[agree] < 3 * post.mcse[agree]).all()
+    assert (
+        abs(post.probability - exact.probability)[agree] < 3 * post.probability_mcse[agree]
+    ).all()
