@@ -139,8 +139,10 @@ def as_given(values: Any) -> NDArray[Any]:
     TypeError
         Values that cannot be classes, such as complex numbers and arrays.
     """
-    if np.ma.is_masked(values):
-        values = np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
+    if isinstance(values, np.ma.MaskedArray):
+        items = values.data.astype(object)
+        items[np.ma.getmaskarray(values)] = None
+        values = items
     if not isinstance(values, list | tuple):
         values = np.asarray(values)
         if values.dtype.kind in "cV":

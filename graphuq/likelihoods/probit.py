@@ -21,7 +21,10 @@ MAX_NOISE = 1e5
 
 def check_noise(gamma: object) -> float:
     """Return the deviation of the noise before the threshold, or refuse it."""
-    remedy = "larger noise makes every label a coin toss: leave those labels out"
+    remedy = (
+        "smaller noise changes no label, take 0.01; larger noise leaves a label to chance, leave "
+        "those labels out"
+    )
     return validation.positive("gamma", gamma, MAX_NOISE, remedy)
 
 

@@ -51,6 +51,8 @@ MISSING = {
     "pandas nullable strings": pd.Series(["a", "b", None], dtype="string"),
     "pandas categories": pd.Series(["a", "b", None], dtype="category"),
     "pandas nullable integers": pd.Series([1, 2, None], dtype="Int64"),
+    "a pandas array": pd.array([1, 2, None], dtype="Int64"),
+    "a pandas array of booleans": pd.array([False, True, None], dtype="boolean"),
 }
 
 
