@@ -46,6 +46,7 @@ def exact_mistakes(prior, labels, model):
     return flipped / total
 
 
+@pytest.mark.filterwarnings("ignore:expectation propagation is poor")
 def test_left_out_probabilities_of_two_classes_are_those_of_the_approximation(small, prior, noisy):
     for model in (NOISY, gq.LevelSet(1.0)):
         post = noisy if model is NOISY else quietly(prior, model, small[1], **OPTIONS)

@@ -341,6 +341,7 @@ def test_sampled_posteriors_suggest_and_repeat_themselves(small, tmp_path, kind,
         assert not np.isin(picks, labels.nodes).any()
 
 
+@pytest.mark.filterwarnings("ignore:expectation propagation is poor")
 @pytest.mark.parametrize("kind", ["projected", "approximated"])
 def test_approximate_posteriors_suggest_much_the_same(small, kind):
     spectrum, labels, _ = small
