@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from graphuq.graphs.edge_index import adjacency_of_edges
+from graphuq.graphs.foreign import is_foreign, read_foreign
 from graphuq.utils import validation
 from graphuq.utils.outliers import DWARFING_RATIO
 from graphuq.utils.typing import Array
@@ -35,11 +37,12 @@ class Graph:
 
     Parameters
     ----------
-    adjacency : array_like, sparse matrix or networkx.Graph, shape (n, n)
-        Symmetric, finite and non-negative. Self-loops a_ii are kept. The weights of a networkx
-        graph are its edge attribute ``weight``, 1 by default.
+    adjacency : array_like, sparse matrix, networkx.Graph or igraph.Graph, shape (n, n)
+        Symmetric, finite and non-negative. Self-loops a_ii are kept. The weights of a graph of
+        networkx or igraph are its edge attribute ``weight``, 1 by default.
     nodes : array_like, shape (n,), optional
-        Names of the nodes; by default the positions 0..n-1, or the names in a networkx graph.
+        Names of the nodes; by default the positions 0..n-1, or the names in a networkx graph, or
+        the vertex attribute ``name`` of an igraph graph.
         Labels and results refer to nodes by position: ``graph.nodes[i]`` is the name of node i.
 
     Attributes
@@ -91,8 +94,8 @@ class Graph:
     recall = 1.0
 
     def __init__(self, adjacency: Any, nodes: Any = None) -> None:
-        if hasattr(adjacency, "adjacency") and hasattr(adjacency, "is_directed"):
-            adjacency, nodes = _from_networkx(adjacency, nodes)
+        if is_foreign(adjacency):
+            adjacency, nodes = read_foreign(adjacency, nodes)
         self.adjacency = _check_adjacency(adjacency)
         _warn_of_heavy_edges(self.adjacency, stacklevel=2)
         n = self.adjacency.shape[0]
@@ -106,6 +109,43 @@ class Graph:
     def of(cls, graph: Any) -> Graph:
         """Return ``graph`` itself, or a `Graph` built from an adjacency matrix."""
         return graph if isinstance(graph, Graph) else cls(graph)
+
+    @classmethod
+    def from_edge_index(
+        cls, edge_index: Any, edge_weight: Any = None, n_nodes: int | None = None
+    ) -> Graph:
+        """Return the undirected graph of listed edges, as PyTorch Geometric and others list them.
+
+        Parameters
+        ----------
+        edge_index : array_like or tensor of int, shape (2, E)
+            The nodes at both ends of each edge.
+        edge_weight : array_like or tensor, shape (E,), optional
+            Without weights, each pair of nodes that is listed has weight 1. Weights of a pair that
+            is listed more than once, in one or both directions, are added, unless the list has
+            every edge in both directions with one weight: then each counts once.
+        n_nodes : int, optional
+            Number of nodes, if the last ones may have no edge.
+
+        Returns
+        -------
+        Graph
+            Sparse.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Not two rows of nodes counted from 0, weights that are negative or not finite, a tensor
+            on a device.
+
+        Examples
+        --------
+        >>> Graph.from_edge_index([[0, 1, 1, 2], [1, 0, 2, 1]], n_nodes=4)
+        Graph(4 nodes, 2 edges, sparse)
+        >>> Graph.from_edge_index([[0, 1, 1], [1, 0, 2]], [0.5, 1.5, 3.0]).degrees
+        array([2., 5., 3.])
+        """
+        return cls(adjacency_of_edges(edge_index, edge_weight, n_nodes))
 
     @property
     def n_nodes(self) -> int:
@@ -201,34 +241,8 @@ class Graph:
         return f"Graph({self.n_nodes} nodes, {self.n_edges} edges, {kind})"
 
 
-def _from_networkx(network: Any, nodes: Any) -> tuple[Matrix, Any]:
-    import networkx
-
-    if network.is_directed():
-        raise ValueError("the networkx graph is directed: pass network.to_undirected()")
-    names = list(network.nodes)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", np.exceptions.ComplexWarning)
-            A = networkx.to_scipy_sparse_array(
-                network, nodelist=names, dtype=np.float64, format="csr"
-            )
-    except (
-        networkx.NetworkXError,
-        np.exceptions.ComplexWarning,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise TypeError(f"the networkx graph has no numeric weights: {error}") from error
-    if nodes is None:
-        nodes = np.empty(len(names), dtype=object)
-        nodes[:] = names
-        if all(isinstance(name, int) for name in names):
-            nodes = nodes.astype(np.int64)
-    return A, nodes
-
-
 def _check_adjacency(adjacency: Any) -> Matrix:
+    validation.require_in_place("adjacency", adjacency)
     try:
         if validation.has_mask(adjacency):
             raise TypeError("masked weights; fill them in, adjacency.filled(0)")
@@ -245,8 +259,8 @@ def _check_adjacency(adjacency: Any) -> Matrix:
             A = np.array(adjacency, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
-            "adjacency must be a numeric matrix, a scipy sparse matrix or a networkx graph, got "
-            f"{type(adjacency).__name__} ({error})"
+            "adjacency must be a numeric matrix, a scipy sparse matrix, or a graph of networkx or "
+            f"igraph, got {type(adjacency).__name__} ({error})"
         ) from error
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] < 2:
         raise ValueError(f"adjacency must be square with at least two nodes, got shape {A.shape}")

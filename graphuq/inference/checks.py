@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphuq.graphs import Graph
+from graphuq.graphs.foreign import is_foreign
 from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.likelihoods.bound import Bound, bind
@@ -52,8 +53,8 @@ def prior_or_graph(prior: Any) -> Any:
     """Return a prior or a spectrum itself, and otherwise a graph, also of an adjacency matrix."""
     if isinstance(prior, GaussianPrior | SolvedPrior | Spectrum | Graph):
         return prior
-    listed, network = isinstance(prior, list | tuple), hasattr(prior, "adjacency")
-    if not listed and not network and getattr(prior, "ndim", 0) != 2:
+    listed = isinstance(prior, list | tuple)
+    if not listed and not is_foreign(prior) and getattr(prior, "ndim", 0) != 2:
         raise TypeError(
             "prior must be a Prior, a Spectrum or a Graph, such as gq.Spectrum.of(graph, rank), "
             f"got {type(prior).__name__}"

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from graphuq.utils.row_blocks import is_dask, map_rows
 from graphuq.utils.typing import Array
-from graphuq.utils.validation import MAX_MAGNITUDE, has_mask
+from graphuq.utils.validation import MAX_MAGNITUDE, has_mask, require_in_place
 
 
 def check_features(X: Any, *, accept_sparse: bool = False) -> Any:
@@ -107,6 +107,7 @@ def _require_unmasked(X: Any) -> None:
 
 def _convert(X: Any) -> Any:
     _require_unmasked(X)
+    require_in_place("X", X)
     try:
         if not sparse.issparse(X):
             given = np.asarray(X)

@@ -129,6 +129,7 @@ def real_array(name: str, values: Any) -> NDArray[Any]:
 
 def array_of(name: str, values: Any) -> NDArray[Any]:
     """Return ``values`` as an array, and refuse lists of lists of different lengths."""
+    require_in_place(name, values)
     try:
         return np.asarray(values)
     except (TypeError, ValueError) as error:
@@ -136,6 +137,15 @@ def array_of(name: str, values: Any) -> NDArray[Any]:
             f"{name} must be an array, or lists of equal lengths, got {type(values).__name__} "
             f"({error})"
         ) from error
+
+
+def require_in_place(name: str, values: Any) -> None:
+    """Refuse tensors that NumPy cannot read in place: a copy is for the user to make."""
+    device = getattr(getattr(values, "device", None), "type", "cpu")
+    if device != "cpu":
+        raise TypeError(f"{name} is a tensor on {values.device}: pass {name}.cpu()")
+    if getattr(values, "requires_grad", False) is True:
+        raise TypeError(f"{name} is a tensor that requires gradients: pass {name}.detach()")
 
 
 def has_mask(values: Any) -> bool:

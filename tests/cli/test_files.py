@@ -186,6 +186,31 @@ def test_graphml(tmp_path):
     np.testing.assert_array_equal(items.graph.adjacency.toarray(), networkx.to_numpy_array(network))
 
 
+def as_igraph_writes(names):
+    """A path of three nodes: igraph counts the nodes, and has their names as an attribute."""
+    nodes = "".join(
+        f'<node id="n{k}"><data key="v_name">{name}</data></node>' for k, name in enumerate(names)
+    )
+    return (
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+        '<key id="v_name" for="node" attr.name="name" attr.type="string"/>'
+        '<key id="e_weight" for="edge" attr.name="weight" attr.type="double"/>'
+        f'<graph id="G" edgedefault="undirected">{nodes}'
+        '<edge source="n0" target="n1"><data key="e_weight">2.5</data></edge>'
+        '<edge source="n1" target="n2"><data key="e_weight">4</data></edge></graph></graphml>'
+    )
+
+
+def test_graphml_of_igraph_has_its_names_as_ids(tmp_path):
+    pytest.importorskip("networkx")
+    items = read(written(tmp_path, as_igraph_writes(["ann", "bob", "cy"]), "named.graphml"))
+    assert items.ids.tolist() == ["ann", "bob", "cy"]
+    assert items.graph.degrees.tolist() == [2.5, 6.5, 4]
+    assert "attribute 'name'" in "".join(items.notes)
+    same = read(written(tmp_path, as_igraph_writes(["ann", "bob", "ann"]), "same.graphml"))
+    assert same.ids.tolist() == ["n0", "n1", "n2"]
+
+
 def test_archives(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4, 2))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from graphuq.cli.files.contents import Contents
 from graphuq.graphs import Graph
+from graphuq.graphs.edge_index import without_directions
 
 
 def read_graphml(path: Path) -> Contents:
@@ -51,15 +53,17 @@ def read_graphml(path: Path) -> Contents:
         for name in sorted({name for values in attributes for name in values})
     }
     ids = np.array([str(node) for node in network.nodes])
+    if _are_counted(ids) and (names := columns.get("name")) and _are_names(names):
+        ids = np.array([str(name) for name in names])
+        notes += ("the ids of the nodes are those of the attribute 'name'",)
     return Contents(ids, None, graph, columns, notes)
 
 
-def without_directions(A: sparse.csr_array) -> tuple[sparse.csr_array, str]:
-    """Return the weights of undirected edges, and a note; those of both directions are added.
+def _are_counted(ids: NDArray[np.str_]) -> bool:
+    """Return whether the ids are n0, n1, ..., which igraph writes in place of names."""
+    return bool((ids == [f"n{k}" for k in range(ids.size)]).all())
 
-    If every edge is there in both directions with one weight, it counts once.
-    """
-    if (A != A.T).nnz == 0:
-        return A, "the graph has every edge in both directions: each counts once"
-    loops = sparse.diags_array(A.diagonal())
-    return sparse.csr_array(A + A.T - loops), "added the weights of both directions of the edges"
+
+def _are_names(names: list[Any]) -> bool:
+    """Return whether every node has a name, and no two the same."""
+    return None not in names and len({str(name) for name in names}) == len(names)
