@@ -15,6 +15,7 @@ from .classifiers import PageRankSSL as PageRankSSL
 from .classifiers import RobustGC as RobustGC
 from .classifiers import ZhouGC as ZhouGC
 from .classifiers.comparison import compare as compare
+from .datasets.pyg import from_pyg as from_pyg
 from .graphs import Graph as Graph
 from .graphs import epsilon_graph as epsilon_graph
 from .graphs import full_graph as full_graph
