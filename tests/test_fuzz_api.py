@@ -13,6 +13,7 @@ import fractions
 import linecache
 import time
 import traceback
+import types
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
 
 import graphuq as gq
 
@@ -60,12 +62,20 @@ def all_of(function):
     return lambda **options: list(function(**options))
 
 
+NETWORK = types.SimpleNamespace(edge_index=[[0, 1], [1, 2]], num_nodes=N, x=X, y=Y)
+LISTS = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()[::-1]
 ON_GRAPH = {"graph": GRAPH, "labels": LABELS}
 
 # Each function with arguments that it takes.
 CALLS = {
     "Graph": (gq.Graph, {"adjacency": GRAPH.adjacency, "nodes": np.arange(N)}),
     "knn_graph": (gq.knn_graph, {"X": X, **WEIGHTS, "symmetrise": "union", "connect": True}),
+    "knn_graph of lists": (gq.knn_graph, {"neighbors": LISTS, "n_neighbors": 4}),
+    "Graph.from_edge_index": (
+        gq.Graph.from_edge_index,
+        {"edge_index": [[0, 1], [1, 2]], "edge_weight": [1.0, 2.0], "n_nodes": N},
+    ),
+    "from_pyg": (gq.from_pyg, {"data": NETWORK, "split": None}),
     "epsilon_graph": (gq.epsilon_graph, {"X": X, **WEIGHTS, "radius": 2.0}),
     "full_graph": (gq.full_graph, {"X": X, **WEIGHTS, "self_loops": False}),
     "pca": (gq.pca, {"X": X, "n_components": 2}),

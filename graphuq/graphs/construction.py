@@ -10,6 +10,7 @@ from scipy import sparse
 from graphuq.graphs.bridges import bridge_components
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.nearest import TIE_TOLERANCE, squared_lengths
+from graphuq.graphs.neighbor_lists import adjacency_of_lists
 from graphuq.graphs.neighbors import (
     WEIGHTS,
     Neighbors,
@@ -25,13 +26,17 @@ from graphuq.utils.features import check_features
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array
 
+# Neighbors of an item, if their number is not given.
+N_NEIGHBORS = 20
+
 SYMMETRIZATIONS = ("union", "mean", "mutual")
 
 
 def knn_graph(
-    X: Any,
-    n_neighbors: int = 20,
+    X: Any = None,
+    n_neighbors: int | None = None,
     *,
+    neighbors: Any = None,
     weights: str = "self-tuning",
     tau: float | None = None,
     symmetrise: str = "union",
@@ -45,10 +50,17 @@ def knn_graph(
 
     Parameters
     ----------
-    X : array_like, shape (n, d)
-        One row for each item.
-    n_neighbors : int
-        K. The scale tau_i of self-tuning weights is the distance to the K-th neighbor.
+    X : array_like, shape (n, d), optional
+        One row for each item. Either X or ``neighbors`` is given.
+    n_neighbors : int, optional
+        K, by default 20, or as many as ``neighbors`` list. The scale tau_i of self-tuning weights
+        is the distance to the K-th neighbor.
+    neighbors : (indices, distances), optional
+        What another package found: two arrays of shape (n, K), or (n, K + 1) if they list each
+        item among its own neighbors, which is dropped. Distances are Euclidean, or 1 - cos for
+        cosine weights. The lists of umap (the first two of its three) and pynndescent are taken as
+        they are. scikit-learn and faiss give distances first. faiss and hnswlib give squared
+        distances: take the root. Of neighbors that tie, only those listed are kept.
     weights : {"self-tuning", "gaussian", "binary", "cosine"}
         exp(-|x_i - x_j|^2 / (2 tau_i tau_j)), eq. (15); the same with one fixed ``tau``; 1; or the
         cosine of the angle between x_i and x_j, in which case the nearest neighbors are those with
@@ -60,7 +72,7 @@ def knn_graph(
         average the two directions; or keep it only if both ends are.
     connect : bool
         Connect separate components by their shortest edges, each with at least the smallest weight
-        in the graph. Edges of equal length are all added.
+        in the graph. Edges of equal length are all added. This needs X.
     method : {"auto", "exact", "approximate"}
         How neighbors are found. "approximate" uses faiss (``pip install 'graphuq[neighbors]'``)
         and finds at least 98% of the true neighbors of a sample; which ones depends on the order
@@ -75,7 +87,8 @@ def knn_graph(
     Raises
     ------
     ValueError, TypeError
-        NaN or infinite features, ``n_neighbors`` of n or more, an unknown option.
+        NaN or infinite features, ``n_neighbors`` of n or more, an unknown option; neighbors that
+        are missing or listed twice, distances that are negative.
     ImportError
         faiss is needed and not installed.
 
@@ -91,9 +104,29 @@ def knn_graph(
     2
     >>> knn_graph([[0.0], [1.0], [2.0], [9.0], [10.0]], n_neighbors=1, connect=True).n_components
     1
+
+    The same neighbors, as scikit-learn finds them:
+
+    >>> from sklearn.neighbors import NearestNeighbors
+    >>> X = [[0.0], [1.0], [2.5], [9.0], [10.0]]
+    >>> distances, indices = NearestNeighbors(n_neighbors=3).fit(X).kneighbors(X)
+    >>> given = knn_graph(neighbors=(indices, distances))
+    >>> bool(abs(given.adjacency - knn_graph(X, n_neighbors=2).adjacency).max() < 1e-12)
+    True
     """
     validation.one_of("symmetrise", symmetrise, SYMMETRIZATIONS)
-    validation.boolean("connect", connect)
+    connect = validation.boolean("connect", connect)
+    if (X is None) == (neighbors is None):
+        raise TypeError("knn_graph needs either X, the items, or neighbors=(indices, distances)")
+    if neighbors is not None:
+        if connect or method != "auto":
+            raise ValueError(
+                "connect and method need X, and neighbors are given: leave them out; for a "
+                "connected graph take graph.largest_component(), or pass X"
+            )
+        given = adjacency_of_lists(neighbors, n_neighbors, weights, tau)
+        return Graph(_symmetrize(given, symmetrise))
+    n_neighbors = N_NEIGHBORS if n_neighbors is None else n_neighbors
     return build_graph(Neighbors(X, n_neighbors, weights, tau, method), symmetrise, connect)
 
 
