@@ -6,7 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -390,6 +390,7 @@ class NodePosterior(PredictionMixin, ABC):
 
         save(self, path)
 
+    @overload
     def suggest(
         self,
         k: int = 1,
@@ -398,7 +399,31 @@ class NodePosterior(PredictionMixin, ABC):
         prior: GaussianPrior | None = None,
         candidates: int = 300,
         seed: validation.Seed = 0,
-    ) -> NDArray[np.int64]:
+        return_scores: Literal[False] = False,
+    ) -> NDArray[np.int64]: ...
+
+    @overload
+    def suggest(
+        self,
+        k: int = 1,
+        method: str = "bald",
+        *,
+        prior: GaussianPrior | None = None,
+        candidates: int = 300,
+        seed: validation.Seed = 0,
+        return_scores: Literal[True],
+    ) -> tuple[NDArray[np.int64], Array]: ...
+
+    def suggest(
+        self,
+        k: int = 1,
+        method: str = "bald",
+        *,
+        prior: GaussianPrior | None = None,
+        candidates: int = 300,
+        seed: validation.Seed = 0,
+        return_scores: bool = False,
+    ) -> NDArray[np.int64] | tuple[NDArray[np.int64], Array]:
         """Return the unlabeled nodes to label next, best first.
 
         Nodes are picked one after another, each given the earlier picks; for the formulas see
@@ -422,10 +447,15 @@ class NodePosterior(PredictionMixin, ABC):
             The first three methods consider only this many nodes, the most uncertain ones.
         seed : int, SeedSequence or Generator
             Seed of new draws, which an `ApproximatePosterior` or `Prior.approximated` needs.
+        return_scores : bool
+            Return the score of each node, too, given the picks before it. For "bald" it is the
+            mutual information in nats.
 
         Returns
         -------
-        ndarray of int64, shape (k,)
+        nodes : ndarray of int64, shape (k,)
+        scores : ndarray, shape (k,)
+            If ``return_scores``.
 
         Raises
         ------
@@ -443,7 +473,12 @@ class NodePosterior(PredictionMixin, ABC):
         >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
         >>> post.suggest(k=3).shape
         (3,)
+        >>> nodes, scores = post.suggest(k=3, return_scores=True)
+        >>> bool(scores[0] == scores.max()), bool(scores[0] < np.log(2))
+        (True, True)
         """
         from graphuq.posterior.assessment.suggestion import suggest
 
-        return suggest(self, self._own_prior(prior), k, method, candidates, seed)
+        return_scores = validation.boolean("return_scores", return_scores)
+        found = suggest(self, self._own_prior(prior), k, method, candidates, seed)
+        return found if return_scores else found[0]

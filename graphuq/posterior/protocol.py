@@ -114,6 +114,11 @@ class LatentDraws(Protocol):
         ...
 
     @property
+    def variance(self) -> Array:
+        """Variance of the label of every node."""
+        ...
+
+    @property
     def n_latent_draws(self) -> int:
         """Number of draws that ``latent_draws`` yields."""
         ...

@@ -62,10 +62,12 @@ class Conditioned:
         score[self._observed] = -np.inf
         return score
 
-    def greedy(self, k: int, method: str) -> NDArray[np.int64]:
-        """Observe and return k nodes."""
-        picked = np.empty(k, dtype=np.int64)
+    def greedy(self, k: int, method: str) -> tuple[NDArray[np.int64], Array]:
+        """Observe and return k nodes, and the score of each when picked."""
+        picked, scores = np.empty(k, dtype=np.int64), np.empty(k)
         for at in range(k):
-            picked[at] = np.argmax(self.scores(method))
+            score = self.scores(method)
+            picked[at] = np.argmax(score)
+            scores[at] = score[picked[at]]
             self.observe(picked[at])
-        return picked
+        return picked, scores

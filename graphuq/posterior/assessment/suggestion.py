@@ -50,6 +50,7 @@ from graphuq.posterior.protocol import LatentDraws
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
+from graphuq.utils.typing import Array
 
 BY_DRAWS, BY_PRIOR = ("bald", "variance_reduction", "variance"), ("v_opt", "sigma_opt")
 
@@ -68,8 +69,8 @@ def suggest(
     method: str,
     candidates: int,
     seed: validation.Seed,
-) -> NDArray[np.int64]:
-    """Return k unlabeled nodes, best first; see `NodePosterior.suggest`."""
+) -> tuple[NDArray[np.int64], Array]:
+    """Return k unlabeled nodes, best first, and their scores; see `NodePosterior.suggest`."""
     validation.one_of("method", method, BY_DRAWS + BY_PRIOR)
     validation.integer("candidates", candidates, 1)
     labeled = posterior.labels.nodes
@@ -87,19 +88,21 @@ def suggest(
         ranking = posterior.ranking(by="variance" if method == "variance" else "epistemic")
         uncertain = ranking[~np.isin(ranking, labeled)][: max(candidates, k)]
         if method == "variance" and k == 1:
-            return uncertain[:1]
+            return uncertain[:1], posterior.variance[uncertain[:1]]
         uncertain.sort()  # the first node wins a tie
         sign_model = model["noise"], model["flip_rate"]
         answers = Answers(posterior, prior, uncertain, method, sign_model, seed)
-        return uncertain[greedy(answers, k)]
+        picked, scores = greedy(answers, k)
+        return uncertain[picked], scores
 
 
-def greedy(answers: Answers, k: int) -> NDArray[np.int64]:
-    """Observe and return k of the candidates, by position."""
-    picked = np.empty(k, dtype=np.int64)
+def greedy(answers: Answers, k: int) -> tuple[NDArray[np.int64], Array]:
+    """Observe and return k of the candidates, by position, and the score of each when picked."""
+    picked, scores = np.empty(k, dtype=np.int64), np.empty(k)
     for turn in range(k):
         score = answers.scores()
         score[picked[:turn]] = -np.inf
         picked[turn] = np.argmax(score >= (1 - TIE) * score.max())  # the first of those that tie
+        scores[turn] = score[picked[turn]]
         answers.observe(picked[turn])
-    return picked
+    return picked, scores

@@ -205,15 +205,40 @@ def test_gaussian_scores_are_those_of_dense_matrices(small, kind, method):
     gaussian = Conditioned(prior, noise)
     for node in labels.nodes:
         gaussian.observe(node)
-    nodes = list(labels.nodes)
+    nodes, best = list(labels.nodes), []
     for _ in range(5):
         hidden = np.setdiff1d(np.arange(40), nodes)
         exact = dense(conditioned(C, nodes, noise), hidden, noise, method)
+        best.append(exact.max())
         np.testing.assert_allclose(gaussian.scores(method), exact, rtol=1e-7)
         nodes.append(int(np.argmax(exact)))
         gaussian.observe(nodes[-1])
     post = quietly(prior, gq.Probit(noise), labels, draws=20, seed=0, progress=False)
     assert post.suggest(5, method).tolist() == nodes[-5:]
+    picks, scores = post.suggest(5, method, return_scores=True)
+    assert picks.tolist() == nodes[-5:]
+    np.testing.assert_allclose(scores, best, rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", BY_DRAWS)
+def test_scores_are_those_of_the_picks_given_the_earlier_ones(method):
+    post = twins(0.1)
+    answers = Answers(post, post.prior, np.array([2, 3, 4, 5, 6]), method, (0.1, 0.0), None)
+    expected = []
+    for pick in (2, 4, 6):
+        expected.append(answers.scores()[pick - 2])
+        answers.observe(pick - 2)
+
+    picks, scores = post.suggest(3, method, return_scores=True)
+
+    assert picks.tolist() == [2, 4, 6]
+    np.testing.assert_allclose(scores, expected, rtol=1e-4)
+    # the twin of a pick has little left to tell
+    _, five = post.suggest(5, method, return_scores=True)
+    assert (five[3:] < 0.3 * five[:3].min()).all()
+    alone, score = post.suggest(1, method, return_scores=True)
+    assert alone.tolist() == [2]
+    np.testing.assert_allclose(score, expected[:1], rtol=1e-4)
 
 
 def test_a_forgotten_tail_is_seen(small, monkeypatch):
