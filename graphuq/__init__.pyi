@@ -41,6 +41,7 @@ from .likelihoods import LevelSet as LevelSet
 from .likelihoods import NoisyProbit as NoisyProbit
 from .likelihoods import Probit as Probit
 from .likelihoods import check_likelihood as check_likelihood
+from .posterior import label_studio as label_studio
 from .posterior.approximate import ApproximatePosterior as ApproximatePosterior
 from .posterior.assessment.calibration import Calibration as Calibration
 from .posterior.assessment.calibration import brier_score as brier_score

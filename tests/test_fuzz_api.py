@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import decimal
 import fractions
+import json
 import linecache
 import time
 import traceback
 import types
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -64,6 +66,11 @@ def all_of(function):
 
 NETWORK = types.SimpleNamespace(edge_index=[[0, 1], [1, 2]], num_nodes=N, x=X, y=Y)
 LISTS = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()[::-1]
+EXPORT = [
+    {"data": {"graphuq_node": node}, "annotations": [{"result": [
+        {"type": "choices", "from_name": "label", "value": {"choices": [choice]}}]}]}
+    for node, choice in enumerate("ab")
+]  # fmt: skip
 ON_GRAPH = {"graph": GRAPH, "labels": LABELS}
 
 # Each function with arguments that it takes.
@@ -182,6 +189,16 @@ CALLS = {
     ),
     "ranking": (QUICK.ranking, {"by": "entropy"}),
     "suggest": (QUICK.suggest, {"k": 2, "method": "bald", "prior": PRIOR, "candidates": 10}),
+    "suggest with scores": (QUICK.suggest, {"return_scores": True}),
+    "label_studio.write": (
+        gq.label_studio.write,
+        {"path": "tasks.json", "post": QUICK, "data": [{"text": "x"}] * N, "k": 2,
+         "from_name": "label", "to_name": "text", "method": "bald"},
+    ),
+    "label_studio.read": (
+        gq.label_studio.read,
+        {"export": "export.json", "classes": ["a", "b"], "from_name": "label"},
+    ),
     "with_class_shares": (
         QUICK.with_class_shares,
         {"class_shares": {0: 0.4, 1: 0.6}, "strength": 5.0},
@@ -263,6 +280,7 @@ def folder(tmp_path_factory):
     """Some values name files."""
     with contextlib.chdir(tmp_path_factory.mktemp("fuzz")):
         QUICK.save("quick.nc")
+        Path("export.json").write_text(json.dumps(EXPORT), encoding="utf-8")
         yield
 
 

@@ -32,7 +32,7 @@ GROUPS = {
         "classifiers",
     ),
     "Plots and reports": ("plots", "report"),
-    "Files and data sets": ("posterior.from_arviz", "datasets"),
+    "Files and data sets": ("posterior.from_arviz", "posterior.label_studio", "datasets"),
 }
 MORE = "More"
 
@@ -46,7 +46,7 @@ def groups() -> list[tuple[str, list[str]]]:
         if inspect.ismodule(thing):
             for own in _contents(thing):
                 if id(getattr(thing, own)) not in listed:
-                    found[_title(thing.__name__)].append(f"graphuq.{name}.{own}")
+                    found[_title(thing.__name__)].append(f"{thing.__name__}.{own}")
         else:
             found[_title(thing.__module__)].append(f"graphuq.{name}")
     found["The posterior"].append("graphuq.posterior.node_posterior.NodePosterior")
