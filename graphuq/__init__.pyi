@@ -57,6 +57,7 @@ from .posterior.log_evidence import LogEvidence as LogEvidence
 from .posterior.map_estimate import MapEstimate as MapEstimate
 from .posterior.predictions import ReweightedPredictions as ReweightedPredictions
 from .posterior.sampled import Posterior as Posterior
+from .priors.component_level import ComponentLevel as ComponentLevel
 from .priors.feature_prior import FeaturePrior as FeaturePrior
 from .priors.level import Level as Level
 from .priors.prior import Prior as Prior

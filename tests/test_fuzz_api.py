@@ -109,6 +109,7 @@ CALLS = {
     "Prior.draw": (PRIOR.draw, {"size": 2, "seed": 0}),
     "FeaturePrior": (gq.FeaturePrior, {"X": X, "length_scale": 1.0}),
     "Level": (gq.Level, {"scale": 1.0}),
+    "ComponentLevel": (gq.ComponentLevel, {"graph": GRAPH}),
     "SumPrior": (gq.SumPrior, SUM),
     "SumPrior.of": (gq.SumPrior.of, {"terms": [PRIOR, FEATURES, gq.Level(1)], "weights": [1, 2]}),
     "SumPrior.with_parameters": (

@@ -31,7 +31,6 @@ from graphuq.posterior.predictions import ReweightedPredictions, most_probable
 from graphuq.priors.default_sum import check_terms, default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.kept_modes import DEFAULT_MAX_MODES
-from graphuq.priors.prior import Prior
 from graphuq.utils import validation
 from graphuq.utils.features import refuse_masks_and_dates
 from graphuq.utils.memory import require_memory
@@ -228,6 +227,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             n = matrix.shape[0]
             labels = self._labels(y, n)
             self.graph_ = Graph(matrix)
+            self.graph_.require_connected()
         else:
             X = self._dense_features(X, ensure_min_samples=2)
             n = X.shape[0]
@@ -275,7 +275,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         )
         return X.toarray()
 
-    def _add_terms(self, graph: Prior, likelihood: Any, X: Any) -> GaussianPrior:
+    def _add_terms(self, graph: GaussianPrior, likelihood: Any, X: Any) -> GaussianPrior:
         """Return the sum of the graph's prior, a prior on features and a level.
 
         Without a sign model the labels choose nothing, and the terms that are "auto" are left out.

@@ -64,6 +64,7 @@ class BelkinNiyogi(TransductiveClassifier):
         )
         laplacian = check_laplacian("laplacian", self.laplacian)
         require_labels_of_each(labels, type(self).__name__)
+        graph.require_connected()
         # the p smoothest eigenvectors v_0, ..., v_(p-1)
         spectrum = Spectrum.of(graph, max(p - 1, 1), laplacian)
         V = np.column_stack([spectrum.null, spectrum.vectors])[:, :p]

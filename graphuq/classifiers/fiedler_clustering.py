@@ -45,5 +45,6 @@ class FiedlerClustering(TransductiveClassifier):
 
     def _score(self, graph: Graph, labels: Labels) -> Array:
         _ = labels.codes  # refuses K > 2 classes before the eigenvectors are computed
+        graph.require_connected()
         field = labels.oriented(Spectrum.of(graph, 1, self.laplacian).vectors[:, 0])
         return np.column_stack([-field, field])

@@ -75,6 +75,7 @@ class RobustGC(TransductiveClassifier):
                 "convex for gamma below lambda_1 only; the paper's choice is 0.9"
             )
         require_labels_of_each(labels, type(self).__name__)
+        graph.require_connected()
         # Algorithm 1: gamma from the first non-zero eigenvalue
         lambda_1 = float(Spectrum.of(graph, 1).values[0])
         if (1 - eta) * lambda_1 < MIN_MARGIN:

@@ -194,7 +194,7 @@ def build_model(options: argparse.Namespace, data: Data, likelihood: Any) -> Mod
     """Return the graph, and a prior and a likelihood without open parameters."""
     begin_stage("building the graph")
     graph = data.items.to_graph(options.neighbors)
-    rank = default_rank(graph.n_nodes) if options.rank is None else options.rank
+    rank = default_rank(graph) if options.rank is None else options.rank
     begin_stage("computing the modes of the graph")
     features = None if data.items.graph is not None else data.items.features
     modes = default_graph_prior(graph, rank, options.alpha)

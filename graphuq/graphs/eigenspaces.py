@@ -13,6 +13,7 @@ import numpy as np
 
 from graphuq.graphs import Graph
 from graphuq.graphs.eigensolver import DENSE_NODES
+from graphuq.graphs.laplacian_parts import require_modes
 from graphuq.graphs.spectrum import GAP_SHARE, Spectrum
 
 # Modes that are computed beyond the rank to complete an eigenspace. All modes of a small graph are.
@@ -67,8 +68,8 @@ def compute_eigenspaces(graph: Any, rank: int) -> Spectrum:
     graph = Graph.of(graph)
     spectrum = Spectrum.of(graph, rank)
     if spectrum.splits:
-        n = graph.n_nodes
-        more = n - 1 if n <= DENSE_NODES else min(rank + SPARE_MODES, n - 1)
+        n_modes = require_modes(graph)
+        more = n_modes if graph.n_nodes <= DENSE_NODES else min(rank + SPARE_MODES, n_modes)
         spectrum = whole_eigenspaces(Spectrum.of(graph, more, known=spectrum), rank)
     return spectrum
 

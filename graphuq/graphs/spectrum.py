@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from graphuq.graphs import Graph
+from graphuq.graphs.component_eigenpairs import eigenpairs_of_components
 from graphuq.graphs.eigensolver import PRECISIONS, smallest_eigenpairs
 from graphuq.graphs.graph import check_laplacian
+from graphuq.graphs.laplacian_parts import laplacian_parts, require_modes
 from graphuq.utils import validation
 from graphuq.utils.atomic_files import read_npz, write_atomically
 from graphuq.utils.row_blocks import is_dask, product, transposed_product
-from graphuq.utils.typing import Array
+from graphuq.utils.typing import Array, Nodes
 from graphuq.utils.words import choose_form, count
 
 # The largest residual of a graph's own eigenpairs, relative to the width of the spectrum.
@@ -59,6 +61,9 @@ class Spectrum:
         [q_0, Q]; null and vectors are views of its columns.
     asked : int, optional
         The rank that was asked for, where it lies inside a repeated eigenvalue.
+    component : ndarray of int, shape (n,), optional
+        The component of each node, if the graph is disconnected. The modes are those of all
+        components; null is one of the vectors of eigenvalue 0.
 
     Raises
     ------
@@ -72,8 +77,8 @@ class Spectrum:
     Spectrum(3 nodes, rank 2, eigenvalues 1 to 2)
     >>> spectrum.values
     array([1., 2.])
-    >>> spectrum.n_nodes, spectrum.rank, spectrum.truncated(1).rank
-    (3, 2, 1)
+    >>> spectrum.n_nodes, spectrum.rank, spectrum.truncated(1).rank, spectrum.n_components
+    (3, 2, 1, 1)
 
     Save eigenpairs, load them and extend them to a larger rank:
 
@@ -100,6 +105,7 @@ class Spectrum:
     next_value: float | None = field(default=None, kw_only=True)
     width: float = field(default=2.0, kw_only=True)
     asked: int | None = field(default=None, kw_only=True)
+    component: Nodes | None = field(default=None, kw_only=True)
     basis: Array = field(init=False)
 
     def __post_init__(self) -> None:
@@ -149,6 +155,11 @@ class Spectrum:
         return self.values.size
 
     @property
+    def n_components(self) -> int:
+        """Number of components of the graph, and of vectors of eigenvalue 0."""
+        return 1 if self.component is None else int(self.component.max()) + 1
+
+    @property
     def splits(self) -> bool:
         """Whether the last eigenvalue is repeated beyond the last mode."""
         if self.next_value is None:
@@ -172,6 +183,7 @@ class Spectrum:
             ("next_value", self.values[rank] if rank < self.rank else self.next_value),
             ("width", self.width),
             ("asked", None),
+            ("component", self.component),
         ):
             object.__setattr__(part, name, value)
         return part
@@ -187,17 +199,17 @@ class Spectrum:
         known: Spectrum | None = None,
         progress: bool = False,
     ) -> Spectrum:
-        """Compute the smallest non-zero eigenpairs of a connected graph's Laplacian.
+        """Compute the smallest non-zero eigenpairs of a graph's Laplacian.
 
         Small graphs and large ranks go to a dense solver, others to Lanczos iterations for the
-        largest eigenvalues of D^(-1/2) A D^(-1/2) = I - L, with the known q_0 deflated.
+        largest eigenvalues of D^(-1/2) A D^(-1/2) = I - L, with the known q_0 deflated. Each
+        component of a disconnected graph is solved by itself.
 
         Parameters
         ----------
         graph : Graph or adjacency
-            Connected.
         rank : int, optional
-            Number of modes r < n; all n - 1 by default.
+            Number of modes r; by default all, which are n minus the number of components.
         laplacian : {"normalized", "combinatorial"}
         precision : {"auto", "single", "double"}
             Precision of the iterations. "single" takes a third of the time and changes posterior
@@ -205,6 +217,7 @@ class Spectrum:
             single above 5,000 nodes. Vectors are orthonormal to full accuracy in any case.
         known : Spectrum, optional
             Fewer modes of the same graph, for example from a file; only the others are computed.
+            It saves no time on a disconnected graph.
         progress : bool
             Show the number of products with L, a few for each mode.
 
@@ -215,7 +228,7 @@ class Spectrum:
         Raises
         ------
         ValueError
-            A disconnected graph, a ``rank`` of n or more, ``known`` modes of another graph.
+            A ``rank`` beyond all modes, ``known`` modes of another graph.
         MemoryError
             A dense solver is needed and does not fit.
         RuntimeError
@@ -228,14 +241,16 @@ class Spectrum:
             possible, which is 2 for the normalized Laplacian.
         """
         graph = Graph.of(graph)
-        n = graph.n_nodes
+        n_modes = require_modes(graph)
         if rank is None:
-            rank = n - 1
-        validation.integer("rank", rank, 1, n - 1, f"the graph has {n} nodes, so n - 1 modes")
+            rank = n_modes
+        validation.integer(
+            "rank", rank, 1, n_modes, f"the graph has {graph.n_nodes} nodes and {n_modes} modes"
+        )
         laplacian = check_laplacian("laplacian", laplacian)
         validation.one_of("precision", precision, PRECISIONS)
-        graph.require_connected()
-        L, null, bound = _laplacian_parts(graph, laplacian)
+        component = graph.component if graph.n_components > 1 else None
+        L, null, bound = laplacian_parts(graph, laplacian)
         # continue from the pairs that are known
         pairs = None
         if known is not None:
@@ -243,9 +258,11 @@ class Spectrum:
             if known.rank >= rank:
                 return known.truncated(rank)
             pairs = known.values, known.vectors
-        found = smallest_eigenpairs(
-            L, rank, bound=bound, null=null, known=pairs, precision=precision, progress=progress
-        )
+        options: dict[str, Any] = {"precision": precision, "progress": progress}
+        if component is None:
+            found = smallest_eigenpairs(L, rank, bound=bound, null=null, known=pairs, **options)
+        else:
+            found = eigenpairs_of_components(L, rank, component, null, bound, **options)
         if found.values[0] <= 1e-13 * bound:
             raise ValueError(
                 f"the graph falls apart numerically: lambda_1 = {found.values[0]:.2g}, so some "
@@ -263,6 +280,7 @@ class Spectrum:
             found.residuals,
             next_value=found.next_value,
             width=bound,
+            component=component,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -283,6 +301,8 @@ class Spectrum:
             arrays["next_value"] = self.next_value
         if self.residuals is not None:
             arrays["residuals"] = self.residuals
+        if self.component is not None:
+            arrays["component"] = self.component
         with write_atomically(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, **arrays)
 
@@ -323,12 +343,13 @@ class Spectrum:
                 arrays.get("residuals"),
                 next_value=next_value,
                 width=float(arrays.get("width", 2.0)),
+                component=arrays.get("component"),
             )
         except (ValueError, KeyError, IndexError, TypeError) as error:
             raise ValueError(f"{path} holds no eigenpairs ({error}): compute them again") from error
         if graph is None:
             return found
-        L, _, bound = _laplacian_parts(Graph.of(graph), laplacian)
+        L, _, bound = laplacian_parts(Graph.of(graph), laplacian)
         _require_pairs_of(found, L, bound)
         return found
 
@@ -338,15 +359,6 @@ class Spectrum:
         if self.splits:
             parts.append("the last one repeated beyond")
         return f"{type(self).__name__}({', '.join(parts)})"
-
-
-def _laplacian_parts(graph: Graph, laplacian: str) -> tuple[Any, Array, float]:
-    """Return L, q_0 and an upper bound of the eigenvalues."""
-    if laplacian == "normalized":
-        null, bound = np.sqrt(graph.degrees), 2.0
-    else:
-        null, bound = np.ones(graph.n_nodes), 2 * graph.degrees.max()
-    return graph.laplacian(laplacian), null / np.linalg.norm(null), bound
 
 
 def _warn_of_falling_apart(value: float, vector: Array) -> None:

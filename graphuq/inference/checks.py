@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+
+import numpy as np
 
 from graphuq.graphs import Graph
 from graphuq.graphs.foreign import is_foreign
@@ -12,6 +15,10 @@ from graphuq.likelihoods.bound import Bound, bind
 from graphuq.likelihoods.contract import Likelihood, adopt
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.solved import SolvedPrior
+from graphuq.utils.words import choose_form, count
+
+# A share of the largest variance that is rounding.
+CERTAIN = 1e-12
 
 
 def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = False) -> None:
@@ -38,6 +45,38 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
             f"{type(labels).__name__}"
         )
     labels.require_within(prior.n_nodes)
+
+
+def check_components(prior: GaussianPrior, labels: Labels) -> None:
+    """Refuse nodes without any variance, and say which components have no label.
+
+    Warns
+    -----
+    RuntimeWarning
+        Components without labels, whose probabilities are the base rate.
+    """
+    component = prior.component
+    if component is None:
+        return
+    variance = prior.variance()
+    certain = np.flatnonzero(variance <= CERTAIN * variance.max())
+    if certain.size:
+        raise ValueError(
+            f"{count(certain.size, 'node')} of the disconnected graph, first node {certain[0]}, "
+            f"{choose_form(certain.size, 'has', 'have')} no prior variance: add "
+            "gq.ComponentLevel(graph) to the prior, or take graph.largest_component()"
+        )
+    bare = np.flatnonzero(~np.isin(component, component[labels.nodes]))
+    if bare.size:
+        n_bare = np.unique(component[bare]).size
+        warnings.warn(
+            f"{n_bare} of {component.max() + 1} components {choose_form(n_bare, 'has', 'have')} no "
+            f"label ({count(bare.size, 'node')}, first node {bare[0]}), and "
+            f"{choose_form(n_bare, 'gets', 'get')} the base rate of the classes: label a node of "
+            "each, or add features, gq.FeaturePrior(X)",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def require_eigenvectors(prior: Any, what: str) -> None:

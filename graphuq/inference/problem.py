@@ -8,6 +8,7 @@ from typing import Any
 from graphuq.graphs.labels import Labels
 from graphuq.inference.checks import (
     bind_checked,
+    check_components,
     require_eigenvectors,
     require_prior_and_labels,
 )
@@ -60,6 +61,7 @@ class Problem:
         bound = bind_checked(prior, likelihood, labels)
         if isinstance(prior, GaussianPrior):
             prior = prior.with_labeled(labels.nodes)
+            check_components(prior, labels)
         if bound.nodes is None:
             prior.require_here(type(likelihood).__name__)
         return cls(prior, likelihood, labels, bound, traced)

@@ -196,6 +196,12 @@ def _require_modes(prior: Any) -> Any:
     """Return the prior, or a Spectrum or Graph, and refuse priors that need more than its modes."""
     prior = prior_or_graph(prior)
     if isinstance(prior, Spectrum | Graph):
+        if prior.n_components > 1:
+            raise TypeError(
+                f"gq.sample_jointly needs a connected graph, got {prior.n_components} components, "
+                "each of which has a level beside the modes: take gq.tune(graph, labels) and "
+                "gq.sample, or graph.largest_component()"
+            )
         return prior
     parts = prior.parts if isinstance(prior, SumPrior) else (prior,)
     if len(parts) > 1:

@@ -116,7 +116,8 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     prior : Spectrum, Graph or Prior
         In a prior, parameters that are "auto" are open. A spectrum stands for `Prior.projected` on
         all its modes with alpha and tau open, plus a `Level`; a graph stands for the same on up to
-        300 modes.
+        300 modes. On a disconnected graph half of the variance is that of a `ComponentLevel`, and
+        modes that oppose neighbors are left out.
     labels : Labels
     likelihood : likelihood
         A sign model, whose parameters that are "auto" are open; in a class, all are.
@@ -219,10 +220,10 @@ def prior_or_default(source: Any, ranges: Mapping[str, Any]) -> Any:
     if isinstance(source, Graph):
         for name, pair in ranges.items():
             if not validation.is_auto(pair) and np.ndim(pair) > 0:
-                check_range(name, pair, default_rank(source.n_nodes))
+                check_range(name, pair, default_rank(source))
     if not isinstance(source, Spectrum | Graph):
         return source
-    rank = source.rank if isinstance(source, Spectrum) else default_rank(source.n_nodes)
+    rank = source.rank if isinstance(source, Spectrum) else default_rank(source)
     return default_sum(default_graph_prior(source, rank))
 
 

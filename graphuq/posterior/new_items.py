@@ -207,7 +207,8 @@ def _new_rows(prior: GaussianPrior, degrees: Array, weights: Any, X: Any) -> tup
         if X is None:
             raise ValueError("the prior has features: give those of the new items, X=")
         return prior.rows(X), np.zeros(weights.shape[0])
-    assert isinstance(prior, Prior)
+    if not isinstance(prior, Prior) or prior.component is not None:
+        raise ValueError("new items need a connected graph: take graph.largest_component()")
     if prior.tail:
         raise ValueError("new items need a prior without a tail: take gq.Prior.projected")
     d = np.asarray(weights.sum(axis=1), dtype=np.float64)

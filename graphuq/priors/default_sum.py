@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+import numpy as np
+
+from graphuq.graphs.spectrum import GAP_SHARE
+from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.feature_prior import FeaturePrior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.level import LEVELS, Level
@@ -11,15 +16,31 @@ from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils import validation
 
+# Share of the graph beside the levels of its components, on a disconnected graph. The labels say
+# little of it: most of them are in one component.
+GRAPH_SHARE = 0.5
 
-def default_graph_prior(source: Any, rank: int, alpha: float | str = validation.AUTO) -> Prior:
+
+def default_graph_prior(
+    source: Any, rank: int, alpha: float | str = validation.AUTO
+) -> GaussianPrior:
     """Return `Prior.projected` on a Graph or Spectrum; tau is open if ``alpha`` is.
 
     Without tau a large alpha gives the first few modes nearly all variance, and classes may differ
     in more than these. If alpha is a number, tau is 0, as in the paper.
+
+    On a disconnected graph only modes that agree with their neighbors are kept: those of normalized
+    eigenvalue below 1, since D^(-1/2) A D^(-1/2) q = (1 - lambda) q. A pair of nodes has none.
     """
     tau = alpha if validation.is_auto(alpha) else 0.0
-    return Prior.projected(source, rank, alpha=alpha, tau=tau)
+    prior = Prior.projected(source, rank, alpha=alpha, tau=tau)
+    spectrum = prior.spectrum
+    if spectrum.component is None:
+        return prior
+    agreeing = int(np.count_nonzero(spectrum.values < spectrum.width / 2 - GAP_SHARE))
+    if agreeing == 0:
+        return ComponentLevel(spectrum)
+    return dataclasses.replace(prior, spectrum=spectrum.truncated(agreeing))
 
 
 def default_sum(
@@ -30,7 +51,8 @@ def default_sum(
 ) -> GaussianPrior:
     """Return a prior on a graph beside one on features, unless these are constant, and a level.
 
-    Without features and level that is ``graph`` itself, and draws of a seed are the same.
+    Without features and level that is ``graph`` itself, and draws of a seed are the same. On a
+    disconnected graph without features, each component has a level of its own.
 
     Parameters
     ----------
@@ -44,6 +66,9 @@ def default_sum(
     """
     check_terms(graph_weight, level)
     if X is None or graph_weight == 1 or not (X[0] != X).any():
+        if isinstance(graph, Prior) and graph.spectrum.component is not None:
+            parts = graph, ComponentLevel(graph.spectrum)
+            return SumPrior(parts, (GRAPH_SHARE,), level)
         return graph if level == 0 else SumPrior.of([graph, Level(level)])
     weights = graph_weight if isinstance(graph_weight, str) else (graph_weight, 1 - graph_weight)
     return SumPrior.of([graph, FeaturePrior(X), Level(level)], weights)

@@ -39,6 +39,7 @@ class GaussianPrior(ABC):
 
     >>> prior.n_nodes, prior.open, prior.weights.tolist(), prior.graph_part is graph
     (50, (), [0.5, 0.5], True)
+    >>> prior.component     # the graph is connected
     >>> prior.parameters["level"], prior.ranges["level"]
     (0.5, (0.0, 3.0))
     >>> prior.with_parameters(level=0.0).level
@@ -166,6 +167,11 @@ class GaussianPrior(ABC):
     @property
     def graph_part(self) -> GaussianPrior | None:
         """The prior on a graph, which has modes; of a sum the first such part, or None."""
+        return None
+
+    @property
+    def component(self) -> Nodes | None:
+        """The component of each node, if a disconnected graph is all that relates nodes."""
         return None
 
     def with_labeled(self, nodes: Nodes) -> GaussianPrior:

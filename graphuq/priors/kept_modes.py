@@ -6,6 +6,7 @@ from typing import Any
 
 from graphuq.graphs import Graph
 from graphuq.graphs.eigenspaces import compute_eigenspaces, warn_of_split, whole_eigenspaces
+from graphuq.graphs.laplacian_parts import require_modes
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.utils import validation
 
@@ -30,7 +31,7 @@ def modes_of(graph: Any, rank: Any, whole: bool) -> Spectrum:
     if rank is None:
         raise TypeError("rank must be an integer or 'auto', got None; Prior.full keeps all modes")
     if validation.is_auto(rank):
-        rank = graph.rank if isinstance(graph, Spectrum) else default_rank(Graph.of(graph).n_nodes)
+        rank = graph.rank if isinstance(graph, Spectrum) else default_rank(Graph.of(graph))
     if isinstance(graph, Spectrum):
         spectrum = whole_eigenspaces(graph, rank) if whole else graph.truncated(rank)
     else:
@@ -39,6 +40,6 @@ def modes_of(graph: Any, rank: Any, whole: bool) -> Spectrum:
     return spectrum
 
 
-def default_rank(n_nodes: int) -> int:
+def default_rank(graph: Graph) -> int:
     """Return how many modes of a graph are computed by default."""
-    return min(DEFAULT_MAX_MODES, n_nodes - 1)
+    return min(DEFAULT_MAX_MODES, require_modes(graph))

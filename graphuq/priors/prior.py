@@ -36,7 +36,9 @@ class Prior(Summable):
         sigma_k^2 = c (lambda_k + tau^2)^-alpha,
 
     which for alpha = 1, tau = 0 is eq. (11) for r = N - 1, eq. (12) for rho = 0, and eq. (14) with
-    q_0 projected out of the tail too. Make one with `full`, `projected` or `approximated`.
+    q_0 projected out of the tail too. Make one with `full`, `projected` or `approximated`. On a
+    disconnected graph the field is orthogonal to all vectors of eigenvalue 0; a `ComponentLevel`
+    adds what is missing.
 
     Attributes
     ----------
@@ -103,6 +105,15 @@ class Prior(Summable):
     lambda_bar: float | None = None
     auto_rank: bool = False
 
+    def __post_init__(self) -> None:
+        if self.spectrum.component is not None and (self.null_mode or self.kind == "approximated"):
+            what = "null_mode" if self.null_mode else "Prior.approximated"
+            raise ValueError(
+                f"{what} needs a connected graph, and this one has {self.spectrum.n_components} "
+                "components: take Prior.projected(...) + gq.ComponentLevel(graph), or "
+                "graph.largest_component()"
+            )
+
     @classmethod
     def full(
         cls,
@@ -126,16 +137,18 @@ class Prior(Summable):
         Raises
         ------
         ValueError
-            A disconnected graph, a spectrum that does not hold all modes, parameters out of range.
+            A spectrum that does not hold all modes, ``null_mode`` on a disconnected graph,
+            parameters out of range.
         MemoryError
             All eigenvectors do not fit: the remedy is `approximated`.
         """
         alpha, tau = check_parameters(alpha, tau, null_mode)
         if isinstance(graph, Spectrum):
             spectrum = graph
-            if graph.rank < graph.n_nodes - 1:
+            n_modes = graph.n_nodes - graph.n_components
+            if graph.rank < n_modes:
                 raise ValueError(
-                    f"the full prior needs all {graph.n_nodes - 1} modes, and this spectrum holds "
+                    f"the full prior needs all {n_modes} modes, and this spectrum holds "
                     f"{graph.rank}: use Prior.approximated, or Spectrum.of(graph)"
                 )
         else:
@@ -175,7 +188,7 @@ class Prior(Summable):
         Raises
         ------
         ValueError
-            A disconnected graph, parameters out of range.
+            ``null_mode`` on a disconnected graph, parameters out of range.
 
         Warns
         -----
@@ -244,6 +257,11 @@ class Prior(Summable):
         return self
 
     @property
+    def component(self) -> Nodes | None:
+        """The component of each node of a disconnected graph."""
+        return self.spectrum.component
+
+    @property
     def ranges(self) -> Ranges:
         """The range in which each parameter is searched."""
         rank = {} if self.kind == "full" else {"rank": (min(10, self.rank), self.rank)}
@@ -287,7 +305,7 @@ class Prior(Summable):
         alpha, tau = float(self.alpha), float(self.tau)
         kept = np.append([0.0] * self.null_mode, self.spectrum.values)
         logs = log_spectral_weight(kept, alpha, tau)
-        left_out = self.n_nodes - 1 - self.rank
+        left_out = self.n_nodes - self.spectrum.n_components - self.rank
         tail_log = -np.inf
         if self.kind == "approximated" and left_out > 0:
             lambda_bar = self.spectrum.values[-1] if self.lambda_bar is None else self.lambda_bar

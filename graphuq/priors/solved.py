@@ -153,6 +153,7 @@ class SolvedPrior:
             f"{nodes.size} columns of the covariance of {n} nodes, and {probes} probes,",
             "name fewer nodes, or take fewer probes, or Prior.projected",
         )
+        graph.require_connected()
         spectrum = Spectrum.of(graph, rank, progress=progress)
         solver = _Solver(sparse.csr_array(graph.laplacian()), spectrum)
         rng = np.random.default_rng(validation.seed_sequence(seed))

@@ -172,6 +172,16 @@ class SumPrior(Summable):
         return self.parts[0].n_nodes
 
     @property
+    def component(self) -> Nodes | None:
+        """The component of each node, if a disconnected graph is all that relates nodes."""
+        used = [part for w, part in zip(self.weights, self.parts, strict=True) if w > 0]
+        first, *others = (part.component for part in used)
+        if first is None:
+            return None
+        same = (other is not None and np.array_equal(other, first) for other in others)
+        return first if all(same) else None
+
+    @property
     def graph_part(self) -> GaussianPrior | None:
         """The first part on a graph."""
         return next((part for part in self.parts if part.graph_part is not None), None)

@@ -27,8 +27,8 @@ WITHOUT_SHARES = (
     "their entropy and all scores do."
 )
 
-# The kinds of a prior on features, and of one without eigenvectors.
-FEATURES, SOLVED = "features", "solved"
+# The kinds of a prior on features, of one without eigenvectors, and of the levels of components.
+FEATURES, SOLVED, COMPONENTS = "features", "solved", "components"
 
 _PRIORS = {
     "full": "Similar items tend to have the same class. All patterns of the graph are used.",
@@ -40,6 +40,7 @@ _PRIORS = {
     "linear solves.",
     FEATURES: "Items with similar features tend to have the same class, wherever they are in the "
     "graph.",
+    COMPONENTS: "Items of one component of the graph tend to have the same class.",
 }
 
 _LIKELIHOODS = {
@@ -129,7 +130,7 @@ def of_weights(kinds: Sequence[str]) -> str:
     >>> of_weights(["projected", "projected", "features"])
     'The share of each part in the prior: graph 1, graph 2, features.'
     """
-    things = ["features" if kind == FEATURES else "graph" for kind in kinds]
+    things = [kind if kind in (FEATURES, COMPONENTS) else "graph" for kind in kinds]
     names = [
         f"{thing} {things[: at + 1].count(thing)}" if things.count(thing) > 1 else thing
         for at, thing in enumerate(things)

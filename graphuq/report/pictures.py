@@ -122,7 +122,7 @@ def _draw_prior(posterior: NodePosterior, whole: GaussianPrior) -> Iterator[str]
 
 def _explain_truncation(prior: Prior) -> str:
     """Return which patterns the prior uses; only a truncated spectrum has a dashed line."""
-    if prior.rank == prior.n_nodes - 1:
+    if prior.rank == prior.n_nodes - prior.spectrum.n_components:
         return "The prior makes classes from all of them."
     if prior.kind == "approximated":
         return (

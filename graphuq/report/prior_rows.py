@@ -10,7 +10,11 @@ from graphuq.report import glossary as meanings
 Row = tuple[str, str, str]
 
 # Parameters that are shown, by the kind of prior.
-_PARAMETERS = {meanings.FEATURES: ("length_scale",), meanings.SOLVED: ("alpha", "tau")}
+_PARAMETERS = {
+    meanings.FEATURES: ("length_scale",),
+    meanings.SOLVED: ("alpha", "tau"),
+    meanings.COMPONENTS: (),
+}
 _OF_MODES = ("rank", "alpha", "tau")
 
 

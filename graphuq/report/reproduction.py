@@ -71,7 +71,8 @@ def _parts(described: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _data_names(described: dict[str, Any]) -> list[str]:
     """Return the names of the graph or features of each part: a second one's ends in _2."""
-    stems = ["X" if part["kind"] == "features" else "graph" for part in _parts(described)]
+    things = {"features": "X", "components": "component"}
+    stems = [things.get(part["kind"], "graph") for part in _parts(described)]
     counts = [stems[: at + 1].count(stem) for at, stem in enumerate(stems)]
     return [
         stem if number == 1 else f"{stem}_{number}"
@@ -103,6 +104,8 @@ def _part(described: dict[str, Any], data: str, lambda_bar: float | None) -> str
     """Return the expression that makes a prior on a graph or features of the name ``data``."""
     if described["kind"] == "features":
         return f"gq.FeaturePrior({data}, length_scale={described['length_scale']!r})"
+    if described["kind"] == "components":
+        return "gq.ComponentLevel(graph)"
     if described["kind"] == "solved":
         return f"gq.SolvedPrior.of({data}, labels.nodes)"
     rank = {} if described["kind"] == "full" else {"rank": described["rank"]}

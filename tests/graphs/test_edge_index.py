@@ -21,7 +21,7 @@ def dense(graph):
 
 
 @given(seed=st.integers(0, 2**32 - 1), both=st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_edges_are_those_of_the_matrix(seed, both):
     rng = np.random.default_rng(seed)
     A = rng.random((7, 7)) * (rng.random((7, 7)) < 0.4)

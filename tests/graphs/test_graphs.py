@@ -8,7 +8,7 @@ from scipy import linalg, sparse
 from scipy.sparse import csgraph
 from scipy.spatial.distance import cdist
 
-from graphuq import Graph, Prior, Spectrum, epsilon_graph, full_graph, knn_graph, pca
+from graphuq import Graph, epsilon_graph, full_graph, knn_graph, pca
 from graphuq.datasets import digit_pair
 from graphuq.graphs.construction import SYMMETRIZATIONS
 from graphuq.graphs.neighbors import WEIGHTS
@@ -398,15 +398,6 @@ def test_bad_weights_are_refused_by_entry(form, fault, message):
 
 
 @pytest.mark.parametrize(
-    "build",
-    [
-        Spectrum.of,
-        Prior.full,
-        lambda graph: Prior.projected(graph, 2),
-        lambda graph: Prior.approximated(graph, 2),
-    ],
-)
-@pytest.mark.parametrize(
     ("adjacency", "message"),
     [
         (TWO_PIECES, r"2 components of 3, 2 nodes\. .*largest_component.*connect=True"),
@@ -416,9 +407,9 @@ def test_bad_weights_are_refused_by_entry(form, fault, message):
         ),
     ],
 )
-def test_disconnected_graphs_are_refused_with_the_remedy(build, adjacency, message):
+def test_disconnected_graphs_are_refused_with_the_remedy(adjacency, message):
     with pytest.raises(ValueError, match=message):
-        build(Graph(adjacency))
+        Graph(adjacency).require_connected()
 
 
 def test_the_british_spelling_of_a_laplacian_is_accepted():

@@ -1,0 +1,205 @@
+"""A level of each component of a graph, by which a disconnected graph needs no remedy."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from graphuq.graphs import Graph
+from graphuq.graphs.spectrum import Spectrum
+from graphuq.priors.expansion import Expansion
+from graphuq.priors.gaussian import Gaussian
+from graphuq.priors.gaussian_prior import Ranges
+from graphuq.priors.given_labeled import Rest
+from graphuq.priors.sum_prior import Summable
+from graphuq.utils import validation
+from graphuq.utils.memory import require_memory
+from graphuq.utils.typing import Array, Nodes
+
+
+class ComponentLevel(Summable):
+    """A level b_c ~ N(0, 1) for each component c of a graph, to add to a `Prior` on it.
+
+    C_ij = 1 for two nodes of one component, and 0 for two of different components. The modes of a
+    disconnected graph vary inside its components only: their field has mean 0 on each, weighted by
+    D^(1/2), and is 0 at a node without edges. This is the rest of the field, with a finite
+    variance. Nodes in components without labels then have the base rate of the classes, which the
+    `Level` gives; without one all classes are equally likely.
+
+    Parameters
+    ----------
+    graph : Graph, adjacency, Spectrum, or array_like of int, shape (N,)
+        An array has the component of each node, counted from 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Not a graph, and not components counted from 0.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> graph = gq.Graph([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    >>> prior = gq.SumPrior.of([gq.Prior.full(graph), gq.ComponentLevel(graph)], weights=[1, 1])
+    >>> prior
+    0.5 Prior.full(3 nodes, rank 1) + 0.5 ComponentLevel(2 components)
+    >>> prior.covariance([0, 1, 2], [0, 1, 2])
+    array([[ 1.25, -0.25,  0.  ],
+           [-0.25,  1.25,  0.  ],
+           [ 0.  ,  0.  ,  0.5 ]])
+
+    >>> prior.component, gq.ComponentLevel(graph).n_components
+    (array([0, 0, 1]), 2)
+
+    A graph, in place of a prior, has these parts and a level that the labels choose:
+
+    >>> graph = gq.Graph([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
+    >>> labels = gq.Labels([0, 2], ["a", "b"])
+    >>> gq.approximate(graph, gq.Probit(0.1), labels).prediction.tolist()
+    ['a', 'a', 'b', 'b']
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self._component = _components_of(graph)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self._component.size
+
+    @property
+    def component(self) -> Nodes | None:
+        """The component of each node; None if there is only one."""
+        return self._component if self.n_components > 1 else None
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return int(self._component.max()) + 1
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Nothing: there are no parameters."""
+        return ()
+
+    @property
+    def ranges(self) -> Ranges:
+        """Nothing: there are no parameters."""
+        return {}
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        """Nothing: there are no parameters."""
+        return {}
+
+    def with_parameters(self, **values: Any) -> ComponentLevel:
+        """Return the prior itself, which has no parameters."""
+        if values:
+            raise TypeError(f"a ComponentLevel has no parameters, got {', '.join(values)}")
+        return self
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """The covariance of all nodes."""
+        n, count = self.n_nodes, self.n_components
+        require_memory(8.0 * n * count, f"levels of {count} components", "drop nodes without edges")
+        ones = np.ones(count)
+        return Expansion(self._indicators(np.arange(n)), ones, ones)
+
+    @cached_property
+    def law(self) -> Gaussian:
+        """The law of the whole field."""
+        sizes = np.bincount(self._component).astype(np.float64)
+        return Gaussian(self.expansion.basis / np.sqrt(sizes), sizes, 0.0)
+
+    def _indicators(self, nodes: Any) -> Array:
+        found = np.zeros((len(nodes), self.n_components))
+        found[np.arange(len(nodes)), self._component[nodes]] = 1.0
+        return found
+
+    def root(self, nodes: Nodes) -> Array:
+        """Return F, with a column for each component that ``nodes`` are in, with F F' = C_JJ.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+        """
+        found = self._indicators(nodes)
+        return np.ascontiguousarray(found[:, found.any(axis=0)])
+
+    def covariance(self, rows: Any, columns: Any) -> Array:
+        """Return the covariance block between two lists of nodes.
+
+        Parameters
+        ----------
+        rows, columns : array_like of int
+        """
+        rows = validation.node_ids("rows", rows, self.n_nodes)
+        columns = validation.node_ids("columns", columns, self.n_nodes)
+        same = np.equal.outer(self._component[rows], self._component[columns])
+        return same.astype(np.float64)
+
+    @property
+    def modes_determine_field(self) -> bool:
+        """False: there are no modes."""
+        return False
+
+    def mode_loadings(self, nodes: Any) -> Array:
+        """Return a matrix without columns: there are no modes.
+
+        Parameters
+        ----------
+        nodes : array_like of int
+        """
+        return np.empty((len(nodes), 0))
+
+    def rest(self, nodes: Nodes) -> Rest:
+        """Return the whole field at ``nodes``: there are no modes.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+        """
+        return _Levels(self._component[nodes])
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return plain values that identify this prior; see `Prior.fingerprint`."""
+        digest = hashlib.blake2b(self._component.tobytes()).hexdigest()[:16]
+        return {"kind": "components", "nodes": self.n_nodes, "rank": 0, "components": digest}
+
+    def __repr__(self) -> str:
+        return f"ComponentLevel({self.n_components} components)"
+
+
+class _Levels:
+    """Draws of the levels at some nodes."""
+
+    def __init__(self, component: Nodes) -> None:
+        seen, self._place = np.unique(component, return_inverse=True)
+        self._count = seen.size
+
+    def draw(self, size: int, rng: np.random.Generator) -> Array:
+        return rng.standard_normal((size, self._count))[:, self._place]
+
+
+def _components_of(graph: Any) -> Nodes:
+    if isinstance(graph, Spectrum):
+        return np.zeros(graph.n_nodes, np.int64) if graph.component is None else graph.component
+    if isinstance(graph, list | tuple):
+        graph = validation.array_of("graph", graph)
+    if getattr(graph, "ndim", 0) != 1:
+        return Graph.of(graph).component
+    component = validation.unmasked("components", graph)
+    if component.dtype.kind not in "iu" or component.size < 2:
+        raise TypeError(
+            f"components must be integers, one for each of at least two nodes, got "
+            f"{component.dtype} of shape {component.shape}"
+        )
+    if component.min() != 0 or component.max() >= component.size:
+        raise ValueError(
+            f"components must be counted from 0, got {component.min()} to {component.max()}"
+        )
+    return component.astype(np.int64)
