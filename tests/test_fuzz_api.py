@@ -53,6 +53,14 @@ FORECASTS = {"probabilities": RNG.dirichlet([1, 1], size=N), "truth": Y, "classe
 SUM = {"parts": (PRIOR, FEATURES), "fractions": (0.5,), "level": 1.0}
 
 
+def make_cells():
+    """What `gq.annotate` reads of an AnnData object, and writes into."""
+    cells = types.SimpleNamespace(obs=pd.DataFrame({"type": ["a", "b", "Unknown"] * (N // 3)}))
+    cells.obsm, cells.obsp = {"X_pca": X}, {"connectivities": GRAPH.adjacency}
+    cells.uns, cells.obs_names = {"neighbors": {}}, range(N)
+    return cells
+
+
 def fitting(classifier):
     def fit(graph, labels, X=None, **options):
         return classifier(**options).fit(graph, labels, **({} if X is None else {"X": X}))
@@ -86,6 +94,13 @@ CALLS = {
     "epsilon_graph": (gq.epsilon_graph, {"X": X, **WEIGHTS, "radius": 2.0}),
     "full_graph": (gq.full_graph, {"X": X, **WEIGHTS, "self_loops": False}),
     "pca": (gq.pca, {"X": X, "n_components": 2}),
+    "annotate": (
+        lambda **options: gq.annotate(make_cells(), **options),
+        {"label": "type", "neighbors_key": "neighbors", "use_rep": "X_pca", "unknown": ["Unknown"],
+         "reject": 0.2, "ask": 1, "key_added": "a", "likelihood": PROBIT, "graph_weight": 0.5,
+         "method": "approximate", "seed": 0},
+    ),
+    "annotate cells": (lambda adata: gq.annotate(adata, "type"), {"adata": make_cells()}),
     "union": (gq.union, {"graph_a": GRAPH, "graph_b": GRAPH}),
     "nystrom": (
         gq.nystrom,

@@ -1,4 +1,4 @@
-"""Deterministic classifiers of nodes, and the posterior as a scikit-learn estimator."""
+"""Deterministic classifiers of nodes, and the posterior for scikit-learn and AnnData."""
 
 from graphuq.classifiers.ando_zhang_bounds import (
     Projection,

@@ -140,6 +140,38 @@ def build_graph(neighbors: Neighbors, symmetrise: str = "union", connect: bool =
     return graph
 
 
+def connect_by_features(graph: Graph, X: Array) -> Graph:
+    """Return a graph with its components connected by their shortest edges; see `knn_graph`.
+
+    Such an edge has the weight of eq. (15), where tau_i is the length of the longest edge of item
+    i, but at least the smallest weight in the graph.
+
+    Parameters
+    ----------
+    graph : Graph
+    X : ndarray, shape (n, d)
+        Checked features of its nodes.
+
+    Examples
+    --------
+    >>> pairs = Graph([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
+    >>> connected = connect_by_features(pairs, np.array([[0.0], [1.0], [3.0], [4.0]]))
+    >>> connected.n_components, connected.adjacency.toarray()[1, 2].round(3)
+    (1, np.float64(1.0))
+    """
+    if graph.n_components == 1:
+        return graph
+    adjacency, X = sparse.csr_array(graph.adjacency), X - center_of(X)
+    i, j = adjacency.nonzero()
+    longest = np.zeros(graph.n_nodes)
+    np.maximum.at(longest, i, squared_lengths(X, i, j))
+    # an item without an edge has the usual scale, and so have duplicates
+    apart = longest > 0
+    usual = np.median(longest[apart]) if apart.any() else 1.0
+    scale = np.sqrt(np.where(apart, longest, usual))
+    return Graph(bridge_components(adjacency, X, scale, "self-tuning"), graph.nodes)
+
+
 def epsilon_graph(
     X: Any,
     radius: float,

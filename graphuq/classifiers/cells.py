@@ -1,0 +1,212 @@
+"""What an AnnData object says of its cells: a graph, a representation beside it, and labels.
+
+Nothing here imports anndata: an object with ``obs``, ``obsm``, ``obsp`` and ``uns`` will do.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from graphuq.graphs import Graph
+from graphuq.graphs.class_values import find_unlabeled
+from graphuq.graphs.construction import connect_by_features
+from graphuq.graphs.labels import Labels
+from graphuq.utils.features import check_features
+from graphuq.utils.memory import require_memory
+from graphuq.utils.typing import Array
+from graphuq.utils.words import count, list_names
+
+PARTS = ("obs", "obsm", "obsp", "uns")
+
+# The representation that scanpy's neighbors use unless told otherwise, and that of the genes.
+PRINCIPAL_COMPONENTS, GENES = "X_pca", "X"
+
+
+class Cells(NamedTuple):
+    """Cells as a graph, and what is known of each.
+
+    Attributes
+    ----------
+    graph : Graph
+        Connected: gaps are bridged by the representation.
+    use_rep : str
+        The name of the representation.
+    X : ndarray, shape (N, d)
+        The representation.
+    """
+
+    graph: Graph
+    use_rep: str
+    X: Array
+
+
+def read_cells(adata: Any, neighbors_key: str = "neighbors", use_rep: str | None = None) -> Cells:
+    """Return the graph and the representation of cells.
+
+    Parameters
+    ----------
+    adata : AnnData
+    neighbors_key : str
+        ``uns[neighbors_key]["connectivities_key"]`` names the weights in ``obsp``, or else these
+        are ``obsp["connectivities"]``.
+    use_rep : str, optional
+        A name in ``obsm``, or "X". By default that of the neighbors' ``params``, with as many
+        columns as their ``n_pcs`` says, or else "X_pca".
+
+    Raises
+    ------
+    TypeError, ValueError
+        Something else than AnnData; a name that is not there, with those that are; weights that
+        are negative or not symmetric; values that are missing or infinite.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> path = np.eye(4, k=1) + np.eye(4, k=-1)
+    >>> adata = SimpleNamespace(obs={}, uns={"neighbors": {}}, obsp={"connectivities": path},
+    ...                         obsm={"X_pca": np.arange(8.0).reshape(4, 2)})
+    >>> cells = read_cells(adata)
+    >>> cells.graph, cells.use_rep, cells.X.shape
+    (Graph(4 nodes, 3 edges, dense), 'X_pca', (4, 2))
+    """
+    require_anndata(adata)
+    found = _entry("uns", adata.uns, "neighbors_key", neighbors_key, "run scanpy.pp.neighbors")
+    found = found if isinstance(found, Mapping) else {}
+    key = _plain(found.get("connectivities_key", "connectivities"))
+    weights = _entry("obsp", adata.obsp, f"uns[{neighbors_key!r}]", key, "run scanpy.pp.neighbors")
+    params = found.get("params", {})
+    name, n_columns = _representation(use_rep, params if isinstance(params, Mapping) else {})
+    X = _matrix(adata, name)[:, :n_columns]
+    try:
+        graph = connect_by_features(Graph(weights), X)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"obsp[{key!r}]: {error}") from error
+    return Cells(graph, name, X)
+
+
+def require_anndata(adata: Any) -> None:
+    """Refuse what has not the parts of an AnnData object."""
+    if not all(hasattr(adata, part) for part in PARTS):
+        raise TypeError(
+            f"adata must be an AnnData object, got {type(adata).__name__}: read a file with "
+            "anndata.read_h5ad(path)"
+        )
+
+
+def read_labels(adata: Any, label: str, unknown: Collection[str]) -> Labels:
+    """Return the labels of the cells whose class is known.
+
+    Parameters
+    ----------
+    adata : AnnData
+    label : str
+        A column of ``obs``. Missing and blank values, -1 and "?" mark cells without a label.
+    unknown : collection of str
+        Values that mark them, too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A column that is not there, or does not hold classes; labels of fewer than two classes; a
+        value that may mark cells without a label and that ``unknown`` does not list.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from types import SimpleNamespace
+    >>> adata = SimpleNamespace(obs=pd.DataFrame({"type": ["B", "T", "Unknown", None]}))
+    >>> read_labels(adata, "type", ("Unknown",))
+    Labels(2 nodes: 1 x 'B', 1 x 'T')
+    """
+    column = _entry("obs", adata.obs, "label", label, "name the column of cell types")
+    if column.dtype.kind == "f" and (column.dropna() % 1 != 0).any():
+        raise TypeError(
+            f"obs[{label!r}] holds numbers with fractions, and classes are needed: name the column "
+            "of cell types"
+        )
+    values = column.astype(object).tolist()
+    found = find_unlabeled(values, marks=unknown)
+    for value, n in (*found.doubtful.items(), *found.kept.items()):
+        raise ValueError(
+            f"obs[{label!r}] has {value!r} for {count(n, 'cell')}: list it in unknown=[...] if it "
+            "marks cells without a label, or rename it if it is a class"
+        )
+    known = np.flatnonzero(~found.missing)
+    shown = list(dict.fromkeys(str(values[at]) for at in known))
+    if len(shown) < 2:
+        raise ValueError(
+            f"obs[{label!r}] must show at least two classes, got {shown}: label cells of another "
+            "class too, or name another column"
+        )
+    return Labels(known, [values[at] for at in known])
+
+
+def require_unknown(
+    adata: Any, label: str, unknown: Collection[str], default: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the values that mark cells without a label; one that does not occur is a mistake."""
+    given: Any = [unknown] if isinstance(unknown, str) else unknown
+    marks = tuple(given) if isinstance(given, list | tuple | set) else (None,)
+    if not all(isinstance(mark, str) for mark in marks):
+        raise TypeError(f"unknown must be a list of texts, got {reprlib.repr(unknown)}")
+    column = _entry("obs", adata.obs, "label", label, "name the column of cell types")
+    shown = sorted({str(value).strip() for value in column.dropna().unique()})
+    absent = [mark for mark in marks if mark not in shown and mark not in default]
+    if absent:
+        raise ValueError(
+            f"unknown lists {absent[0]!r}, but obs[{label!r}] has {list_names(shown)}: leave it "
+            "out, or correct it"
+        )
+    return marks
+
+
+def _representation(use_rep: str | None, params: Mapping[str, Any]) -> tuple[str, int | None]:
+    """Return the name of the representation, and how many of its columns are used."""
+    if use_rep is not None:
+        return use_rep, None
+    name, n_pcs = (_plain(params.get(key)) for key in ("use_rep", "n_pcs"))
+    if n_pcs == 0:
+        return GENES, None
+    return name or PRINCIPAL_COMPONENTS, n_pcs
+
+
+def _matrix(adata: Any, name: str) -> Array:
+    """Return a representation as a checked matrix."""
+    if isinstance(name, str) and name == GENES and hasattr(adata, "X"):
+        where, found = "X", adata.X
+    else:
+        remedy = 'run scanpy.pp.pca, or name another one by use_rep=..., such as "X"'
+        where = f"obsm[{name!r}]"
+        found = _entry("obsm", adata.obsm, "use_rep", name, remedy)
+    if sparse.issparse(found):
+        n, d = found.shape
+        require_memory(8.0 * n * d, f"{where} as a dense matrix", "run scanpy.pp.pca first")
+        found = found.toarray()
+    try:
+        matrix: Array = check_features(found)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{where}: {error}") from error
+    return matrix
+
+
+def _entry(place: str, entries: Any, argument: str, key: Any, remedy: str) -> Any:
+    """Return an entry; a key that is not there is refused with those that are."""
+    if not isinstance(key, str):
+        raise TypeError(f"{argument} must be a name in {place}, got {reprlib.repr(key)}")
+    if key not in entries:
+        names = list_names([str(name) for name in entries]) or "nothing"
+        raise ValueError(f"{place} has no {key!r} ({argument}), but {names}: {remedy}")
+    return entries[key]
+
+
+def _plain(value: Any) -> Any:
+    """Return a Python object; files of earlier versions hold arrays of one value."""
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.ravel()[0]
+    value = value.item() if isinstance(value, np.generic) else value
+    return value.decode() if isinstance(value, bytes) else value
