@@ -179,6 +179,8 @@ def _matrix(adata: Any, name: str) -> Array:
     """Return a representation as a checked matrix."""
     if isinstance(name, str) and name == GENES and hasattr(adata, "X"):
         where, found = "X", adata.X
+        if hasattr(found, "to_memory"):  # a sparse matrix on the disk
+            found = found.to_memory()
     else:
         remedy = 'run scanpy.pp.pca, or name another one by use_rep=..., such as "X"'
         where = f"obsm[{name!r}]"

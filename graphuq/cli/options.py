@@ -69,7 +69,7 @@ def add_file(parser: Parser, **file: Any) -> None:
         metavar="FILE",
         help=".csv, .tsv (also .csv.gz), .parquet, .xlsx, .jsonl: a table with one row per item, "
         "or a list of edges (source, target and optionally weight); .npz: features X or an "
-        "adjacency matrix, and optionally labels y; .graphml",
+        "adjacency matrix, and optionally labels y; .graphml; .h5ad: cells of AnnData",
         **file,
     )
     group = parser.add_argument_group("contents of the file")

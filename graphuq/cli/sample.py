@@ -43,6 +43,7 @@ examples:
   graphuq sample votes.csv --label party --drop-missing --out votes-result
   graphuq sample flowers.parquet --labels known.csv --likelihood noisy-probit
   graphuq sample friends.csv --edges --labels clubs.csv
+  graphuq sample cells.h5ad --label cell_type
   graphuq sample mail.csv --class-shares ham=0.9,spam=0.1 --class-shares-strength 50
   graphuq sample votes.csv --label party --graph-weight 1 --level 0 --alpha 1 --gamma 0.1
                  (the paper's prior and noise)

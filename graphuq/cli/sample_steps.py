@@ -161,7 +161,7 @@ def read_data(options: argparse.Namespace) -> Data:
     """Read the file, and refuse labels, true classes or images that do not fit."""
     begin_stage(f"reading {options.file}")
     items = read_items(options)
-    if items.graph is not None and options.graph_weight is not None:
+    if items.features is None and options.graph_weight is not None:
         raise ValueError(
             f"{options.file} is a graph without features, so that --graph-weight weighs nothing: "
             "leave it out"
@@ -196,10 +196,9 @@ def build_model(options: argparse.Namespace, data: Data, likelihood: Any) -> Mod
     graph = data.items.to_graph(options.neighbors)
     rank = default_rank(graph) if options.rank is None else options.rank
     begin_stage("computing the modes of the graph")
-    features = None if data.items.graph is not None else data.items.features
     modes = default_graph_prior(graph, rank, options.alpha)
     weight = AUTO if options.graph_weight is None else options.graph_weight
-    prior = default_sum(modes, features, weight, options.level)
+    prior = default_sum(modes, data.items.features, weight, options.level)
     return choose_model(graph, prior, likelihood, data.labels)
 
 

@@ -30,7 +30,7 @@ class SavedProblem(NamedTuple):
     prior : Prior or SumPrior
         Without open parameters.
     features : ndarray, shape (n, d), or None
-        None if the graph was given.
+        None if the graph was given without features.
     images : ndarray, shape (n, height, width), or None
         The images that reports show.
     encoding : Encoding or None

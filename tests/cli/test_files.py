@@ -247,7 +247,8 @@ def test_parquet(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "module"), [("items.parquet", "pyarrow"), ("items.graphml", "networkx")]
+    ("name", "module"),
+    [("items.parquet", "pyarrow"), ("items.graphml", "networkx"), ("items.h5ad", "anndata")],
 )
 def test_a_missing_package_is_named(name, module, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import graphuq as gq
 from graphuq.cli import files, main
@@ -237,6 +238,15 @@ def good_files(folder):
         network = networkx.karate_club_graph()
         networkx.write_graphml(network, folder / "good.graphml")
         made.append("good.graphml")
+    with contextlib.suppress(ImportError):
+        import anndata
+
+        obs = pd.DataFrame({"label": y.astype(float)}, index=list("abcdefghijkl"))
+        adata = anndata.AnnData(np.zeros((12, 1)), obs=obs)
+        adata.obsm["X_pca"], adata.uns["neighbors"] = X, {"params": {"n_neighbors": 1}}
+        adata.obsp["connectivities"] = sparse.csr_array(np.eye(12, k=1) + np.eye(12, k=-1))
+        adata.write_h5ad(folder / "good.h5ad")
+        made.append("good.h5ad")
     return {name: (folder / name).read_bytes() for name in made}
 
 
@@ -263,7 +273,7 @@ def damages(draw):
 @pytest.mark.parametrize(
     "name",
     ["good.csv", "good.csv.gz", "good.jsonl", "good.npz", "packed.npz", "good.parquet",
-     "good.graphml"],
+     "good.graphml", "good.h5ad"],
 )  # fmt: skip
 @few_and_many
 def test_damage_is_told_and_never_a_traceback(folder, good_files, name, n_examples):

@@ -23,7 +23,7 @@ class Contents(NamedTuple):
     ids : ndarray of str, shape (n,)
     features : ndarray, shape (n_kept, d), or None
     graph : Graph or None
-        Either the features or the graph is given.
+        Either the features or the graph is given; cells have both.
     columns : dict of str to array_like, shape (n,)
         Columns that may hold classes, with the values of the file.
     notes : tuple of str

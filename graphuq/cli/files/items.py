@@ -29,7 +29,7 @@ class Items:
     ids : ndarray of str, shape (n,)
     features : ndarray, shape (n, d), or None
     graph : Graph or None
-        Either the features or the graph is given.
+        Either the features or the graph is given; cells have both.
     known : ndarray of object, shape (n,)
         The class of each item, a string, or None if it is unknown.
     truth : ndarray of object, shape (n,), or None

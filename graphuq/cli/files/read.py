@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.files.archive import read_archive
+from graphuq.cli.files.cells import read_h5ad
 from graphuq.cli.files.class_column import read_class_column
 from graphuq.cli.files.column_roles import ColumnRoles
 from graphuq.cli.files.contents import NUMBERED, Contents
@@ -43,7 +44,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
     ----------
     path : path-like
         A table with one row per item, or a list of edges (.csv, .tsv, .parquet, .xlsx, .jsonl); an
-        archive (.npz); or .graphml.
+        archive (.npz); .graphml; or cells (.h5ad).
     options : ReadOptions
 
     Raises
@@ -109,6 +110,9 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
     if suffix == ".graphml":
         _require_used(path, options, "a graph")
         return read_graphml(path)
+    if suffix == ".h5ad":
+        _require_used(path, options, "an .h5ad file")
+        return read_h5ad(path)
     table = open_table(path, options.encoding)
     if isinstance(table, TextTable) and (error := table.decoding_error()):
         # Go on with a likely encoding, to tell the other problems too.
@@ -153,6 +157,16 @@ UNUSED = {
     "an .npz file": ("weight", "categorical", "decimal", "edges"),
     "a list of edges": ("id_column", "missing", "categorical", "decimal", "scale"),
     "a graph": ("missing", "categorical", "decimal", "scale", "edges", "weight"),
+    "an .h5ad file": (
+        "id_column",
+        "missing",
+        "categorical",
+        "decimal",
+        "scale",
+        "edges",
+        "weight",
+        "largest",
+    ),
 }
 FLAGS = {
     "weight": "--weight",
@@ -162,6 +176,7 @@ FLAGS = {
     "id_column": "--id",
     "missing": "--drop-missing and --fill-missing",
     "scale": "--scale and --no-scale",
+    "largest": "--largest-component",
 }
 
 

@@ -10,7 +10,7 @@ from graphuq.cli.files.text_table import TextTable
 # Suffixes of tables, and of all files that can be read; texts may be compressed, .csv.gz.
 TEXTS = (".csv", ".tsv", ".txt", ".data")
 TABLES = (*TEXTS, ".parquet", ".pq", ".xlsx", ".jsonl", ".ndjson", ".json")
-SUFFIXES = (*TABLES, ".npz", ".graphml")
+SUFFIXES = (*TABLES, ".npz", ".graphml", ".h5ad")
 
 Table = TextTable | LoadedTable
 
