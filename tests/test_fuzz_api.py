@@ -100,7 +100,10 @@ CALLS = {
          "reject": 0.2, "ask": 1, "key_added": "a", "likelihood": PROBIT, "graph_weight": 0.5,
          "method": "approximate", "seed": 0},
     ),
-    "annotate cells": (lambda adata: gq.annotate(adata, "type"), {"adata": make_cells()}),
+    "annotate cells": (
+        lambda adata: gq.annotate(adata, "type", method="approximate"),
+        {"adata": make_cells()},
+    ),
     "union": (gq.union, {"graph_a": GRAPH, "graph_b": GRAPH}),
     "nystrom": (
         gq.nystrom,
@@ -203,6 +206,7 @@ CALLS = {
         QUICK.prediction_sets,
         {"held_out": gq.Labels(np.arange(10, 24), Y[10:24]), "coverage": 0.5, "seed": 0},
     ),
+    "pred_probs": (QUICK.pred_probs, {"prior": PRIOR}),
     "ranking": (QUICK.ranking, {"by": "entropy"}),
     "suggest": (QUICK.suggest, {"k": 2, "method": "bald", "prior": PRIOR, "candidates": 10}),
     "suggest with scores": (QUICK.suggest, {"return_scores": True}),

@@ -15,6 +15,7 @@ from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.trust import Trust, trust_in_approximation
 from graphuq.posterior.call import Call
 from graphuq.posterior.label_likelihood import mistakes_from_left_out
+from graphuq.posterior.left_out import both_classes
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_posterior import NodePosterior
@@ -96,6 +97,9 @@ class ApproximatePosterior(NodePosterior):
         flip_rate = self.settings["sign_model"]["flip_rate"]
         return mistakes_from_left_out(self.leave_one_out, self.labels, flip_rate)
 
+    def _left_out(self, prior: GaussianPrior) -> Array:
+        return both_classes(self.leave_one_out)
+
     def _new_by_class(self, prior: GaussianPrior, items: NewItems) -> Array:
         root = prior.root(self.labels.nodes)
         return items.by_class_from_sites(root, self.site_precision, self.site_shift)
@@ -126,10 +130,8 @@ class ApproximatePosterior(NodePosterior):
         """
         if truth is not None:
             return super().calibration(truth, n_bins=n_bins, seed=seed)
-        probabilities, labels = self.leave_one_out, self.labels
-        if probabilities.ndim == 1:
-            probabilities = np.column_stack([1 - probabilities, probabilities])
-        return calibrate(probabilities, labels.values, labels.classes, n_bins=n_bins, seed=seed)
+        found, labels = both_classes(self.leave_one_out), self.labels
+        return calibrate(found, labels.values, labels.classes, n_bins=n_bins, seed=seed)
 
     def latent_draws(
         self,

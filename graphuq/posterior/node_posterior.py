@@ -176,6 +176,10 @@ class NodePosterior(PredictionMixin, ABC):
         """Return the probability that each label was flipped, (J,); NaN where it is not known."""
 
     @abstractmethod
+    def _left_out(self, prior: GaussianPrior) -> Array:
+        """Return the probabilities of each label's classes, given the others; see `pred_probs`."""
+
+    @abstractmethod
     def _new_by_class(self, prior: GaussianPrior, items: NewItems) -> Array:
         """Return class probabilities of new items; see `graphuq.posterior.new_items`."""
 
@@ -335,6 +339,52 @@ class NodePosterior(PredictionMixin, ABC):
         if self.overlap == 0:
             return probability_wrong(self.labels, self.latent_by_class)
         return self._probability_flipped()
+
+    def pred_probs(self, prior: GaussianPrior | None = None) -> Array:
+        """Return what all other labels say of each label: out-of-sample predictions.
+
+        They are the ``pred_probs`` of cleanlab's functions, whose ``labels`` are
+        ``post.labels.indices``, and may calibrate conformal sets of other packages. Mistakes that
+        the likelihood expects of labels are part of them. Draws are weighed as
+        `graphuq.posterior.left_out` says.
+
+        Parameters
+        ----------
+        prior : Prior, optional
+            The prior of the posterior; needed if it was read from a file.
+
+        Returns
+        -------
+        ndarray, shape (J, K)
+            A row for each of ``labels.nodes``, and a column for each of ``labels.classes``.
+
+        Raises
+        ------
+        ValueError
+            Not a sign model; hyperparameters that were sampled; another prior.
+
+        Examples
+        --------
+        A label that contradicts its whole neighborhood:
+
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> labels = gq.reveal(y, counts=10, seed=0)
+        >>> values = labels.values.copy()
+        >>> values[3] = 1 - values[3]
+        >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+        >>> wrong = gq.Labels(labels.nodes, values)
+        >>> post = gq.sample(prior, gq.NoisyProbit(0.1, 0.1), wrong, seed=0, progress=False)
+        >>> pred_probs = post.pred_probs()
+        >>> pred_probs.shape, int(pred_probs[np.arange(20), wrong.indices].argmin())
+        ((20, 2), 3)
+        """
+        if self.settings.get("sign_model") is None:
+            raise ValueError(
+                "predictions of labels need a sign model, such as gq.Probit, and "
+                f"{self.settings['likelihood']['name']} is none"
+            )
+        return self._left_out(self._own_prior(prior))
 
     def with_names(self, names: Any) -> Self:
         """Return the posterior with names of its nodes, for arviz, files and the report.

@@ -17,6 +17,7 @@ from graphuq.posterior.assessment.diagnostics import Diagnostics, diagnose
 from graphuq.posterior.assessment.trust import Trust, trust_in_draws
 from graphuq.posterior.call import Call
 from graphuq.posterior.label_likelihood import MAX_TERMS, LabelDraws, label_draws
+from graphuq.posterior.left_out import left_out_from_draws
 from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.conditional import Conditional, draws_at_a_time, require_gain_memory
@@ -161,6 +162,14 @@ class Posterior(NodePosterior):
         """Return the seed of the run."""
         own = self.settings
         return np.random.SeedSequence(own["seed_entropy"], spawn_key=own["seed_spawn_key"])
+
+    def _left_out(self, prior: GaussianPrior) -> Array:
+        if self.hyperparameters:
+            raise ValueError(
+                "hyperparameters were sampled, and predictions of labels need one prior: take "
+                "those of gq.sample(...) or gq.approximate(...)"
+            )
+        return left_out_from_draws(self, prior, self._own_seed())
 
     def _new_by_class(self, prior: GaussianPrior, items: NewItems) -> Array:
         rng = np.random.default_rng(self._own_seed())

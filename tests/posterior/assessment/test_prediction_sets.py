@@ -6,6 +6,7 @@ from conftest import NodesAlone, quietly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from references.mutation import mutated
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 import graphuq as gq
 from graphuq.posterior.assessment import prediction_sets as conformal
@@ -264,3 +265,44 @@ def test_held_out_labels_need_not_show_all_classes(clump_graph, unseen, clumps):
     for other in (["dog", "bee"], [0, 1]):
         with pytest.raises(ValueError, match=r"of the classes \['ant', 'ape', 'bee', 'cow'\], got"):
             post.prediction_sets(gq.Labels(some[:2], other))
+
+
+class GivenProbabilities(ClassifierMixin, BaseEstimator):
+    """A classifier that returns the row of probabilities that X names."""
+
+    def __init__(self, by_class, classes):
+        self.by_class, self.classes = by_class, classes
+        self.classes_ = np.asarray(classes)
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        return self.by_class[np.ravel(X).astype(int)]
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+@pytest.mark.filterwarnings("ignore")  # those of MAPIE
+@pytest.mark.parametrize("coverage", [0.7, 0.9])
+def test_sets_are_those_of_mapie(coverage):
+    classification = pytest.importorskip("mapie.classification")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-0.5, 0.5])
+    labels, held_out = gq.reveal(y, counts=20, seed=0).split(0.5, seed=0)
+    post = gq.approximate(gq.Prior.projected(gq.knn_graph(X, 8), 30), gq.Probit(0.3), labels)
+
+    nodes = np.arange(300)[:, None]
+    model = GivenProbabilities(post.by_class, labels.classes)
+    peer = classification.SplitConformalClassifier(
+        model, confidence_level=coverage, conformity_score="lac", prefit=True
+    )
+    peer.conformalize(nodes[held_out.nodes], held_out.values)
+    theirs = peer.predict_set(nodes)[1][:, :, 0]
+
+    ours = post.prediction_sets(held_out, coverage)
+    free = np.setdiff1d(nodes, ours.known.nodes)
+    assert np.array_equal(ours.sets[free], theirs[free])
+    assert 0 < ours.sets[free].mean() < 1

@@ -1,0 +1,97 @@
+"""The probability of every class of a labeled node, given the labels of all other nodes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from scipy.special import ndtr
+
+from graphuq.likelihoods.label_rule import Argmax, label_rule
+from graphuq.posterior.assessment.argmax_probability import argmax_probability
+from graphuq.posterior.label_likelihood import SampledField
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.utils.threads import one_blas_thread
+from graphuq.utils.typing import Array
+
+# Draws that are weighed: more of them change little and take longer.
+MOST_DRAWS = 4000
+
+# Added to the variances at the labels, relative to their mean: modes fewer than labels leave the
+# covariance singular.
+JITTER = 1e-8
+
+# Probabilities of labels are at least this, so that weights are finite.
+LEAST = 1e-12
+
+
+def both_classes(left_out: Array) -> Array:
+    """Return probabilities of all classes, (J, K), from those of the second of two classes, (J,).
+
+    Examples
+    --------
+    >>> both_classes(np.array([0.25]))
+    array([[0.75, 0.25]])
+    """
+    return left_out if left_out.ndim == 2 else np.column_stack([1 - left_out, left_out])
+
+
+def left_out_from_draws(posterior: SampledField, prior: GaussianPrior, seed: Any) -> Array:
+    """Return P(label j is each class | all other labels), shape (J, K), flips included.
+
+    Let u_-j be the field at the other labels. Under the prior u_j given u_-j is Gaussian, with mean
+    m_j and variance v_j, which give P(y_j = c | u_-j): that of probit with noise of variance
+    v_j + gamma^2, and flips. The posterior of u_-j without label j is the posterior times a weight
+    1 / P(y_j | u_-j), so that
+
+        P(y_j = c | y_-j) = E[w P(y_j = c | u_-j)] / E[w],  w = 1 / P(y_j | u_-j),
+
+    where means are over draws given all labels. Weights by u_j itself, 1 / P(y_j | u_j), would have
+    the same mean, and an infinite variance where gamma is small. If labels outnumber modes, the
+    other labels' field nearly determines u_j, and errors of a few percent are left at labels that
+    contradict all others.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        With a sign model, and without sampled hyperparameters.
+    prior : GaussianPrior
+        That of the posterior.
+    seed : SeedSequence
+    """
+    labels, model = posterior.labels, posterior.settings["sign_model"]
+    rule, n_labels = label_rule(labels), len(labels)
+    every = math.ceil(posterior.n_latent_draws / MOST_DRAWS)
+    with one_blas_thread():
+        precision, variance = _conditional_law(prior, labels.nodes)
+        deviation = np.sqrt(variance + model["noise"] ** 2)
+        total, weights, done = np.zeros((n_labels, rule.n_classes)), np.zeros(n_labels), 0
+        for block in posterior.latent_draws(prior, labels.nodes, seed=seed):
+            u = block[-done % every :: every].reshape(-1, n_labels, rule.n_fields)
+            done += len(block)
+            pull = np.einsum("ij,djc->dic", precision, u) * variance[:, None]
+            z = (u - pull) / deviation[:, None]
+            p = argmax_probability(z, 1.0) if isinstance(rule, Argmax) else _signs(z[:, :, 0])
+            other = model["flip_rate"] / (rule.n_classes - 1)
+            p = other + (1 - model["flip_rate"] - other) * p
+            own = p[:, np.arange(n_labels), labels.indices].clip(LEAST)
+            total += (p / own[:, :, None]).sum(axis=0)
+            weights += (1 / own).sum(axis=0)
+    found = total / weights[:, None]
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def _conditional_law(prior: GaussianPrior, nodes: Any) -> tuple[Array, Array]:
+    """Return the precision of the field at nodes, and the variance of each given the others."""
+    root = prior.root(nodes)
+    covariance = root @ root.T
+    covariance[np.diag_indices_from(covariance)] += JITTER * np.trace(covariance) / len(covariance)
+    precision = linalg.inv(covariance, check_finite=False)
+    return precision, 1 / np.diag(precision)
+
+
+def _signs(z: Array) -> Array:
+    """Return the probabilities of a negative and of a positive field."""
+    return np.stack([ndtr(-z), ndtr(z)], axis=-1)

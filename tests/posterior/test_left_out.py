@@ -1,0 +1,104 @@
+"""Predictions of each label by all others: exact answers, the approximation, and other packages."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from conftest import quietly
+from references.exact import class_evidence
+
+import graphuq as gq
+
+THREE = gq.Labels([0, 7, 25], ["x", "y", "z"])
+OPTIONS = {"draws": 1000, "seed": 1, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def prior(small):
+    return gq.Prior.projected(small[0], 8)
+
+
+def exact(prior, labels, noise):
+    """Ratios of exact evidences: with label j as each class, over their sum."""
+    found = np.empty((len(labels), labels.classes.size))
+    for j in range(len(labels)):
+        for k, name in enumerate(labels.classes):
+            values = labels.values.copy()
+            values[j] = name
+            given = gq.Labels(labels.nodes, values, classes=labels.classes)
+            found[j, k] = np.exp(class_evidence(prior, given, noise, np.inf))
+    return found / found.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("gamma", [0.1, 0.8])
+def test_predictions_of_three_classes_are_exact(prior, gamma):
+    post = quietly(prior, gq.Probit(gamma), THREE, **OPTIONS)
+    right = exact(prior, THREE, gamma)
+
+    assert abs(post.pred_probs() - right).max() < 0.02
+    # what the label itself says is something else
+    assert abs(post.by_class[THREE.nodes] - right).max() > 0.2
+
+
+@pytest.mark.parametrize("model", [gq.Probit(0.3), gq.NoisyProbit(0.3, 0.1), gq.LevelSet(1.0)])
+def test_predictions_of_two_classes_are_those_of_the_approximation(small, prior, model):
+    post = quietly(prior, model, small[1], **OPTIONS)
+    quick = gq.approximate(prior, model, small[1])
+
+    assert np.array_equal(quick.pred_probs()[:, 1], quick.leave_one_out)
+    assert abs(post.pred_probs() - quick.pred_probs()).max() < 0.03
+
+
+def test_predictions_are_those_without_the_label_if_labels_outnumber_modes(small):
+    spectrum, _, y = small
+    prior, model = gq.Prior.projected(spectrum, 4), gq.Probit(0.3)
+    labels = gq.reveal(y, counts=6, seed=0)
+    options = {"draws": 1000, "progress": False}
+    posts = [quietly(prior, model, labels, seed=seed, **options) for seed in range(4)]
+    found = np.array([post.pred_probs()[:, 1] for post in posts])
+    mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / 2
+    assert error.max() < 0.03
+    for j in (1, 11):  # the others contradict the second of these
+        rest = np.delete(np.arange(12), j)
+        others = gq.Labels(labels.nodes[rest], labels.values[rest])
+        without = quietly(prior, model, others, seed=9, **options)
+        right = without.probability[labels.nodes[j]]
+        assert abs(mean[j] - right) < 5 * error[j] + 0.01
+    assert abs(posts[0].probability[labels.nodes[11]] - right) > 0.1
+
+
+def test_what_cannot_be_predicted_is_refused(small, prior, tmp_path):
+    post = quietly(prior, gq.Probit(0.3), small[1], draws=20, progress=False)
+    smooth = {"sign_model": None, "likelihood": {"name": "GinzburgLandau"}}
+    with pytest.raises(ValueError, match=r"need a sign model.*GinzburgLandau is none"):
+        dataclasses.replace(post, settings=post.settings | smooth).pred_probs()
+    with pytest.raises(ValueError, match=re.escape("take those of gq.sample(...)")):
+        dataclasses.replace(post, hyperparameters={"gamma": np.ones((4, 20))}).pred_probs()
+    gq.approximate(prior, gq.Probit(0.3), small[1]).save(tmp_path / "post.nc")
+    read = gq.load(tmp_path / "post.nc")
+    with pytest.raises(ValueError, match="pass prior="):
+        read.pred_probs()
+    assert read.pred_probs(prior).shape == (5, 2)
+
+
+def test_cleanlab_finds_a_flipped_label():
+    rank = pytest.importorskip("cleanlab.rank")
+    from cleanlab.filter import find_label_issues
+
+    X, y = gq.datasets.two_moons(100, seed=0)
+    labels = gq.reveal(y, counts=10, seed=0)
+    values = labels.values.copy()
+    values[3] = 1 - values[3]
+    wrong = gq.Labels(labels.nodes, values)
+    prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    post = gq.approximate(prior, gq.NoisyProbit(0.1, 0.1), wrong)
+
+    quality = rank.get_label_quality_scores(wrong.indices, post.pred_probs())
+    issues = find_label_issues(wrong.indices, post.pred_probs(), n_jobs=1)
+
+    assert quality.argmin() == 3
+    assert issues[3]
+    assert wrong.nodes[quality.argmin()] == post.suspect_labels()["node"][0]
