@@ -33,8 +33,8 @@ def exact(prior, labels, noise):
     return found / found.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("gamma", [0.1, 0.8])
-def test_predictions_of_three_classes_are_exact(prior, gamma):
+def test_predictions_of_three_classes_are_exact(prior):
+    gamma = 0.1
     post = quietly(prior, gq.Probit(gamma), THREE, **OPTIONS)
     right = exact(prior, THREE, gamma)
 
