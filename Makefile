@@ -41,14 +41,15 @@ docs: $(VENV)/installed-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q docs docs/_build
 
 # Every benchmark except those that need other packages (samplers.beside_peers,
-# samplers.multiclass_beside_peers, trust.multiclass_accuracy, trust.side_by_side: pip install
-# graphuq[peers]) and the UQ paper's. Takes an hour or two; each says whether its claims hold.
+# samplers.multiclass_beside_peers, trust.multiclass_accuracy, trust.side_by_side,
+# trust.annotate_cells: pip install graphuq[peers]) and the UQ paper's. Takes an hour or two; each
+# says whether its claims hold.
 STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pixels \
     samplers.ginzburg_landau samplers.tempering papers.robust_gc papers.ando_zhang papers.kaog \
     papers.gdpca trust.active_labeling trust.approximation trust.calibration trust.suspect_labels \
     trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
     speed.scale speed.multiclass_scale trust.multiclass_pairs trust.imbalance trust.overlap \
-    trust.few_labels trust.components
+    trust.few_labels trust.components speed.cells
 
 study: $(VENV)/installed-dev
 	failed= && for study in $(STUDY); do \
