@@ -146,7 +146,7 @@ def annotate(
     seeds = validation.seed_sequence(seed).spawn(2)
     cells = read_cells(adata, neighbors_key, use_rep)
 
-    modes = default_graph_prior(cells.graph, default_rank(cells.graph.n_nodes))
+    modes = default_graph_prior(cells.graph, default_rank(cells.graph))
     prior = default_sum(modes, cells.X, graph_weight)
     prior, likelihood = choose_parameters(prior, likelihood, labels)
     post: Any
