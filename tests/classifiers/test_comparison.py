@@ -53,6 +53,7 @@ def test_the_table_holds_what_each_method_gives_by_itself(problem):
     assert (table["seconds"] > 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:expectation propagation is poor")
 def test_models_without_a_map_or_without_probabilities_have_the_rest(problem):
     graph, labels, y = problem
     prior = gq.Prior.projected(graph, 10)
