@@ -27,6 +27,7 @@ from graphuq.cli.errors import EXPECTED, describe_error, describe_warning
 from graphuq.cli.files.table import SUFFIXES
 from graphuq.cli.heartbeat import heartbeat
 from graphuq.cli.options import ALL
+from graphuq.utils.outliers import OutlierWarning
 
 # The exit code of Ctrl-C.
 INTERRUPTED = 130
@@ -58,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             # The commands print the messages of these warnings themselves.
             warnings.simplefilter("ignore", gq.ConvergenceWarning)
+            # The reader of the file has named the cell; here it is scaled.
+            warnings.simplefilter("ignore", OutlierWarning)
             warnings.showwarning = lambda message, *_, **__: print(
                 describe_warning(options.command, message), file=sys.stderr
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,10 @@ DWARFING_RATIO = 1e3
 
 # Values in one block.
 BLOCK_SIZE = 2**22
+
+
+class OutlierWarning(RuntimeWarning):
+    """A cell dwarfs its column."""
 
 
 class Dwarfing(NamedTuple):
@@ -38,6 +43,7 @@ def find_dwarfing(X: Array, center: Array) -> Dwarfing:
     Parameters
     ----------
     X : ndarray, shape (n, d)
+        NaN where a value is missing.
     center : ndarray, shape (d,)
 
     Examples
@@ -46,25 +52,56 @@ def find_dwarfing(X: Array, center: Array) -> Dwarfing:
     Dwarfing(column=array([0]), row=array([2]), n_copies=array([1]), rest=array([1.]))
     """
     n, d = X.shape
-    blocks = [
-        slice(start, start + max(1, BLOCK_SIZE // d))
-        for start in range(0, n, max(1, BLOCK_SIZE // d))
-    ]
+    step = max(1, BLOCK_SIZE // max(1, d))
+    blocks = [slice(start, start + step) for start in range(0, n, step)]
     top, row = np.zeros(d), np.zeros(d, dtype=np.int64)
     for block in blocks:
-        size = abs(X[block] - center)
+        size = _distances(X[block], center)
         at = size.argmax(axis=0)
         largest = size[at, np.arange(d)]
         row = np.where(largest > top, block.start + at, row)
         top = np.maximum(top, largest)
     rest, n_copies = np.zeros(d), np.zeros(d, dtype=np.int64)
     for block in blocks:
-        size = abs(X[block] - center)
+        size = _distances(X[block], center)
         copy = size >= top / 2
         n_copies += copy.sum(axis=0)
         rest = np.maximum(rest, np.where(copy, 0.0, size).max(axis=0))
     column = np.flatnonzero((rest > 0) & (top > DWARFING_RATIO * rest))
     return Dwarfing(column, row[column], n_copies[column], rest[column])
+
+
+def _distances(X: Array, center: Array) -> Array:
+    """Return |x - center|, and 0 where a value is missing."""
+    size: Array = abs(X - center)
+    size[np.isnan(size)] = 0.0
+    return size
+
+
+def describe_outliers(X: Array, center: Array, name: Callable[[int, int], str]) -> str:
+    """Return a sentence on the first cell that dwarfs its column, "" if there is none.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+        NaN where a value is missing.
+    center : ndarray, shape (d,)
+        The median of each column.
+    name : callable
+        The subject of the sentence: a cell, from its row and its column.
+    """
+    found = find_dwarfing(X, center)
+    if not found.column.size:
+        return ""
+    column, row, n_copies = (int(part[0]) for part in found[:3])
+    n_others = int(np.count_nonzero(~np.isnan(X[:, column]))) - n_copies
+    others = found.column.size - 1
+    more = f"; {count(others, 'other column')} has such cells, too" if others == 1 else ""
+    more = f"; {others} other columns have such cells, too" if others > 1 else more
+    return (
+        f"{name(row, column)} dwarfs {count(n_others, 'other value')} of the column, "
+        f"within {found.rest[0]:.3g} of {center[column]:.3g}{more}"
+    )
 
 
 def warn_of_outliers(X: Array, center: Array, stacklevel: int) -> None:
@@ -77,18 +114,13 @@ def warn_of_outliers(X: Array, center: Array, stacklevel: int) -> None:
         The median of each column.
     stacklevel : int
     """
-    found = find_dwarfing(X, center)
-    if not found.column.size:
-        return
-    column, row, n_copies = (int(part[0]) for part in found[:3])
-    others = found.column.size - 1
-    more = f"; {count(others, 'other column')} has such cells, too" if others == 1 else ""
-    more = f"; {others} other columns have such cells, too" if others > 1 else more
-    warnings.warn(
-        f"row {row}, column {column} of X is {X[row, column]:g}, which dwarfs "
-        f"{count(X.shape[0] - n_copies, 'other value')} of the column, within {found.rest[0]:.3g} "
-        f"of {center[column]:.3g}{more}: if it stands for a missing value, fill it in or drop the "
-        "row; else take the logarithm of the column",
-        RuntimeWarning,
-        stacklevel=stacklevel + 1,
+    found = describe_outliers(
+        X, center, lambda row, k: f"row {row}, column {k} of X is {X[row, k]:g}, which"
     )
+    if found:
+        warnings.warn(
+            f"{found}: if it stands for a missing value, fill it in or drop the row; else take "
+            "the logarithm of the column",
+            OutlierWarning,
+            stacklevel=stacklevel + 1,
+        )

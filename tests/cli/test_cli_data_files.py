@@ -269,7 +269,7 @@ def test_minus_one_is_no_label_in_every_kind_of_file(capsys):
     frame["label"] = codes.fillna(-1).astype(int)
     frame.to_csv("items.csv", index=False)
     frame.to_parquet("items.parquet")
-    X = frame[["x", "y"]].to_numpy()
+    X = frame[["x", "y"]].to_numpy(copy=True)
     np.savez("items.npz", X=X, y=frame["label"])
     for file in ("items.csv", "items.parquet", "items.npz"):
         result = classify(capsys, file)
@@ -347,7 +347,7 @@ def test_commas_in_quoted_names_do_not_separate_columns(capsys):
 
 def test_an_archive_heeds_the_options(capsys):
     frame = table()
-    X = frame[["x", "y"]].to_numpy()
+    X = frame[["x", "y"]].to_numpy(copy=True)
     known = frame["label"].fillna("").to_numpy(str)
     truth = np.where(np.arange(30) % 2, "b", "a")
     names = np.array([f"m{k}" for k in range(30)])
@@ -449,6 +449,45 @@ def test_warnings_are_one_line(capsys, monkeypatch):
     )
     assert main(["classify", "items.csv"]) == 0
     assert capsys.readouterr().err == "graphuq classify: warning: so so\n"
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("value", ["1e18", "9.96921e36", "-1e99"])
+@pytest.mark.parametrize("options", [(), ("--fill-missing",), ("--drop-missing",)])
+def test_a_fill_value_is_named_as_it_stands_in_the_file(value, options, capsys):
+    frame = table(y=[str(k % 7) for k in range(30)], z="u")
+    frame.loc[9, "y"] = value
+    if options:
+        frame.loc[[2, 20], "y"] = "NA"
+    frame.to_csv("items.csv", index=False)
+    assert main(["classify", "items.csv", "--categorical", "z", *options]) == 0
+    assert re.fullmatch(
+        rf"graphuq classify: warning: items\.csv, line 11, column 'y': '{value}' dwarfs "
+        rf"{27 if options else 29} other values of the column, within 3 of 3: .*\n",
+        capsys.readouterr().err,
+    )
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("options", [(), ("--scale",), ("--drop-missing",), ("--fill-missing",)])
+def test_a_fill_value_in_an_archive_is_named_once(options, capsys):
+    frame = table()
+    X = frame[["x", "y"]].to_numpy(copy=True)
+    X[9, 1] = 1e36
+    if "missing" in "".join(options):
+        X[2, 1] = np.nan
+    np.savez("items.npz", X=X, y=frame["label"].fillna("").to_numpy(str))
+    assert main(["classify", "items.npz", *options]) == 0
+    error = capsys.readouterr().err
+    assert error.count("warning") == 1
+    assert "items.npz: row 9, column 1 of X is 1e+36, which dwarfs" in error
+
+
+def test_values_of_one_kind_do_not_dwarf(capsys):
+    rare = [1.0 * (k == 9) for k in range(30)]
+    table(y=rare, z=["y" if k else "n" for k in range(30)]).to_csv("items.csv", index=False)
+    assert main(["classify", "items.csv"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 # Progress
@@ -619,7 +658,7 @@ def test_text_columns_may_be_categories_one_by_one(capsys):
     [
         (["1,5", "2", "-0,25"], [1.5, 2, -0.25]),
         (["1.234,5", "2,25", "7"], [1234.5, 2.25, 7]),
-        (["1,234,567", "12", "1,000"], [1234567, 12, 1000]),
+        (["1,234,567", "12", "1,000,000"], [1234567, 12, 1000000]),
         (["1,234.5", "12", "1,000"], [1234.5, 12, 1000]),
         (["31.12.2020", "01.01.2021", "02.01.2021"], [18627, 18628, 18629]),
         (["12/31/2020", "01/01/2021", "01/02/2021"], [18627, 18628, 18629]),

@@ -276,6 +276,7 @@ def damages(draw):
      "good.graphml", "good.h5ad"],
 )  # fmt: skip
 @few_and_many
+@pytest.mark.filterwarnings("ignore:.* dwarfs")
 def test_damage_is_told_and_never_a_traceback(folder, good_files, name, n_examples):
     if name not in good_files:
         pytest.skip("a package is missing")

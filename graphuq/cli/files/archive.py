@@ -14,7 +14,7 @@ from scipy import sparse
 from graphuq.cli.files.class_column import to_ids
 from graphuq.cli.files.contents import NUMBERED, Contents
 from graphuq.cli.files.encoding import Encoding
-from graphuq.cli.files.features import treat_missing
+from graphuq.cli.files.features import treat_missing, warn_of_outliers
 from graphuq.cli.files.label_table import LABEL, no_column
 from graphuq.cli.files.options import ReadOptions
 from graphuq.graphs import Graph
@@ -186,6 +186,7 @@ def _features(
     """Return the features, the kept rows, notes, the shape of images, and the encoding."""
     shape = (X.shape[1], X.shape[2]) if X.ndim == 3 else None
     X = X.reshape(len(X), -1)
+    given = X
     kept: NDArray[Any] | None = None
     notes: list[str] = []
     try:
@@ -209,6 +210,12 @@ def _features(
     except (ValueError, TypeError) as error:
         message = str(error)
         raise ValueError(message if str(path) in message else f"{path}: {message}") from error
+    rows = np.arange(len(given)) if kept is None else np.flatnonzero(kept)
+    known = features if kept is None else np.where(np.isfinite(given[rows]), features, np.nan)
+    warn_of_outliers(
+        known,
+        lambda row, k: f"{path}: row {rows[row]}, column {k} of X is {known[row, k]:g}, which",
+    )
     means, d = features.mean(axis=0), features.shape[1]
     center, scale = np.zeros(d), np.ones(d)
     if options.scale:

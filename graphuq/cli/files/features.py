@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from shlex import quote
 from typing import NamedTuple
 
@@ -28,6 +30,7 @@ from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
 from graphuq.utils import validation
+from graphuq.utils.outliers import describe_outliers
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
 
@@ -99,6 +102,11 @@ def build_features(
     if encoded is None:
         return Features(np.empty((len(frame), 0)), np.ones(len(frame), dtype=np.bool_), ())
     X, kept, notes = treat_missing(str(table.path), encoded.X, encoded.invalid, options.missing)
+    numeric = [name for name, column in encoded.columns.items() if column.form != CATEGORIES]
+    warn_of_outliers(
+        np.where(kept[:, None], encoded.X, np.nan)[:, encoded.is_number],
+        lambda row, k: f"{table.where(row, numeric[k])}: {table.cell(row, numeric[k])!r}",
+    )
     fill = np.nanmean(encoded.X if kept.all() else X, axis=0)
 
     # Drop constant columns, and scale the numeric ones.
@@ -119,6 +127,29 @@ def build_features(
         notes.append("scaled each numeric column to mean 0 and standard deviation 1")
     encoding = Encoding(encoded.columns, fill, varying, center, scale)
     return Features((X - center) / scale, kept, tuple(notes), encoding)
+
+
+def warn_of_outliers(X: Array, name: Callable[[int, int], str]) -> None:
+    """Warn of cells of a file that dwarf their column.
+
+    This happens before columns are scaled, which leaves no digits of the other cells, and before
+    means of columns replace missing values.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+        NaN where a cell is not used.
+    name : callable
+        The subject of the sentence: a cell, from its row and its column.
+    """
+    found = describe_outliers(X, np.nanmedian(X, axis=0), name)
+    if found:
+        warnings.warn(
+            f"{found}: if it stands for a missing value, make it blank or NaN and use "
+            "--drop-missing or --fill-missing; else take the logarithm of the column",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def treat_missing(

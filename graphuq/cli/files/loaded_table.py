@@ -64,6 +64,10 @@ class LoadedTable:
         first = {".xlsx": 2, ".parquet": 0, ".pq": 0}.get(self.path.suffix.lower(), 1)
         return f"{self.path}, row {row + first}, column {column!r}"
 
+    def cell(self, row: int, column: str) -> str:
+        """Return a cell as text."""
+        return str(self._read.iloc[row, self.columns.index(column)])
+
     def texts(self, column: str) -> list[str]:
         """Return the texts of a column; numbers are not texts."""
         return [value for value in self._read.iloc[:, self.columns.index(column)]

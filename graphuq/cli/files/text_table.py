@@ -148,6 +148,11 @@ class TextTable:
         line, _ = next(islice(self.rows(), row + 1, None), (row + 2, []))
         return f"{self.path}, line {line}, column {column!r}"
 
+    def cell(self, row: int, column: str) -> str:
+        """Return a cell as it is written."""
+        texts = self.texts(column)
+        return texts[row] if row < len(texts) else ""  # see `where`
+
     def texts(self, column: str) -> list[str]:
         """Return the cells of a column as they are written."""
         at = self.columns.index(column)
