@@ -277,6 +277,22 @@ BAD = {
         r"line 5, column 'width': '2..5' is not a finite number .*1 of 4 rows.*--drop-missing",
     ),
     "infinite": (GOOD + "d,inf,1,\n", {}, r"line 5, column 'length': 'inf' is not a finite"),
+    "overflow": (GOOD + "d,1e400,1,\n", {}, r"line 5, column 'length': '1e400' is too large \(fou"),
+    "four hundred digits": (
+        GOOD + f"d,{'9' * 400},1,\n",
+        {},
+        r"line 5, column 'length': '999+\.\.\.9+' is too large \(found in 1 of 4 rows",
+    ),
+    "one answer spelled out": (
+        "x,label\nn,u\ny,v\nyes please,u\n",
+        {},
+        r"line 4, column 'x': 'yes please' is neither yes nor no, .*--categorical x",
+    ),
+    "text before which a number stands": (
+        "x,label\n1,u\nlow,v\nhigh,u\n",
+        {},
+        r"line 3, column 'x': 'low' is not a number: .*--categorical x",
+    ),
     "missing": (GOOD + "\nd,4,,\n", {}, r"line 6, column 'width': the value is missing"),
     "text": (
         GOOD.replace("3", "tall").replace("2", "low"),

@@ -110,6 +110,14 @@ def test_a_column_of_another_form_is_refused(table, name, value, message):
     assert name in str(caught.value)
 
 
+def test_the_one_answer_that_is_none_is_named(table):
+    encoding = read("first.csv", OPTIONS).encoding
+    rows = table.iloc[:4].assign(member=["y", "n", "maybe", "y"])
+    rows.to_csv("new.csv", index=False)
+    with pytest.raises(ValueError, match=r"line 4, column 'member': .* got 'maybe'"):
+        read_new(Path("new.csv"), encoding)
+
+
 def test_all_problems_are_told_at_once(table):
     encoding = read("first.csv", OPTIONS).encoding
     table.iloc[[1]].assign(color="mauve", plain="north").to_csv("new.csv", index=False)

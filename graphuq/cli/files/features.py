@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections.abc import Callable
 from shlex import quote
@@ -23,6 +24,8 @@ from graphuq.cli.files.numbers import (
     COMMAS,
     AmbiguousColumnError,
     Numbers,
+    first_misfit,
+    is_number,
     may_be_thousands,
     read_numbers,
 )
@@ -288,7 +291,8 @@ def _may_be_categories(
     """Return whether a text column may be used as categories; otherwise add the problem."""
     known = column.dropna().astype(str).str.strip()
     name, n_different = str(column.name), known.nunique()
-    where, text = table.where(int(np.flatnonzero(column.notna())[0]), name), known.iloc[0]
+    row, fault = first_misfit(column)
+    where, text = table.where(row, name), str(column.iloc[row]).strip()
     if n_different > MAX_CATEGORIES:
         problems.add(
             f"{where}: expected at most {MAX_CATEGORIES} categories, got {n_different} "
@@ -301,9 +305,9 @@ def _may_be_categories(
     if declared is True or (isinstance(declared, tuple) and name in declared):
         return True
     problems.add(
-        f"{where}: {text!r} is not a number: treat text columns as categories with --categorical, "
-        f"or this one with --categorical {quote(name)}, exclude it with --ignore {quote(name)}, "
-        f"or, if it names the items, use --id {quote(name)}",
+        f"{where}: {text!r} is {fault}: correct it, treat text columns as categories with "
+        f"--categorical, or this one with --categorical {quote(name)}, exclude it with --ignore "
+        f"{quote(name)}, or, if it names the items, use --id {quote(name)}",
         f"--{'categorical' if n_different < len(known) else 'ignore'} {quote(name)}",
     )
     return False
@@ -318,8 +322,12 @@ def _report_invalid(
         return
     rows = np.column_stack([invalid[name] for name in names])
     row, at = (int(index[0]) for index in np.nonzero(rows))
-    value, name = frame[names[at]].iloc[row], names[at]
-    fault = "the value is missing" if pd.isna(value) else f"{str(value)!r} is not a finite number"
+    name = names[at]
+    fault = "the value is missing"
+    if pd.notna(frame[name].iloc[row]):
+        text = table.cell(row, name)
+        overflows = is_number(text) and any(map(str.isdigit, text))
+        fault = f"{reprlib.repr(text)} is {'too large' if overflows else 'not a finite number'}"
     where = f" in {list_names(names, MAX_NAMED)}" if len(names) > 1 else ""
     problems.add(
         f"{table.where(row, name)}: {fault} (found in {int(rows.any(axis=1).sum())} of "

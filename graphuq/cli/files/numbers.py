@@ -119,6 +119,28 @@ def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, str] 
     return None
 
 
+def first_misfit(column: pd.Series) -> tuple[int, str]:
+    """Return the row of the first value that keeps a column from being numbers, and what it is not.
+
+    Examples
+    --------
+    >>> first_misfit(pd.Series(["n", "y", "y", "maybe"]))
+    (3, 'neither yes nor no, as most values of the column are')
+    >>> first_misfit(pd.Series(["1", "low", "high"]))
+    (1, 'not a number')
+    """
+    known, texts = column.notna(), column.astype(str).str.strip()
+    fits = texts.str.lower().isin(list(ANSWERS))
+    mostly_answers = 2 * (fits & known).sum() > known.sum()
+    if not mostly_answers:
+        fits |= pd.to_numeric(texts, errors="coerce").notna()
+    odd = known & ~fits
+    row = int(np.flatnonzero(odd if odd.any() else known)[0])
+    if mostly_answers:
+        return row, "neither yes nor no, as most values of the column are"
+    return row, "not a number"
+
+
 def may_be_thousands(texts: Iterable[str]) -> bool:
     """Return whether all numbers with a point may have it between thousands, as in 1.234."""
     pointed = [text for text in texts if "." in text]

@@ -14,7 +14,7 @@ from graphuq.cli.files.archive import read_matrix
 from graphuq.cli.files.class_column import to_class_names
 from graphuq.cli.files.encoding import CATEGORIES, ColumnForm, Encoding, form_of, to_indicators
 from graphuq.cli.files.features import require_moderate
-from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
+from graphuq.cli.files.numbers import AmbiguousColumnError, first_misfit, read_numbers
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import TABLES, Table, open_table, require_file
 from graphuq.utils.typing import Array
@@ -139,9 +139,10 @@ def _read_column(
         return None
     form = None if numbers is None else form_of(column, numbers).form
     if numbers is None or form != expected.form:
+        row, _ = first_misfit(column)
         problems.add(
-            f"{where}: expected {expected.form}, as in the first file, got "
-            f"{str(column[known].iloc[0])!r}: correct the column {quote(name)}"
+            f"{table.where(row, name)}: expected {expected.form}, as in the first file, got "
+            f"{str(column.iloc[row])!r}: correct the column {quote(name)}"
         )
         return None
     require_moderate(table, name, numbers.values, problems)
