@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from graphuq.classifiers.stable_neighbors import Nearest
 from graphuq.graphs.labels import Labels
 from graphuq.utils import validation
-from graphuq.utils.features import refuse_masks_and_dates, require_squarable
+from graphuq.utils.features import refuse_masks_and_dates, require_spread, require_squarable
 from graphuq.utils.typing import Array
 
 MERGES = ("strict", "mean")
@@ -170,6 +170,7 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
         validation.unmasked("y", y)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         require_squarable(X)
+        require_spread(X)
         labels = Labels(np.arange(X.shape[0]), y)
         check_classification_targets(labels.values)
         self.classes_, codes = labels.classes, labels.indices

@@ -11,7 +11,7 @@ from scipy import sparse
 from graphuq.graphs.nearest import SEARCH_ROUNDING, TIE_TOLERANCE, find_nearest, squared_lengths
 from graphuq.graphs.neighbor_search import build_search
 from graphuq.utils import validation
-from graphuq.utils.features import check_features
+from graphuq.utils.features import check_features, require_spread
 from graphuq.utils.outliers import warn_of_outliers
 from graphuq.utils.typing import Array, Nodes
 
@@ -122,6 +122,7 @@ def check_items(X: Any, weights: str, tau: float | None) -> Array:
     validation.one_of("weights", weights, WEIGHTS)
     check_scale(weights, tau)
     matrix: Array = check_features(X)
+    require_spread(matrix)
     return matrix
 
 

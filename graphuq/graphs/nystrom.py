@@ -17,7 +17,7 @@ import numpy as np
 from graphuq.graphs.low_rank import Kernel, LowRankSpectrum, compute_spectrum
 from graphuq.graphs.neighbors import check_scale
 from graphuq.utils import validation
-from graphuq.utils.features import check_table, require_finite
+from graphuq.utils.features import check_table, require_finite, require_spread
 from graphuq.utils.memory import require_memory
 from graphuq.utils.progress import progress_bar
 from graphuq.utils.row_blocks import take_rows
@@ -131,11 +131,12 @@ def nystrom(
         validation.integer("n_neighbors", n_neighbors, 1, count - 1, "take more landmarks")
     check_scale(weights, tau)
     tau = None if tau is None else float(tau)
-    require_finite(X)
+    ends = require_finite(X)
     rng = np.random.default_rng(validation.seed_sequence(seed))
     if weights == "cosine":
         kernel: Kernel = _Cosine(np.eye(d))
     else:
+        require_spread(ends)
         kernel = _Radial.of(_choose_landmarks(X, count, landmarks, rng), tau, n_neighbors)
     with progress_bar(4 * n, progress, "row") as bar:
         return compute_spectrum(X, rank, kernel, dtype, rng, bar)

@@ -18,7 +18,7 @@ from graphuq.priors.gaussian_prior import Ranges, require_chosen
 from graphuq.priors.given_labeled import Rest
 from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
-from graphuq.utils.features import check_features
+from graphuq.utils.features import check_features, require_spread
 from graphuq.utils.row_blocks import row_slices
 from graphuq.utils.typing import Array, Nodes
 
@@ -87,6 +87,7 @@ class FeaturePrior(Summable):
         if np.may_share_memory(checked, self.X):
             checked = checked.copy()  # what is not yet computed reads X, which may change
         object.__setattr__(self, "X", checked)
+        require_spread(checked)
         _check_length_scale(self.length_scale)
         if not (self.X[0] != self.X).any():
             raise ValueError(

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from graphuq.utils.row_blocks import is_dask, map_rows
 from graphuq.utils.typing import Array
-from graphuq.utils.validation import MAX_MAGNITUDE, has_mask, require_in_place
+from graphuq.utils.validation import MAX_MAGNITUDE, MIN_POSITIVE, has_mask, require_in_place
 
 
 def check_features(X: Any, *, accept_sparse: bool = False) -> Any:
@@ -75,19 +75,40 @@ def check_table(X: Any) -> Any:
     return X
 
 
-def require_finite(X: Any) -> None:
-    """Refuse a table with NaN or infinite values, or whose squares overflow."""
+def require_finite(X: Any) -> Array:
+    """Refuse a table with NaN or infinite values, or whose squares overflow.
+
+    Returns
+    -------
+    ndarray, shape (2, d)
+        The lowest and the highest value of each column.
+    """
     # blocks come in order, so the first block with faults has the first row
-    total = _Faults(0, 0, 0.0)
+    total = _Faults(0, 0, np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf))
     for rows, found in map_rows(_find_faults, X, X.shape[1]):
         first = total.first if total.n_rows else rows.start + found.first
-        total = _Faults(total.n_rows + found.n_rows, first, max(total.largest, found.largest))
+        low, high = np.minimum(total.low, found.low), np.maximum(total.high, found.high)
+        total = _Faults(total.n_rows + found.n_rows, first, low, high)
     _report(total, X.shape[0])
+    return np.stack([total.low, total.high])
 
 
 def require_squarable(X: Any) -> None:
     """Refuse finite features whose squares overflow."""
-    _report(_Faults(0, 0, float(abs(X).max())), X.shape[0])
+    _report(_find_faults(X), X.shape[0])
+
+
+def require_spread(X: Array) -> None:
+    """Refuse items that are so near to each other that squares of all distances underflow.
+
+    Items that are all equal have none.
+    """
+    spread = np.ptp(X, axis=0).max()
+    if 0 < spread < MIN_POSITIVE:
+        raise ValueError(
+            f"no column of X varies by more than {spread:g}, so that squares of distances "
+            "underflow: multiply X by one number"
+        )
 
 
 def refuse_masks_and_dates(X: Any) -> None:
@@ -141,11 +162,12 @@ def _require_matrix(X: Any) -> None:
 
 
 class _Faults(NamedTuple):
-    """Rows with NaN or infinite values: how many, and the first; the largest magnitude of X."""
+    """Rows with NaN or infinite values: how many, and the first; the range of each column of X."""
 
     n_rows: int
     first: int
-    largest: float
+    low: Array
+    high: Array
 
 
 def _find_faults(X: Any) -> _Faults:
@@ -154,8 +176,11 @@ def _find_faults(X: Any) -> _Faults:
     else:
         bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
     if bad.size:
-        return _Faults(bad.size, int(bad[0]), 0.0)
-    return _Faults(0, 0, float(abs(X).max()))
+        none = np.zeros(X.shape[1])
+        return _Faults(bad.size, int(bad[0]), none, none)
+    ends = X.min(axis=0), X.max(axis=0)
+    low, high = (end.toarray().ravel() if sparse.issparse(end) else end for end in ends)
+    return _Faults(0, 0, low.astype(np.float64), high.astype(np.float64))
 
 
 def _report(faults: _Faults, n: int) -> None:
@@ -164,7 +189,7 @@ def _report(faults: _Faults, n: int) -> None:
             f"X holds NaN or infinite values in {faults.n_rows} of {n} rows, first in row "
             f"{faults.first}: drop those rows or fill the values in"
         )
-    if faults.largest > MAX_MAGNITUDE:
+    if max(faults.high.max(), -faults.low.min()) > MAX_MAGNITUDE:
         raise ValueError(
             f"X holds values beyond {MAX_MAGNITUDE:g}, whose squares overflow: rescale it"
         )

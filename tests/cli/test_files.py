@@ -278,6 +278,11 @@ BAD = {
     ),
     "infinite": (GOOD + "d,inf,1,\n", {}, r"line 5, column 'length': 'inf' is not a finite"),
     "overflow": (GOOD + "d,1e400,1,\n", {}, r"line 5, column 'length': '1e400' is too large \(fou"),
+    "underflow": (
+        "x,z,label\n1e-200,1,u\n3e-200,2,v\n",
+        {},
+        r"column 'x': its numbers differ by at most 2e-200, .*--ignore x",
+    ),
     "four hundred digits": (
         GOOD + f"d,{'9' * 400},1,\n",
         {},

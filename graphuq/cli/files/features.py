@@ -217,6 +217,7 @@ def _encode(
             _report_no_values(table, name, problems)
         elif numbers is not None:
             require_moderate(table, name, numbers.values, problems)
+            _require_spread(table, name, numbers.values, problems)
             blocks[name] = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
             forms.setdefault(numbers.note, []).append(name)
             columns[name] = form_of(column, numbers, options.decimal)
@@ -281,6 +282,19 @@ def require_moderate(table: Table, name: str, numbers: Array, problems: Problems
             f"{table.path}, column {name!r}: expected numbers up to "
             f"{validation.MAX_MAGNITUDE:g}, got {largest:g}: correct it, or exclude the column "
             f"with --ignore {quote(name)}",
+            f"--ignore {quote(name)}",
+        )
+
+
+def _require_spread(table: Table, name: str, numbers: Array, problems: Problems) -> None:
+    """Refuse numbers so near to each other that their standard deviation underflows."""
+    known = numbers[np.isfinite(numbers)]
+    spread = known.max() - known.min()
+    if 0 < spread < validation.MIN_POSITIVE:
+        problems.add(
+            f"{table.path}, column {name!r}: its numbers differ by at most {spread:g}, and squares "
+            "of that underflow: multiply the column by one number, or exclude it with --ignore "
+            f"{quote(name)}",
             f"--ignore {quote(name)}",
         )
 
