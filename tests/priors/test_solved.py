@@ -199,3 +199,15 @@ def test_solves_that_do_not_converge_and_columns_too_large_are_refused(problem, 
     monkeypatch.setattr("graphuq.utils.memory._available_memory", lambda: 1e5)
     with pytest.raises(MemoryError, match="1 columns of the covariance of 500 nodes"):
         gq.SolvedPrior.of(problem[0], [0])
+
+
+@pytest.mark.parametrize("weight", [1e12, 1e300])
+def test_what_the_modes_span_is_not_solved_for(weight):
+    """One vector is left to solve for, at the ends of the edge: probes may have none of it."""
+    A = np.ones((30, 30)) - np.eye(30)
+    A[0, 1] = A[1, 0] = weight
+    with pytest.warns(RuntimeWarning, match="dwarfs them"):
+        graph = gq.Graph(A)
+    prior = gq.SolvedPrior.of(graph, [0, 1, 2])
+    exact = gq.Prior.full(graph).covariance(np.arange(30), [0, 1, 2])
+    np.testing.assert_allclose(prior.columns, exact, atol=1e-4)
