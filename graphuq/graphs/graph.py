@@ -20,7 +20,7 @@ from graphuq.utils.words import choose_form, count
 
 Matrix = Any  # a dense float64 ndarray or a scipy.sparse.csr_array
 
-# At most this share of edges is said to dwarf the others; more of them are no exceptions.
+# One edge, or at most this share of edges, is said to dwarf the others; more are no exceptions.
 HEAVY_SHARE = 0.05
 
 LAPLACIANS = ("normalized", "combinatorial")
@@ -63,7 +63,7 @@ class Graph:
     Warns
     -----
     RuntimeWarning
-        At most one edge in twenty is more than 1000 times as heavy as all others.
+        A single edge, or at most one in twenty, is at least 1000 times as heavy as all others.
 
     Examples
     --------
@@ -297,8 +297,8 @@ def _warn_of_heavy_edges(A: Matrix, stacklevel: int) -> None:
     heavy = weights > heaviest / 2
     next_weight = weights.max(initial=0.0, where=~heavy)
     n_heavy = np.count_nonzero(heavy)
-    few = n_heavy <= HEAVY_SHARE * np.count_nonzero(weights)
-    if few and 0 < DWARFING_RATIO * next_weight < heaviest:
+    few = n_heavy <= max(2, HEAVY_SHARE * np.count_nonzero(weights))  # an edge has two entries
+    if few and 0 < next_weight <= heaviest / DWARFING_RATIO:
         i, j = _entry(A, int(weights.argmax()))
         warnings.warn(
             f"edge ({i}, {j}) has weight {heaviest:g}, and all lighter edges have at most "

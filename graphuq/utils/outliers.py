@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
-# A value dwarfs all others if it is this many times as large as the next, where values within a
-# factor 2 of the largest count as copies of it.
+# A value dwarfs all others if it is at least this many times as large as the next, where values
+# within a factor 2 of the largest count as copies of it.
 DWARFING_RATIO = 1e3
 
 # Values in one block.
@@ -67,7 +67,7 @@ def find_dwarfing(X: Array, center: Array) -> Dwarfing:
         copy = size >= top / 2
         n_copies += copy.sum(axis=0)
         rest = np.maximum(rest, np.where(copy, 0.0, size).max(axis=0))
-    column = np.flatnonzero((rest > 0) & (top > DWARFING_RATIO * rest))
+    column = np.flatnonzero((rest > 0) & (top >= DWARFING_RATIO * rest))
     return Dwarfing(column, row[column], n_copies[column], rest[column])
 
 

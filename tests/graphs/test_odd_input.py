@@ -202,6 +202,17 @@ def test_an_edge_that_dwarfs_all_others_is_named(moons, form):
         gq.Graph(form(A.tocsr()))
 
 
+@pytest.mark.parametrize("weight", [1e3, 1e300])
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+def test_one_edge_may_dwarf_the_few_others(weight, form):
+    few = np.ones((5, 5)) - np.eye(5)
+    few[0, 1] = few[1, 0] = weight
+    with pytest.warns(RuntimeWarning, match=r"edge \(0, 1\) has weight .* at most 1: it dwarfs"):
+        gq.Graph(form(few))
+    few[2, 3] = few[3, 2] = weight  # two of ten are no exceptions
+    gq.Graph(form(few))
+
+
 def test_a_graph_that_nearly_falls_apart_is_said_to():
     A = np.ones((10, 10)) - np.eye(10)
     A[:3, 3:] *= 1e-10
