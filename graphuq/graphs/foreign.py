@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.graphs.edge_index import adjacency_of_edges
+from graphuq.utils.words import count
 
 
 def is_foreign(graph: Any) -> bool:
@@ -22,6 +23,12 @@ def read_foreign(graph: Any, nodes: Any) -> tuple[sparse.csr_array, Any]:
     if graph.is_directed():
         remedy = "to_undirected" if package == "networkx" else "as_undirected"
         raise ValueError(f"the {package} graph is directed: pass graph.{remedy}()")
+    n_nodes = len(graph.nodes) if package == "networkx" else graph.vcount()
+    if n_nodes < 2:
+        raise ValueError(
+            f"the {package} graph has {count(n_nodes, 'node')}, and at least two are needed: add "
+            "nodes and edges"
+        )
     A, names = (_from_networkx if package == "networkx" else _from_igraph)(graph)
     if nodes is None and names is not None:
         nodes = np.empty(len(names), dtype=object)

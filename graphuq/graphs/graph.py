@@ -243,11 +243,14 @@ class Graph:
 
 def _check_adjacency(adjacency: Any) -> Matrix:
     validation.require_in_place("adjacency", adjacency)
+    given = type(adjacency).__name__
     try:
         if validation.has_mask(adjacency):
             raise TypeError("masked weights; fill them in, adjacency.filled(0)")
         if not sparse.issparse(adjacency):
             adjacency = np.asarray(adjacency)
+        if adjacency.ndim == 0:
+            raise TypeError("no rows")
         if adjacency.dtype.kind in "cmM":
             raise TypeError(f"{adjacency.dtype} weights")
         if sparse.issparse(adjacency):
@@ -260,7 +263,7 @@ def _check_adjacency(adjacency: Any) -> Matrix:
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             "adjacency must be a numeric matrix, a scipy sparse matrix, or a graph of networkx or "
-            f"igraph, got {type(adjacency).__name__} ({error})"
+            f"igraph, got {given} ({error})"
         ) from error
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] < 2:
         raise ValueError(f"adjacency must be square with at least two nodes, got shape {A.shape}")

@@ -35,6 +35,8 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
         served |= Spectrum | Graph
     if not isinstance(prior, served):
         others = "" if needs_prior else ", or a Spectrum or Graph"
+        if isinstance(prior, Spectrum | Graph):
+            others = ", or gq.tune(graph, labels).prior, which the labels choose"
         raise TypeError(
             f"prior must be a Prior, such as gq.Prior.projected(graph, rank){others}, got "
             f"{type(prior).__name__}"

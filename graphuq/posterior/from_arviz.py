@@ -50,8 +50,10 @@ def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
         approximate = tree["node_summary"].attrs.get("approximate")
         found = (_approximate_from if approximate else _sampled_from)(tree)
     except (KeyError, AttributeError, TypeError, IndexError) as error:
+        missing = isinstance(error, KeyError)
+        fault = f"{error} is missing" if missing else f"got {type(tree).__name__} ({error})"
         raise ValueError(
-            f"this is not a result of graphuq: {error} is missing; give what to_arviz returned, or "
+            f"this is not a result of graphuq: {fault}; give what to_arviz returned, or "
             "the file that save wrote"
         ) from error
     require_sound(found)
@@ -149,8 +151,8 @@ def load(path: str | os.PathLike[str]) -> Posterior | ApproximatePosterior:
 
     Raises
     ------
-    FileNotFoundError
-        No such file.
+    FileNotFoundError, IsADirectoryError
+        No such file, or a folder.
     ValueError
         A file that graphuq did not write, or that is damaged.
 

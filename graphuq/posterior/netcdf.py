@@ -51,12 +51,14 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
 
     Raises
     ------
-    FileNotFoundError
-        No such file.
+    FileNotFoundError, IsADirectoryError
+        No such file, or a folder.
     ValueError
         A file of another kind, or one that is damaged.
     """
     file = validation.file_path("path", path)
+    if file.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it that save wrote")
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     content = io.BytesIO(file.read_bytes())

@@ -230,5 +230,30 @@ def test_a_dense_graph_is_solved_for():
 
 @pytest.mark.parametrize("model", [gq.Probit, lambda gamma: gq.NoisyProbit(gamma, 0.1)])
 def test_noise_in_which_the_field_is_lost_is_refused(model):
-    with pytest.raises(ValueError, match=r"gamma must be .*got 1e\+90; smaller noise changes no label.*larger noise leaves"):
+    with pytest.raises(ValueError, match=r"gamma must be .*got 1e\+90; .*larger noise leaves"):
         model(1e90)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: gq.Graph(nx.Graph()), ValueError, "the networkx graph has 0 nodes, and at least"),
+        (lambda: gq.Graph(None), TypeError, "adjacency must be a numeric matrix.* got NoneType"),
+        (lambda: gq.Graph([[0, 1], [1]]), TypeError, "got list"),
+        (
+            lambda: gq.evidence(gq.Graph(A), gq.Probit(0.1), gq.Labels([0, 1], [0, 1])),
+            TypeError,
+            r"or gq\.tune\(graph, labels\)\.prior, which the labels choose, got Graph",
+        ),
+        (lambda: gq.from_arviz(5), ValueError, "not a result of graphuq: got int"),
+        (lambda: gq.from_arviz({}), ValueError, "not a result of graphuq: 'node_summary' is miss"),
+    ],
+)
+def test_what_came_is_said(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_folder_is_no_missing_file(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"):
+        gq.load(tmp_path)
