@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
 from threading import Lock
 from typing import NamedTuple
 
@@ -252,15 +253,26 @@ def _advance_all(
     pool: Workers, chains: Sequence[_Chain], follow: Callable[[Advance], None]
 ) -> None:
     """Let each chain make all its scheduled draws; call ``follow`` as chunks end."""
-    pending = {pool.submit(chain.advance) for chain in chains if chain.n_left}
+    pending: set[Future[Advance]] = set()
+    ended: SimpleQueue[Future[Advance]] = SimpleQueue()
+
+    def submit(chain: _Chain) -> None:
+        future = pool.submit(chain.advance)
+        pending.add(future)
+        # a wait for the first of all futures would look at every chain after each chunk
+        future.add_done_callback(ended.put)
+
     try:
+        for chain in chains:
+            if chain.n_left:
+                submit(chain)
         while pending:
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                found = future.result()
-                if found.chain.n_left:
-                    pending.add(pool.submit(found.chain.advance))
-                follow(found)
+            future = ended.get()
+            pending.remove(future)
+            found = future.result()
+            if found.chain.n_left:
+                submit(found.chain)
+            follow(found)
     except KeyboardInterrupt:
         _finish(pending, chains)
         raise
