@@ -1,5 +1,5 @@
 """``python -m graphuq``."""
 
-from graphuq.cli.program import run
+from graphuq.cli import run
 
 run()

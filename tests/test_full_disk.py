@@ -11,7 +11,7 @@ import pytest
 from conftest import quietly
 
 import graphuq as gq
-from graphuq.cli import main
+from graphuq.cli.program import main
 from graphuq.inference import checkpoint
 from graphuq.inference.storage import Storage
 

@@ -1,5 +1,5 @@
 """The command line, ``graphuq``: one file for each command."""
 
-from graphuq.cli.program import main, run
+from graphuq.cli.start import run
 
-__all__ = ["main", "run"]
+__all__ = ["run"]

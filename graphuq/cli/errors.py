@@ -27,6 +27,8 @@ def describe_error(command: str, error: Exception) -> str:
             lines.append(f"  To continue without editing the file, add: {visible(error.remedy)}")
         return "\n".join(lines)
     text = visible(" ".join(str(error).split()))
+    if isinstance(error, MemoryError):  # Python's own has no message
+        text = text or "there is not enough memory"
     if isinstance(error, EXPECTED) and text:
         return f"graphuq {command}: {text}"
     return f"graphuq {command}: {_describe_bug(error, text)}"

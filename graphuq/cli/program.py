@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import NoReturn
 
 import graphuq as gq
 from graphuq.cli import (
@@ -24,13 +23,11 @@ from graphuq.cli import (
     update,
 )
 from graphuq.cli.errors import EXPECTED, describe_error, describe_warning
+from graphuq.cli.exit_codes import BUG, INTERRUPTED, REFUSED
 from graphuq.cli.files.table import SUFFIXES
 from graphuq.cli.heartbeat import heartbeat
 from graphuq.cli.options import ALL
 from graphuq.utils.outliers import OutlierWarning
-
-# The exit code of Ctrl-C.
-INTERRUPTED = 130
 
 EPILOG = """\
 example:
@@ -47,14 +44,23 @@ Run graphuq COMMAND --help for the options of a command. Exit codes: 0 on succes
 the options or in a file, 3 on an error in graphuq itself, 130 on Ctrl-C."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code.
+def main(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code."""
+    return execute(parse(arguments))
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options of the command that the arguments name."""
+    options = _parser().parse_args(_end_categorical(arguments))
+    options.arguments = list(arguments)
+    return options
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Run the command of the options and return its exit code.
 
     It is 0 on success, 2 on an error of the user, 3 on an error in graphuq, 130 on Ctrl-C.
     """
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser().parse_args(_end_categorical(arguments))
-    options.arguments = arguments
     try:
         with warnings.catch_warnings():
             # The commands print the messages of these warnings themselves.
@@ -74,17 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except Exception as error:
         print(describe_error(options.command, error), file=sys.stderr)
-        return 2 if isinstance(error, EXPECTED) else 3
-
-
-def run() -> NoReturn:
-    """Run a command and end the process; after Ctrl-C, without waiting for compiled code."""
-    code = main()
-    if code == INTERRUPTED:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+        return REFUSED if isinstance(error, EXPECTED) else BUG
 
 
 def _end_categorical(arguments: Sequence[str]) -> list[str]:

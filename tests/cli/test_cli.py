@@ -16,7 +16,7 @@ import pytest
 from references.selection import first_of
 
 import graphuq as gq
-from graphuq.cli import main
+from graphuq.cli.program import main
 from graphuq.cli.run_summary import SCORES, RunSummary
 
 QUICK = ["--draws", "200"]

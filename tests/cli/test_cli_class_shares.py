@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import graphuq as gq
-from graphuq.cli import main
 from graphuq.cli.class_shares import ClassShares, parse_shares
+from graphuq.cli.program import main
 from graphuq.posterior.assessment.class_shares import reweight
 
 # Names that need care: one has a comma, the other an equals sign.

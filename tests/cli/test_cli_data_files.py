@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graphuq.cli import main
+from graphuq.cli.program import main
 
 
 @pytest.fixture(autouse=True)

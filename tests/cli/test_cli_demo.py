@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.cli import main
+from graphuq.cli.program import main
 
 
 @pytest.mark.slow

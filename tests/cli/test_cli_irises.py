@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import graphuq as gq
-from graphuq.cli import main
+from graphuq.cli.program import main
 
 QUICK = ["--draws", "200"]
 NAMES = np.array(["setosa", "versicolor", "virginica"])

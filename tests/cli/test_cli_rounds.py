@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 import graphuq as gq
-from graphuq.cli import main
 from graphuq.cli.files import read
+from graphuq.cli.program import main
 from graphuq.cli.saved_problem import load_problem
 
 NAMES = np.array(["lower", "upper"])

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.cli import files, main
+from graphuq.cli import files
+from graphuq.cli.program import main
 
 FEW, MANY = 40, 1000
 EXPECTED = (ValueError, TypeError, OSError, ImportError)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.cli import main
+from graphuq.cli.program import main
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 GRAPH = gq.knn_graph(X, 5, connect=True)
