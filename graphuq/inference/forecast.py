@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import time
-import warnings
+import math
 
 from graphuq.inference.plan import Plan
 from graphuq.samplers.protocol import Sampler, Target
-from graphuq.utils.forecast import MAX_SILENT_SECONDS, announce_long_work, describe_duration
+from graphuq.utils.forecast import Pace, announce_long_work
 from graphuq.utils.threads import cpu_count
 from graphuq.utils.typing import Array
-
-# Seconds until the pace of a run is known, and the time left above which advice is given.
-LOOK_SECONDS, ADVICE_SECONDS = 5.0, 30.0
 
 # Seconds that a chain takes at least, besides its draws.
 CHAIN_SECONDS = 0.01
@@ -31,7 +27,10 @@ def announce_run(sampler: Sampler, target: Target, plan: Plan) -> None:
 
 
 class Forecast:
-    """Says once how long a run takes, by its pace.
+    """Tells the pace of a run how much is done and how much is left, in seconds of one thread.
+
+    A start of a chain may take as long as many draws, so that both have a time of their own. It is
+    the sampler's forecast until some are done.
 
     Parameters
     ----------
@@ -40,36 +39,55 @@ class Forecast:
     thin : int
     n_draws : int
         Draws that are left in all chains, warm-up included.
+    n_starts : int
+        Number of chains that have not begun.
+    workers : int
+        Number of threads. The first chunk of each compiles, and so tells nothing of the pace.
     """
 
-    def __init__(self, sampler: Sampler, target: Target, thin: int, n_draws: int) -> None:
+    def __init__(
+        self, sampler: Sampler, target: Target, thin: int, n_draws: int, n_starts: int, workers: int
+    ) -> None:
         self._sampler, self._target, self._thin = sampler, target, thin
-        self._total = self._left = n_draws
-        self._said, self._begun = False, time.perf_counter()
+        self._starts = _Kind(n_starts, CHAIN_SECONDS)
+        self._draws = _Kind(n_draws, sampler.draw_seconds(target, thin))
+        self._n_compiling, self._pace = workers, Pace(math.nan, "sampling", REMEDY)
 
     def expect(self, draws: int) -> None:
         """Count the draws of another round."""
-        self._total, self._left = self._total + draws, self._left + draws
+        self._draws.left += draws
 
-    def update(self, draws: int, stats: dict[str, Array], first: bool) -> None:
-        """Count the draws of a chunk, and warn if the others take long.
-
-        The first chunk of a chain tells nothing of the pace: it starts and compiles.
-        """
-        self._left -= draws
-        if first:
-            self._total, self._begun = self._left, time.perf_counter()
-        seconds = time.perf_counter() - self._begun
-        if self._said or seconds < LOOK_SECONDS or self._left == self._total:
+    def update(self, draws: int, stats: dict[str, Array], first: bool, seconds: float) -> None:
+        """Count a chunk, the first of its chain or not, and warn if the others take long."""
+        self._starts.left -= first
+        self._draws.left -= draws
+        if self._n_compiling:
+            self._n_compiling -= 1
+            self._pace.begin()
             return
-        left = seconds * self._left / (self._total - self._left)
-        advice = self._sampler.advice(self._target, self._thin, stats)
-        if left > MAX_SILENT_SECONDS or (advice and left > ADVICE_SECONDS):
-            self._said = True
-            warnings.warn(
-                f"sampling takes about {describe_duration(left)} more"
-                + (f", as {advice}" if advice else "")
-                + f". {REMEDY}",
-                RuntimeWarning,
-                stacklevel=5,
-            )
+        if first:
+            self._starts.note(1, max(0.0, seconds - draws * self._draws.each))
+        else:
+            self._draws.note(draws, seconds)
+        left = sum(kind.left * kind.each for kind in (self._starts, self._draws))
+        self._pace.step(seconds, left, self._sampler.advice(self._target, self._thin, stats))
+
+
+class _Kind:
+    """One kind of work: how many are left, and the seconds that each takes.
+
+    Parameters
+    ----------
+    left : int
+    each : float
+        Seconds that each takes, until some are done.
+    """
+
+    def __init__(self, left: int, each: float) -> None:
+        self.left, self.each = left, each
+        self._done, self._seconds = 0, 0.0
+
+    def note(self, number: int, seconds: float) -> None:
+        """Note how long so many took."""
+        self._done, self._seconds = self._done + number, self._seconds + seconds
+        self.each = self._seconds / self._done

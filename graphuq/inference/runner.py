@@ -83,6 +83,11 @@ class _Chain:
         """Number of draws that are left."""
         return sum(n for n, _ in self._parts)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether the chain has not begun."""
+        return not self._done
+
     def extend(self, draws: int) -> None:
         """Schedule this number of further draws."""
         self._parts.append((draws, False))
@@ -126,6 +131,7 @@ class _Chain:
 
     def advance(self) -> Advance:
         """Make the next chunk."""
+        begun = time.perf_counter()
         if self._state is None:
             self._state = self._sampler.start(self._target, self._rng)
         (part, tune), self._parts = self._parts[0], self._parts[1:]
@@ -148,7 +154,8 @@ class _Chain:
                 self._done += draws
                 self._size = self._chunk_size(chunk.stats)
                 self.take_snapshot()
-        return Advance(self, draws, chunk.stats, self._done == draws)
+        seconds = time.perf_counter() - begun
+        return Advance(self, draws, chunk.stats, self._done == draws, seconds)
 
     def _chunk_size(self, stats: dict[str, Array] | None) -> int:
         """Return the number of draws of the next chunk, by the statistics of the last one."""
@@ -166,7 +173,8 @@ class Advance(NamedTuple):
     draws: int
     stats: dict[str, Array]
     first: bool
-    """Whether it was the first chunk of the chain."""
+    """Whether it was the first chunk of the chain, with its start."""
+    seconds: float
 
 
 def run_chains(
@@ -213,7 +221,8 @@ def run_chains(
         checkpoint.resume(chains)
     workers = min(len(chains), plan.threads or cpu_count())
     left = sum(chain.n_left for chain in chains)
-    forecast = Forecast(sampler, target, plan.thin, left)
+    n_starts = sum(chain.is_new for chain in chains)
+    forecast = Forecast(sampler, target, plan.thin, left, n_starts, workers)
     started = time.perf_counter()
     complete = True
     bar = progress_bar((plan.warmup + sum(rounds)) * len(chains), plan.progress, "draw")
@@ -223,7 +232,7 @@ def run_chains(
         bar.update(done.draws)
         acceptance = float(np.append(done.stats["acceptance_rate"], 0.0)[0])
         bar.set_postfix(acceptance=f"{acceptance:.2f}", refresh=False)
-        forecast.update(done.draws, done.stats, done.first)
+        forecast.update(done.draws, done.stats, done.first, done.seconds)
         if checkpoint is not None:
             checkpoint.write_in_time(chains, rounds)
 

@@ -111,7 +111,8 @@ def sample(
     ConvergenceWarning
         If the chains disagree, or ``target_ess`` was not reached; see `Posterior.diagnostics`.
     RuntimeWarning
-        The run takes more than ten minutes, or is slow because labels contradict each other.
+        The run takes more than ten minutes, turns out to take more than a week, or is slow because
+        labels contradict each other.
 
     Examples
     --------

@@ -11,12 +11,12 @@ MAX_SILENT_SECONDS = 600.0
 # What takes longer than this many seconds, a week, is refused.
 MAX_SECONDS = 7 * 86400.0
 
-# Seconds until the pace of work is known.
-LOOK_SECONDS = 5.0
+# Seconds until the pace of work is known, and those left above which advice is given.
+LOOK_SECONDS, ADVICE_SECONDS = 5.0, 30.0
 
 
-def announce_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 2) -> bool:
-    """Warn of work that takes more than ten minutes before it starts, and return whether it does.
+def announce_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 2) -> None:
+    """Warn of work that takes more than ten minutes before it starts, and refuse one of weeks.
 
     Parameters
     ----------
@@ -37,7 +37,6 @@ def announce_long_work(seconds: float, what: str, remedy: str, stacklevel: int =
     Examples
     --------
     >>> announce_long_work(20.0, "sampling", "ask for fewer draws")
-    False
     >>> announce_long_work(1e7, "sampling", "ask for fewer draws")
     Traceback (most recent call last):
     ValueError: sampling takes about 116 days, more than a week: ask for fewer draws
@@ -45,10 +44,10 @@ def announce_long_work(seconds: float, what: str, remedy: str, stacklevel: int =
     if seconds > MAX_SECONDS:
         duration = describe_duration(seconds)
         raise ValueError(f"{what} takes about {duration}, more than a week: {remedy}")
-    return warn_of_long_work(seconds, what, remedy, stacklevel + 1)
+    warn_of_long_work(seconds, what, remedy, stacklevel + 1)
 
 
-def warn_of_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 2) -> bool:
+def warn_of_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 2) -> None:
     """Warn of work that takes more than ten minutes, also if it has begun.
 
     Parameters
@@ -59,25 +58,25 @@ def warn_of_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 
     Examples
     --------
     >>> warn_of_long_work(20.0, "sampling", "ask for fewer draws")
-    False
     """
-    if seconds <= MAX_SILENT_SECONDS:
-        return False
-    warnings.warn(
-        f"{what} takes about {describe_duration(seconds)}: {remedy}",
-        RuntimeWarning,
-        stacklevel=stacklevel + 1,
-    )
-    return True
+    if seconds > MAX_SILENT_SECONDS:
+        warnings.warn(
+            f"{what} takes about {describe_duration(seconds)}: {remedy}",
+            RuntimeWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 class Pace:
-    """Announces work by the pace of its first steps, once, if the others take long.
+    """Announces work by the pace of its first steps, if the others take long.
+
+    It says so once, and once more if they come to take more than a week. The work goes on even
+    then: a machine may be busy for a while, and what is done would be lost. Ctrl-C ends it.
 
     Parameters
     ----------
-    steps : float
-        Number of all steps, about.
+    work : float
+        Number of all steps, about, or their work in another unit.
     what, remedy : str
         See `announce_long_work`.
 
@@ -88,28 +87,48 @@ class Pace:
     ...     pace.step()
     """
 
-    def __init__(self, steps: float, what: str, remedy: str) -> None:
-        self._left, self._what, self._remedy = steps, what, remedy
-        self._done, self._begun, self._said = -1, 0.0, False
+    def __init__(self, work: float, what: str, remedy: str) -> None:
+        self._left, self._what, self._remedy = work, what, remedy
+        self._begun: float | None = None
+        self._done = 0.0
+        self._said = 0  # limits that were said to be exceeded
 
-    def step(self, left: float | None = None) -> None:
+    def begin(self) -> None:
+        """Take the pace from now on."""
+        self._begun, self._done = time.perf_counter(), 0.0
+
+    def step(self, work: float = 1.0, left: float | None = None, advice: str = "") -> None:
         """Count a step that is done; the first tells nothing of the pace, since it compiles.
 
         Parameters
         ----------
+        work : float
+            Work of the step.
         left : float, optional
-            Number of steps left, where it becomes known on the way.
+            Work that is left, where it becomes known on the way.
+        advice : str
+            Why the work takes long, and what to do, if that is known; it is worth a word earlier.
         """
-        self._done += 1
-        self._left = self._left - 1 if left is None else left
-        if not self._done:
-            self._begun = time.perf_counter()
+        self._left = self._left - work if left is None else left
+        if self._begun is None:
+            self.begin()
             return
-        seconds = time.perf_counter() - self._begun
-        if self._said or seconds < LOOK_SECONDS:
+        self._done += work
+        spent = time.perf_counter() - self._begun
+        if spent < LOOK_SECONDS:
             return
-        left = seconds / self._done * self._left
-        self._said = warn_of_long_work(left, self._what, self._remedy, stacklevel=2)
+        seconds = spent / self._done * self._left
+        silent = ADVICE_SECONDS if advice else MAX_SILENT_SECONDS
+        exceeded = sum(seconds > limit for limit in (silent, MAX_SECONDS))
+        if exceeded > self._said:
+            self._said = exceeded
+            warnings.warn(
+                f"{self._what} takes about {describe_duration(seconds)} more"
+                + (", beyond the limit of a week" if seconds > MAX_SECONDS else "")
+                + (f": {advice}. {self._remedy}" if advice else f": {self._remedy}"),
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 def describe_duration(seconds: float) -> str:

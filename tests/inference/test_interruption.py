@@ -14,7 +14,7 @@ import pytest
 from conftest import quietly
 
 import graphuq as gq
-from graphuq.inference import assembly, forecast, runner
+from graphuq.inference import assembly, runner
 from graphuq.posterior import node_statistics as statistics
 from graphuq.samplers import harmonic
 from graphuq.utils.interruption import interruptible, named_interruption
@@ -212,8 +212,8 @@ def test_contradicting_labels_bound_the_work_of_chunks_and_of_starts(contradicti
 
 def test_contradicting_labels_bring_advice(contradicting, monkeypatch):
     prior, labels = contradicting
-    monkeypatch.setattr(forecast, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(forecast, "ADVICE_SECONDS", 0.0)
+    monkeypatch.setattr("graphuq.utils.forecast.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("graphuq.utils.forecast.ADVICE_SECONDS", 0.0)
     monkeypatch.setattr(harmonic, "MAX_START_WORK", 1e6)
     run = {"draws": 40, "chains": 2, "seed": 0, "progress": False}
     with pytest.warns(

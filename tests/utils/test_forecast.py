@@ -48,9 +48,27 @@ def test_the_pace_is_that_of_the_steps_after_the_first(monkeypatch):
         pace.step()
         pace.step()  # too early to tell
     # 999 steps of 4 seconds are left
-    with pytest.warns(RuntimeWarning, match="work takes about 67 minutes: do less"):
+    with pytest.warns(RuntimeWarning, match="work takes about 67 minutes more: do less"):
         pace.step()
     pace.step()
+
+
+def test_a_rest_of_more_than_a_week_has_a_second_word(monkeypatch):
+    clock = iter(range(0, 60, 10))
+    monkeypatch.setattr(forecast.time, "perf_counter", lambda: next(clock))
+    pace = forecast.Pace(1000, "work", "do less")
+    said = []
+    for left in (1000, 1000, 10**5, 10**5, 10**5, 10):  # steps of ten seconds
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            pace.step(left=left)
+        said.append([str(one.message) for one in caught])
+    assert said == [
+        [],
+        ["work takes about 2.8 hours more: do less"],
+        ["work takes about 12 days more, beyond the limit of a week: do less"],
+        *[[]] * 3,
+    ]
 
 
 PRIOR, ABSURD = gq.Prior.projected(GRAPH, 10), 2**40

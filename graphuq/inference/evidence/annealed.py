@@ -315,7 +315,7 @@ def _climb(
         weights = _log_weights(np.array([walk.energies for walk in walks]), following - stones[-1])
         logs += logsumexp(weights, axis=1) - math.log(draws)
         stones.append(following)
-        pace.step(_stones_left(stones, path.top))
+        pace.step(left=_stones_left(stones, path.top))
         if len(stones) > MAX_STONES or MAX_HEIGHT < following < path.top == math.inf:
             raise _EndlessError(
                 f"the ladder to {path.top:g} has reached {following:g} in {len(stones)} stones, "
