@@ -14,7 +14,7 @@ from graphuq.utils.typing import Array
 CHAIN_SECONDS = 0.01
 
 FEWER = "ask for fewer draws or chains, a shorter warm-up or less thinning"
-REMEDY = f"Ctrl-C returns the draws so far; {FEWER} to need less time"
+REMEDY = f"Ctrl-C after the warm-up returns the draws so far; {FEWER} to need less time"
 
 
 def announce_run(sampler: Sampler, target: Target, plan: Plan) -> None:

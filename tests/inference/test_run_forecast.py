@@ -28,7 +28,7 @@ def follow(monkeypatch, chains, chunks, start, draw, until=1e9):
 
 def test_many_chains_are_forecast_while_they_start(monkeypatch):
     # 10^5 starts of 0.01 s and 2 * 10^6 draws of 0.001 s in two threads take 25 minutes
-    said = r"^sampling takes about 25 minutes more: Ctrl-C returns the draws so far"
+    said = r"^sampling takes about 25 minutes more: Ctrl-C after the warm-up returns the draws"
     with pytest.warns(RuntimeWarning, match=said):
         follow(monkeypatch, 10**5, 2, start=0.01, draw=0.001, until=6.0)
 
