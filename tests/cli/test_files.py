@@ -418,6 +418,13 @@ def test_mistakes_in_archives(arrays, message, tmp_path):
     assert "items.npz" in str(refused.value)
 
 
+def test_tiny_columns_of_archives_are_not_scaled_away(tmp_path):
+    np.savez(tmp_path / "items.npz", X=np.arange(6.0).reshape(3, 2) * [1, 1e-200], y=[0, 1, 1])
+    with pytest.raises(ValueError, match=r"items\.npz: column 1 of X varies by 4e-200, .* --scale"):
+        read(tmp_path / "items.npz", scale=True)
+    assert read(tmp_path / "items.npz").features[2, 1] == 5e-200
+
+
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read(tmp_path / "none.csv")

@@ -21,6 +21,7 @@ from graphuq.graphs import Graph
 from graphuq.utils.atomic_files import read_npz
 from graphuq.utils.features import check_features
 from graphuq.utils.typing import Array
+from graphuq.utils.validation import MIN_POSITIVE
 from graphuq.utils.words import count
 
 # Names of the arrays of a sparse matrix: those of scipy.sparse.save_npz, with or without a prefix.
@@ -219,6 +220,13 @@ def _features(
     means, d = features.mean(axis=0), features.shape[1]
     center, scale = np.zeros(d), np.ones(d)
     if options.scale:
+        spread = np.ptp(features, axis=0)
+        tiny = np.flatnonzero((spread > 0) & (spread < MIN_POSITIVE))
+        if tiny.size:
+            raise ValueError(
+                f"{path}: column {tiny[0]} of X varies by {spread[tiny[0]]:g}, and squares of that "
+                "underflow: multiply the column by one number, or leave out --scale"
+            )
         deviation = features.std(axis=0)
         center, scale = means, np.where(deviation > 0, deviation, 1.0)
         notes.append("scaled each column to mean 0 and standard deviation 1")
