@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.cli import main
+from graphuq.cli.program import main
 from graphuq.cli.files import ReadOptions, read
 
 anndata = pytest.importorskip("anndata")

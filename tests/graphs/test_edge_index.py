@@ -45,6 +45,7 @@ def test_weights_of_repeated_edges_are_added_and_pairs_without_weights_are_one()
     assert dense(gq.Graph.from_edge_index(edges)).tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
 
 
+@pytest.mark.filterwarnings("ignore:edge")
 def test_directions_that_differ_by_rounding_count_once():
     weights = np.float32([0.1, 0.1, 3.0, 3.0])
     weights[1] = np.nextafter(weights[0], np.float32(1))

@@ -43,6 +43,7 @@ def test_predictions_of_three_classes_are_exact(prior):
     assert abs(post.by_class[THREE.nodes] - right).max() > 0.2
 
 
+@pytest.mark.filterwarnings("ignore:expectation propagation is poor")
 @pytest.mark.parametrize("model", [gq.Probit(0.3), gq.NoisyProbit(0.3, 0.1), gq.LevelSet(1.0)])
 def test_predictions_of_two_classes_are_those_of_the_approximation(small, prior, model):
     post = quietly(prior, model, small[1], **OPTIONS)
@@ -84,6 +85,7 @@ def test_what_cannot_be_predicted_is_refused(small, prior, tmp_path):
     assert read.pred_probs(prior).shape == (5, 2)
 
 
+@pytest.mark.filterwarnings("ignore:expectation propagation is poor")
 def test_cleanlab_finds_a_flipped_label():
     rank = pytest.importorskip("cleanlab.rank")
     from cleanlab.filter import find_label_issues

@@ -10,7 +10,7 @@ from references.exact import class_probabilities, errors_in_mcse, exact_mean
 from scipy import linalg, sparse
 
 import graphuq as gq
-from graphuq.cli import main
+from graphuq.cli.program import main
 from graphuq.priors.default_sum import default_graph_prior
 from graphuq.report import reproduction
 from graphuq.report.prior_rows import prior_rows
