@@ -131,6 +131,7 @@ def run(monkeypatch, out, *options):
     return json.loads((out / "side_by_side.json").read_text())["rows"]
 
 
+@pytest.mark.slow
 def test_a_small_run_reports_absent_failed_and_skipped_methods(tmp_path, monkeypatch):
     def absent(task):
         raise ImportError("No module named 'elsewhere'")

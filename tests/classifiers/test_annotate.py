@@ -124,6 +124,7 @@ def test_a_wrong_label_is_suspect(cells):
     assert cells.obs["type_pred"].cat.categories.tolist() == ["B", "CD4+/CD25", "T cell"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.ConvergenceWarning")
 def test_sampling_agrees(annotated, cells, monkeypatch):
     monkeypatch.setattr(annotate, "sample", partial(gq.sample, draws=100))

@@ -110,6 +110,7 @@ def test_kernel_scaling_of_pure_components_is_by_their_size():
     np.testing.assert_allclose(S / 1e-6, np.repeat([4, 12], [4, 12]), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_probes_estimate_the_diagonal_within_their_stated_error():
     X = np.random.default_rng(0).standard_normal((400, 2))
     graph = gq.knn_graph(X, n_neighbors=5, connect=True)

@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.cli.program import main
 from graphuq.cli.files import ReadOptions, read
+from graphuq.cli.program import main
 
 anndata = pytest.importorskip("anndata")
 

@@ -145,6 +145,7 @@ def test_invalid_rows_are_refused_dropped_or_filled(records, capsys):
     assert len(pd.read_csv("filled/nodes.csv")) == 435
 
 
+@pytest.mark.slow
 def test_published_answers_and_abstentions_are_numbers(records, capsys):
     votes = records.filter(like="vote").replace({1: "y", -1: "n", 0: "?"})
     records.assign(**votes).to_csv("votes.csv", index=False)

@@ -268,7 +268,7 @@ CASES = {
     "3 classes, flips": (8, 0.3, gq.NoisyProbit(0.4, 0.1), ("tau", "flip_rate")),
     "4 classes": (8, 0.3, gq.Probit(0.4), ("alpha", "level", "tau", "gamma")),
 }
-USUAL = ("probit", "3 classes")
+USUAL = ("probit",)
 
 
 @lru_cache

@@ -26,6 +26,7 @@ def simulated():
     return spectrum, gq.Labels(nodes, np.where(noisy > 0, "b", "a"))
 
 
+@pytest.mark.slow
 def test_no_point_of_a_fine_grid_has_more_evidence(simulated):
     spectrum, labels = simulated
     prior = gq.Prior.projected(spectrum, 60, alpha="auto")

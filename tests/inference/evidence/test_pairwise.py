@@ -74,6 +74,7 @@ def simulated():
     return spectrum, gq.Labels(nodes, np.array(["a", "b", "c"])[noisy.argmax(axis=0)])
 
 
+@pytest.mark.slow
 def test_it_picks_what_the_exact_evidence_prefers(simulated):
     spectrum, labels = simulated
     pairs = PairwiseEvidence(labels)

@@ -71,6 +71,7 @@ def excess_of_wrong_labels(prior, assumed, simulations=60):
     return np.mean(excess) / error, np.mean(precision), np.mean(share)
 
 
+@pytest.mark.slow
 def test_as_many_labels_are_wrong_as_their_probabilities_say(small):
     prior = gq.Prior.projected(small[0], 5)
     excess, precision, share = excess_of_wrong_labels(prior, gq.NoisyProbit(0.1, 0.15))
@@ -78,6 +79,7 @@ def test_as_many_labels_are_wrong_as_their_probabilities_say(small):
     assert precision > 2 * share
 
 
+@pytest.mark.slow
 def test_where_flips_are_fewer_than_assumed_fewer_labels_are_wrong_than_said(small):
     prior = gq.Prior.projected(small[0], 5)
     assert excess_of_wrong_labels(prior, gq.NoisyProbit(0.1, 0.35))[0] < -4
