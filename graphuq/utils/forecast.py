@@ -1,4 +1,4 @@
-"""Work that takes long is announced, and work without an end in sight refused."""
+"""Announce work that takes long, and refuse work that takes more than a week."""
 
 from __future__ import annotations
 
