@@ -81,11 +81,9 @@ def approximate(
     Warns
     -----
     RuntimeWarning
-        Probabilities of two classes whose labels may be flipped are poor: weighted draws of the
-        Gaussian and of the prior move one, at the labeled nodes and up to 100 others, by more than
-        0.02, or their weights are too uneven to tell. In tests this found 96 of 97 posteriors that
-        were off by more than 0.05. Without flips,
-        as under `Probit`, probabilities were off by up to 0.06 in tests, without a warning.
+        Probabilities of two classes are poor: weighted draws of the Gaussian and of the prior move
+        one, at the labeled nodes and up to 100 others, by more than 0.02, or their weights are too
+        uneven to tell. In tests this found 110 of 111 posteriors that were off by more than 0.05.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def describe_poor_signs(sites: Sites, bound: Bound, given: GivenLabeled, latent:
     latent : ndarray, shape (N,)
         P(u > 0) as expectation propagation has it.
     """
-    if (message := _describe_large_correction(sites)) or _has_one_mode(bound):
+    if message := _describe_large_correction(sites):
         return message
     draws = _weigh_draws(sites, bound)
     if draws is None or draws.size < MIN_SIZE:
@@ -84,7 +84,7 @@ def describe_poor_signs(sites: Sites, bound: Bound, given: GivenLabeled, latent:
 
 def describe_poor_evidence(sites: Sites, bound: Bound) -> str:
     """Return why the log evidence is poor, "" if it is not."""
-    if (message := _describe_large_correction(sites)) or _has_one_mode(bound):
+    if message := _describe_large_correction(sites):
         return message
     draws = _weigh_draws(sites, bound)
     if draws is None or draws.size < MIN_SIZE:
@@ -128,15 +128,6 @@ def _describe_uneven_weights(draws: WeightedDraws | None, sites: Sites) -> str:
         if unevenness <= MAX_UNEVENNESS:
             return ""
     return _describe("hardly any draw of its Gaussian suits the labels")
-
-
-def _has_one_mode(bound: Bound) -> bool:
-    """Whether the likelihood is log-concave, as without flips.
-
-    Probabilities were then off by 0.06 at most in tests, and draws take as long as the rest.
-    """
-    assert bound.sign_model is not None
-    return bound.sign_model[1] == math.inf
 
 
 def _describe_large_correction(sites: Sites) -> str:

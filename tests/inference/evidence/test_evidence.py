@@ -358,6 +358,18 @@ def test_a_mode_that_the_gaussian_misses_gives_a_warning():
         gq.evidence(prior, model, labels)
 
 
+def test_a_poor_gaussian_without_flips_gives_a_warning_too(small):
+    prior, model = gq.Prior.projected(small[0], 4), gq.Probit(0.01)
+    rng = np.random.default_rng(2)
+    nodes = np.sort(rng.choice(40, 14, replace=False))
+    y = small[2][nodes]
+    labels = gq.Labels(nodes, np.where(rng.random(14) < 0.3, 1 - y, y))
+    with pytest.warns(RuntimeWarning, match=r"P\(u > 0\) is off by 0\.1\d at node"):
+        found = gq.approximate(prior, model, labels)
+    exact = gq.sample(prior, model, labels, draws=4000, seed=0, progress=False)
+    assert abs(found.latent_probability - exact.latent_probability).max() > 0.08
+
+
 def test_weights_of_few_draws_in_many_dimensions_say_nothing(small, monkeypatch):
     prior, model = gq.Prior.projected(small[0], 16), gq.NoisyProbit(0.05, 0.1)
     poor = gq.Labels([9, 15, 18, 23, 29, 37], [0, 0, 1, 0, 1, 1])
