@@ -58,7 +58,7 @@ class ComponentLevel(Summable):
 
     >>> graph = gq.Graph([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
     >>> labels = gq.Labels([0, 2], ["a", "b"])
-    >>> gq.approximate(graph, gq.Probit(0.1), labels).prediction.tolist()
+    >>> gq.approximate(graph, gq.Probit(0.5), labels).prediction.tolist()
     ['a', 'a', 'b', 'b']
     """
 

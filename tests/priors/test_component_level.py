@@ -170,7 +170,7 @@ def test_a_graph_in_place_of_a_prior_may_be_disconnected():
     graph = gq.Graph(linalg.block_diag(*[[[0, 1], [1, 0]]] * 5, 0))
     labels = gq.Labels([0, 2, 4], [0, 1, 1])
     with pytest.warns(RuntimeWarning, match="3 of 6 components have no label"):
-        post = gq.approximate(graph, gq.Probit(0.1), labels)
+        post = gq.approximate(graph, gq.Probit(0.5), labels)
     # the mode of a pair opposes its nodes, and is left out
     np.testing.assert_array_equal(post.prediction[:6], [0, 0, 1, 1, 1, 1])
     assert "ComponentLevel(6 components)" in repr(post.prior)

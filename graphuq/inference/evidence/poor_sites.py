@@ -17,8 +17,9 @@ from graphuq.utils.typing import Array
 MAX_DRAWS, MAX_NUMBERS = 8000, 10**6
 
 # Errors that say that the approximation is poor: of a probability at a labeled node or one of
-# MAX_NODES others, beyond SIGMAS standard errors, and of the log evidence.
-MAX_ERROR, MAX_EVIDENCE_ERROR, SIGMAS, MAX_NODES = 0.02, 0.1, 3.0, 100
+# MAX_NODES others, if it is at least CERTAIN_ERROR within SIGMAS standard errors, and of the log
+# evidence.
+MAX_ERROR, CERTAIN_ERROR, MAX_EVIDENCE_ERROR, SIGMAS, MAX_NODES = 0.05, 0.02, 0.1, 3.0, 100
 
 # Smaller deviations count as none.
 MIN_DEVIATION = 1e-12
@@ -76,8 +77,9 @@ def describe_poor_signs(sites: Sites, bound: Bound, given: GivenLabeled, latent:
     exact = positive @ draws.weight
     error = abs(exact - latent[nodes])
     least = error - SIGMAS * np.sqrt((positive - exact[:, None]) ** 2 @ draws.weight**2)
-    worst = int(least.argmax())
-    if least[worst] <= MAX_ERROR:
+    poor = np.where(least > CERTAIN_ERROR, error, 0.0)
+    worst = int(poor.argmax())
+    if poor[worst] <= MAX_ERROR:
         return ""
     return _describe(f"P(u > 0) is off by {error[worst]:.2f} at node {nodes[worst]}")
 
