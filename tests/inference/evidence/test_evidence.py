@@ -185,6 +185,7 @@ def test_evidence_asks_for_a_sign_model_and_settled_parameters(small):
         gq.evidence(spectrum, gq.Probit(0.1), labels)
 
 
+@pytest.mark.filterwarnings("ignore:expectation propagation is poor")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "likelihood"),
