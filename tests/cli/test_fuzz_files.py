@@ -136,6 +136,7 @@ def test_a_table_means_the_same_in_every_dialect(folder, n_examples):
     check()
 
 
+@pytest.mark.filterwarnings("ignore:.*dwarfs:RuntimeWarning")
 @few_and_many
 def test_a_table_means_the_same_in_every_kind_of_file(folder, n_examples):
     pytest.importorskip("pyarrow")
