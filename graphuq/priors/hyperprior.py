@@ -20,9 +20,10 @@ they are searched or sampled.
   logarithm.
 
 The mode of a density depends on the scale of the parameter. `graphuq.tune` maximizes the density of
-log alpha, log tau and log gamma, whose modes are the means and scales above. The modes of alpha and
-gamma themselves would be their smallest values, and a few labels do not contradict these. The
-densities of the level and the weights are those of the parameters themselves.
+log alpha, log tau and log gamma, whose modes are the means and scales above, and that of the log
+odds of a weight, whose mode is 1/2. On the parameters' own scales alpha and gamma would be their
+smallest values and a weight often 0 or 1, and a few labels do not contradict these. The density of
+the level is that of the level itself.
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ from typing import NamedTuple
 
 from graphuq.priors.gaussian_prior import base_name
 
-# Parameters that are searched and sampled on their own scale; all others on a logarithmic one. The
-# density that is maximized is that of log alpha all the same.
+# Parameters that are searched and sampled on their own scale; all others on a logarithmic one.
 LINEAR = ("alpha", "weight", "level")
 
 MEAN_ALPHA, MEAN_TAU = 4.0, 0.3
@@ -99,7 +99,8 @@ def density_of(name: str, n_classes: int, *, noisy: bool) -> Density:
 def log_prior(values: Mapping[str, float], n_classes: int, *, noisy: bool) -> float:
     """Return the log of the prior density that `graphuq.tune` maximizes, up to a constant.
 
-    It is that of `density_of`, of the logarithm of all parameters but weights and the level.
+    It is that of `density_of`: of the level itself, the log odds of weights and the logarithm of
+    all others.
 
     Parameters
     ----------
@@ -116,12 +117,15 @@ def log_prior(values: Mapping[str, float], n_classes: int, *, noisy: bool) -> fl
     >>> at = [log_prior({"gamma": gamma}, 2, noisy=True) for gamma in (0.1, 0.2, 0.4)]
     >>> at.index(max(at))
     1
+    >>> log_prior({"weight": 0.5}, 2, noisy=True) > log_prior({"weight": 0.9}, 2, noisy=True)
+    True
     """
     total = 0.0
     for name, x in values.items():
         density = density_of(name, n_classes, noisy=noisy)
         base = base_name(name)
-        if base not in LINEAR or base == "alpha":
-            density = density.of_logarithm()
-        total += density.log(x)
+        if base == "weight":  # p(log(x / (1 - x))) = p(x) x (1 - x)
+            total += density.log(x) + (math.log(x * (1 - x)) if 0 < x < 1 else -math.inf)
+        else:
+            total += (density if base == "level" else density.of_logarithm()).log(x)
     return total

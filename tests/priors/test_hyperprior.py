@@ -4,12 +4,19 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special, stats
 
 from graphuq.inference.parameter_ranges import value_at
-from graphuq.priors.hyperprior import LINEAR, density_of, log_prior
+from graphuq.priors.hyperprior import density_of, log_prior
 
-RANGES = {"alpha": (1.0, 10.0), "level": (0.0, 3.0), "tau": (0.01, 1.0), "gamma_2": (0.05, 1.0)}
+RANGES = {
+    "alpha": (1.0, 10.0),
+    "level": (0.0, 3.0),
+    "tau": (0.01, 1.0),
+    "gamma_2": (0.05, 1.0),
+    "weight": (0.0, 1.0),
+}
+SCALES = {"weight": special.logit, "level": float}  # of the density that is maximized; or log
 
 
 def mean(density, low, high):
@@ -40,11 +47,10 @@ def test_densities_are_those_of_named_distributions(n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_density_that_is_maximized_is_that_of_the_scale_of_the_search(n_classes):
+def test_the_density_that_is_maximized_is_that_of_its_scale(n_classes):
     """Differences of the log density along a scale, with Jacobians by finite differences."""
     for name, (low, high) in RANGES.items():
-        on_log = name not in LINEAR or name == "alpha"
-        scale = math.log if on_log else float
+        scale = SCALES.get(name, math.log)
         density, step = density_of(name, n_classes, noisy=True), 1e-6
         found = []
         for place in (0.3, 0.7):
@@ -54,3 +60,9 @@ def test_the_density_that_is_maximized_is_that_of_the_scale_of_the_search(n_clas
         ends = [value_at(name, place, low, high) for place in (0.3, 0.7)]
         logs = [log_prior({name: x}, n_classes, noisy=True) for x in ends]
         assert logs[1] - logs[0] == pytest.approx(found[1] - found[0], abs=1e-6)
+
+
+def test_a_weight_of_0_or_1_is_never_the_mode():
+    at = [log_prior({"weight": w}, 2, noisy=True) for w in (0.0, 0.1, 0.5, 0.9, 1.0)]
+    assert at == [*sorted(at[:2]), math.log(0.25), *sorted(at[3:], reverse=True)]
+    assert at[0] == at[-1] == -math.inf
