@@ -143,13 +143,7 @@ def sample_jointly(
     middle = {name: value_at(name, 0.5, *ends) for name, ends in box.items()}
     chosen, likelihood = with_values(chosen, likelihood, middle)
     problem = Problem.check(chosen, likelihood, labels, nodes)
-    n_classes = label_rule(labels).n_classes
-    sampler = Joint(
-        chosen,
-        _box(chosen, likelihood, box),
-        _densities(box, n_classes, likelihood.overlap(n_classes) > 0),
-        isinstance(likelihood, LevelSet),
-    )
+    sampler = _joint_sampler(chosen, likelihood, box, label_rule(labels).n_classes)
     plan = plan.with_defaults_of(sampler)
     # 2. the field at all nodes, given the modes and the prior's parameters
     names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
@@ -238,6 +232,16 @@ def _without_rank(ranges: dict[str, Any]) -> dict[str, Any]:
             "a rank is not sampled: give it to the prior, such as Prior.projected(spectrum, 100)"
         )
     return ranges
+
+
+def _joint_sampler(prior: Any, likelihood: Any, ranges: Ranges, n_classes: int) -> Joint:
+    """Return the sampler of modes and of the hyperparameters that have ranges."""
+    return Joint(
+        prior,
+        _box(prior, likelihood, ranges),
+        _densities(ranges, n_classes, likelihood.overlap(n_classes) > 0),
+        isinstance(likelihood, LevelSet),
+    )
 
 
 def _box(prior: LatentPrior, likelihood: Any, ranges: Ranges) -> NDArray[np.float64]:
