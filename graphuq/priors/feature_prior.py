@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy import linalg
 
 from graphuq.priors.expansion import Expansion
 from graphuq.priors.gaussian import Gaussian
-from graphuq.priors.gaussian_prior import Ranges, require_chosen
+from graphuq.priors.gaussian_prior import Ranges, require_chosen, root_of
 from graphuq.priors.given_labeled import Rest
 from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
@@ -81,6 +81,7 @@ class FeaturePrior(Summable):
     X: Array
     length_scale: float | str = validation.AUTO
     labeled: Nodes | None = dataclasses.field(default=None, repr=False)
+    has_exact_root: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked = check_features(self.X)
@@ -223,16 +224,14 @@ class FeaturePrior(Summable):
         return Gaussian(np.ascontiguousarray(U), S**2, 0.0)
 
     def root(self, nodes: Nodes) -> Array:
-        """Return F with F F' = C_JJ, exactly.
+        """Return F with F F' = C_JJ, without directions of hardly any variance.
 
         Parameters
         ----------
         nodes : ndarray of int
         """
         at = self.X[nodes]
-        values, vectors = linalg.eigh(self._kernel(at, at), check_finite=False)
-        kept = values > 1e-12 * values[-1]
-        return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
+        return root_of(self._kernel(at, at))
 
     def covariance(self, rows: Any, columns: Any) -> Array:
         """Return the covariance block between two lists of nodes.

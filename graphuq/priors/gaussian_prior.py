@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -20,6 +20,10 @@ from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
 
 Ranges = dict[str, tuple[float, float]]
+
+# Share of the largest deviation below which a direction is left out of covariances that are computed
+# entry by entry.
+LEAST_DEVIATION = 1e-5
 
 
 class GaussianPrior(ABC):
@@ -72,6 +76,9 @@ class GaussianPrior(ABC):
     (False, False)
     >>> prior.require_here("a plot")     # raises for eigenvectors in a Dask array
     """
+
+    has_exact_root: ClassVar[bool] = True
+    """Whether `root` comes from modes, and not from covariances."""
 
     @property
     @abstractmethod
@@ -252,6 +259,18 @@ def base_name(parameter: str) -> str:
     ('alpha', 'flip_rate')
     """
     return re.sub(r"_\d+$", "", parameter)
+
+
+def root_of(C: Array) -> Array:
+    """Return F with F F' = C, without directions whose variance may be rounding.
+
+    Covariances are known to some 1e-15 of the largest, and those with other nodes, through inducing
+    items, to 1e-10. Divided by a tiny deviation, such an error would be taken for knowledge. Labels
+    say nothing about directions in which the field hardly varies.
+    """
+    values, vectors = linalg.eigh(C, check_finite=False)
+    kept = values > LEAST_DEVIATION**2 * values[-1]
+    return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def narrow(F: Array) -> Array:

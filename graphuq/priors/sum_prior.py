@@ -21,7 +21,7 @@ import numpy as np
 
 from graphuq.priors.expansion import Expansion
 from graphuq.priors.gaussian import Gaussian
-from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, narrow, require_chosen
+from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, narrow, require_chosen, root_of
 from graphuq.priors.given_labeled import Rest
 from graphuq.priors.level import LEVEL_RANGE, LEVELS, Level
 from graphuq.priors.weights import check_fraction, fractions_of, weights_of
@@ -308,11 +308,10 @@ class SumPrior(Summable):
         ----------
         nodes : ndarray of int
         """
-        roots = [
-            np.sqrt(w) * part.root(nodes)
-            for w, part in zip(self.weights, self.parts, strict=True)
-            if w > 0
-        ]
+        used = [(w, part) for w, part in zip(self.weights, self.parts, strict=True) if w > 0]
+        if not all(part.has_exact_root for _, part in used):
+            return root_of(self.covariance(nodes, nodes))
+        roots = [np.sqrt(w) * part.root(nodes) for w, part in used]
         if self.level:
             roots.append(np.full((len(nodes), 1), float(self.level)))
         return narrow(np.hstack(roots))

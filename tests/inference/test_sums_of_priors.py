@@ -123,3 +123,18 @@ def test_a_graph_stands_for_a_prior_with_a_level():
     )
     accuracy = gq.approximate(found.prior, found.likelihood, labels).accuracy(y)
     assert accuracy > (y == 0).mean()
+
+
+
+def test_a_level_beside_smooth_features_adds_no_knowledge_of_outlying_items():
+    """It is a combination of smooth features, up to rounding."""
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(80, 2))
+    labels = gq.reveal((features[:, 0] > 0.9).astype(int), 0.4, seed=0)
+    far = [[0.7, -4.9], [6.2, -1.4], [-0.1, -3.6], [-1.5, 1.7]]
+    prior = gq.FeaturePrior(np.vstack([features, far]), 2.3) + gq.Level(0.5)
+    post = gq.sample(prior, gq.Probit(0.3), labels, seed=0, progress=False)
+    law = gq.approximate(prior, gq.Probit(0.3), labels)
+    assert (post.latent_variance <= prior.variance()).all()
+    assert (law.latent_variance <= prior.variance()).all()
+    np.testing.assert_allclose(law.probability, post.probability, atol=0.02)
