@@ -90,6 +90,22 @@ def test_a_permutation_of_rows_permutes_what_the_labels_choose():
     assert abs(found[0] - found[1]).max() < 1e-8
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_permutation_of_rows_with_tied_binary_features_leaves_the_default_as_it_is(seed):
+    """Labels that agree with equally many others are told apart by those about them."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (150, 5)).astype(float)
+    y = X[:, :3].sum(axis=1).astype(int) % 2
+    known = np.where(rng.permutation(150) < 40, y, -1)
+    found = []
+    for order in (np.arange(150), rng.permutation(150)):
+        model = gq.BayesianGraphClassifier(method="approximate", n_neighbors=8)
+        probability = np.empty((150, 2))
+        probability[order] = model.fit(X[order], known[order]).posterior_.by_class
+        found.append(probability)
+    assert abs(found[0] - found[1]).max() < 1e-8
+
+
 def test_all_neighbors_that_tie_with_the_last_are_kept():
     graph = gq.knn_graph(lattice, 2, weights="binary")
     inner = graph.adjacency.toarray().reshape((SIDE,) * 4)[5, 5]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 from numba import types
+from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import log_ndtr, ndtr, owens_t
 
@@ -31,6 +32,9 @@ TOLERANCE = 1e-6
 
 # The same where settings are compared and J (COARSE)^2 is far below the differences that matter.
 COARSE = 1e-3
+
+# Keys by which sites are sorted, and their decimal places: far more than rounding changes.
+KEYS, KEY_DIGITS = 4, 9
 
 # After MAX_IDLE sweeps without progress the sweeps start again with half the step.
 MAX_IDLE, MIN_STEP = 30, 0.1
@@ -121,9 +125,7 @@ def propagate(
     assert likelihood.sign_model is not None
     noise, cost = likelihood.sign_model
     flip, y = flip_rate(cost), likelihood.observed.y
-    # Sites are visited by how far the other labels agree with theirs. Sweeps that stop early then
-    # stop at the same sites, in whichever order the nodes are.
-    order = np.argsort(y * (root @ (root.T @ y)), kind="stable")
+    order = _order_of_visits(root, y)
     back = np.argsort(order)
     ordered, signs = np.ascontiguousarray(root[order]), y[order]
     start = None if start is None else (start[0][order], start[1][order])
@@ -136,6 +138,22 @@ def propagate(
             step, start = step / 2, None
             if step < MIN_STEP:
                 raise
+
+
+def _order_of_visits(root: Array, y: Array) -> NDArray[np.intp]:
+    """Return an order of the labeled nodes that does not depend on how they are numbered.
+
+    Sweeps that stop early then stop at the same sites. Nodes are sorted by how far the other labels
+    agree with theirs. Where that ties, as it does on grids and with binary features, the agreement
+    of the labels about them decides, and then of those about these.
+    """
+    keys, weights = [], np.ones(y.size)
+    for _ in range(KEYS):
+        agreement = y * (root @ (root.T @ (weights * y)))
+        agreement /= abs(agreement).max() or 1.0
+        keys.append(np.round(agreement, KEY_DIGITS))
+        weights = agreement**2
+    return np.lexsort(keys[::-1])
 
 
 def _sweep(
