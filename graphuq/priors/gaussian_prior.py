@@ -21,8 +21,8 @@ from graphuq.utils.typing import Array, Nodes
 
 Ranges = dict[str, tuple[float, float]]
 
-# Share of the largest deviation below which a direction is left out of covariances that are computed
-# entry by entry.
+# Share of the largest deviation below which a direction of a covariance that is computed entry by
+# entry is left out.
 LEAST_DEVIATION = 1e-5
 
 

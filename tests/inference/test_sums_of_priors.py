@@ -125,7 +125,6 @@ def test_a_graph_stands_for_a_prior_with_a_level():
     assert accuracy > (y == 0).mean()
 
 
-
 def test_a_level_beside_smooth_features_adds_no_knowledge_of_outlying_items():
     """It is a combination of smooth features, up to rounding."""
     rng = np.random.default_rng(1)
