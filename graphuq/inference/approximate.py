@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from graphuq.graphs.labels import Labels
 from graphuq.inference.approximate_classes import approximate_classes
@@ -20,7 +19,7 @@ from graphuq.inference.evidence.poor_sites import describe_poor_signs
 from graphuq.inference.problem import Problem
 from graphuq.likelihoods.bound import describe, describe_sign_model
 from graphuq.likelihoods.contract import Likelihood
-from graphuq.likelihoods.label_rule import Argmax
+from graphuq.likelihoods.label_rule import Argmax, probability_positive
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.node_kernels import expected_entropy
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -139,11 +138,11 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
         work = partial(_moments, given, given.summarize(stacked[:, None])[:, 0])
         for rows, (mean, variance) in map_rows(work, given.basis, stacked.shape[0], given.which):
             latent_mean[rows], latent_variance[rows] = mean, variance
-    latent = _positive(latent_mean, np.sqrt(latent_variance))
+    latent = probability_positive(latent_mean, np.sqrt(latent_variance))
     latent[labels.nodes] = sign_probability(sites, bound)
     probability, aleatoric = latent, np.zeros(n)
     if bound.overlap > 0:
-        probability = _positive(latent_mean, np.sqrt(latent_variance + bound.overlap**2))
+        probability = probability_positive(latent_mean, np.sqrt(latent_variance + bound.overlap**2))
         aleatoric = expected_entropy(latent_mean, np.sqrt(latent_variance), bound.overlap)
         probability[labels.nodes], aleatoric[labels.nodes] = predict_labeled(sites, bound)
     mean = 2 * latent - 1
@@ -161,13 +160,6 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
         "log_evidence": log_evidence_of(sites),
         "doubt": describe_poor_signs(sites, bound, given, latent),
     }
-
-
-def _positive(mean: Array, deviation: Array) -> Array:
-    """Return P(x >= 0) for x ~ N(mean, deviation^2)."""
-    certain = np.heaviside(mean, 0.5)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(deviation > 0, ndtr(mean / deviation), certain)
 
 
 _NONE = np.empty(0, dtype=np.int64)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from graphuq.graphs.labels import Labels
 from graphuq.utils.typing import Array
@@ -47,6 +48,19 @@ class Sign:
             As in ``observed``.
         """
         return np.asarray(((fields[:, 0] >= 0) != (y > 0)).sum(axis=1))
+
+
+def probability_positive(mean: Array, deviation: Array) -> Array:
+    """Return P(x > 0) for x ~ N(mean, deviation^2), and 1/2 where both are 0.
+
+    Examples
+    --------
+    >>> probability_positive(np.array([0.0, 0.0, -1.0]), np.array([2.0, 0.0, 0.0]))
+    array([0.5, 0.5, 0. ])
+    """
+    certain = np.heaviside(mean, 0.5)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(deviation > 0, ndtr(mean / deviation), certain)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from graphuq.likelihoods.bound import Bound
 from graphuq.samplers.elliptical_slice import EllipticalSlice
 from graphuq.samplers.harmonic import Harmonic
@@ -18,10 +16,11 @@ def require_sampler(sampler: Sampler | str) -> None:
             raise ValueError(
                 f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}"
             )
-    elif not (dataclasses.is_dataclass(sampler) and hasattr(sampler, "advance")) or isinstance(
-        sampler, type
-    ):
-        raise TypeError(f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}")
+    elif not isinstance(sampler, Sampler):
+        raise TypeError(
+            f"sampler must be 'auto' or a sampler such as gq.PCN(), got {sampler!r}: derive your "
+            "own from gq.samplers.Sampler"
+        )
 
 
 def choose_sampler(sampler: Sampler | str, likelihood: Bound) -> Sampler:
