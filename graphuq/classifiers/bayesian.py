@@ -29,7 +29,6 @@ from graphuq.posterior.new_items import new_probability
 from graphuq.posterior.node_names import names_of_rows
 from graphuq.posterior.predictions import ReweightedPredictions, most_probable
 from graphuq.priors.default_sum import check_terms, default_graph_prior, default_sum
-from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.kept_modes import DEFAULT_MAX_MODES
 from graphuq.utils import validation
 from graphuq.utils.features import refuse_masks_and_dates
@@ -115,10 +114,13 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     ------
     ValueError, TypeError
         In ``fit``: parameters out of range, unknown options, features that are missing or
-        infinite, a disconnected precomputed graph, or labels of one class.
+        infinite, a disconnected precomputed graph, or labels of one class. A ``graph_weight``
+        below 1 with features that are constant.
 
     Warns
     -----
+    RuntimeWarning
+        In ``fit``: features that are constant, so that the graph alone is used.
     ConvergenceWarning
         In ``fit``: chains that disagree.
 
@@ -235,7 +237,10 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             self._neighbors = Neighbors(X, min(k, n - 1), self.affinity)
             self.graph_ = build_graph(self._neighbors, connect=True)
         graph = default_graph_prior(self.graph_, min(rank, n - 1), self.alpha)
-        prior = self._add_terms(graph, likelihood, X)
+        weight, level = self._weight_and_level(likelihood)
+        # cosines depend on directions alone, and features on lengths too
+        features = X if self.affinity == "self-tuning" else None
+        prior = default_sum(graph, features, weight, level)
         self.prior_, self.likelihood_ = choose_parameters(prior, likelihood, labels)
         if self.method == "sample":
             self.posterior_: Any = sample(
@@ -275,17 +280,17 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         )
         return X.toarray()
 
-    def _add_terms(self, graph: GaussianPrior, likelihood: Any, X: Any) -> GaussianPrior:
-        """Return the sum of the graph's prior, a prior on features and a level.
+    def _weight_and_level(self, likelihood: Any) -> tuple[float | str, float | str]:
+        """Return the share of the graph and the level.
 
         Without a sign model the labels choose nothing, and the terms that are "auto" are left out.
         """
-        level, weight = self.level, self.graph_weight
-        if not has_sign_model(likelihood):
-            level = 0.0 if validation.is_auto(level) else level
-            weight = 1.0 if validation.is_auto(weight) else weight
-        # cosines depend on directions alone, and features on lengths too
-        return default_sum(graph, X if self.affinity == "self-tuning" else None, weight, level)
+        if has_sign_model(likelihood):
+            return self.graph_weight, self.level
+        return (
+            1.0 if validation.is_auto(self.graph_weight) else self.graph_weight,
+            0.0 if validation.is_auto(self.level) else self.level,
+        )
 
     def _labels(self, y: Any, n: int) -> Labels:
         if y is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
@@ -63,15 +64,43 @@ def default_sum(
         Share of the graph; the rest is that of the features. With 1 these are left out.
     level : float from 0 or "auto"
         Deviation of the level.
+
+    Raises
+    ------
+    ValueError
+        Features that are constant, and a number below 1 as ``graph_weight``.
+
+    Warns
+    -----
+    RuntimeWarning
+        Features that are constant, and "auto".
     """
     check_terms(graph_weight, level)
-    if X is None or graph_weight == 1 or not (X[0] != X).any():
+    if X is None or graph_weight == 1 or _are_constant(X, graph_weight):
         if isinstance(graph, Prior) and graph.spectrum.component is not None:
             parts = graph, ComponentLevel(graph.spectrum)
             return SumPrior(parts, (GRAPH_SHARE,), level)
         return graph if level == 0 else SumPrior.of([graph, Level(level)])
     weights = graph_weight if isinstance(graph_weight, str) else (graph_weight, 1 - graph_weight)
     return SumPrior.of([graph, FeaturePrior(X), Level(level)], weights)
+
+
+def _are_constant(X: Any, graph_weight: float | str) -> bool:
+    """Whether features are the same for all items; refuse a weight that leaves them a share."""
+    if (X[0] != X).any():
+        return False
+    if not validation.is_auto(graph_weight):
+        raise ValueError(
+            f"all features are constant, so that they cannot have the share that graph_weight "
+            f"{graph_weight:g} leaves them: give graph_weight=1, or features that differ"
+        )
+    warnings.warn(
+        "all features are constant and tell nothing: the prior is that of the graph alone; "
+        "graph_weight=1 says so, too",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+    return True
 
 
 def check_terms(graph_weight: float | str, level: float | str) -> None:

@@ -481,3 +481,17 @@ def test_items_far_away_have_the_share_of_classes_and_nothing_more():
     away = model.predict_proba([[r, 0.0] for r in (50.0, 2000.0, 1e4)])[:, 1]
     assert (abs(away - away[-1]) < 0.01).all()  # continuous as the weights vanish
     assert ((away > 0.02) & (away < 0.5)).all()
+
+
+def test_constant_features_are_named():
+    X, y = np.ones((30, 2)), [0, 1, *[-1] * 28]
+    options = {"likelihood": gq.Probit(0.1), "alpha": 2.0, "method": "approximate"}
+    model = BayesianGraphClassifier(**options, n_neighbors=29)
+    alone = clone(model).set_params(graph_weight=1).fit(X, y).posterior_.by_class
+    with pytest.warns(RuntimeWarning, match="all features are constant .* graph alone") as caught:
+        found = model.fit(X, y).posterior_.by_class
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(found, alone)
+    for weight in (0, 0.3):
+        with pytest.raises(ValueError, match=f"graph_weight {weight} leaves .* graph_weight=1"):
+            model.set_params(graph_weight=weight).fit(X, y)
