@@ -55,7 +55,7 @@ class SumPrior(Summable):
     parts : tuple of Prior and FeaturePrior
     fractions : tuple of float or "auto"
         w_1, then the share of w_2 in what w_1 leaves, and so on; one fewer than parts. With "auto"
-        the evidence chooses: `graphuq.tune`.
+        `graphuq.tune` chooses, by the evidence times a weak prior that is largest at 1/2.
     level : float or "auto"
         s; 0 without a level.
 
@@ -122,7 +122,8 @@ class SumPrior(Summable):
         terms : sequence of Prior, FeaturePrior, SumPrior and Level
         weights : sequence of float, or "auto"
             Shares of the variance, one for each part but the level, scaled to sum to 1. With
-            "auto" the evidence chooses them.
+            "auto" `graphuq.tune` chooses them, by the evidence times a weak prior; see
+            ``fractions``.
 
         Raises
         ------
