@@ -134,14 +134,12 @@ class SumPrior(Summable):
         if isinstance(terms, GaussianPrior | Level) or not np.iterable(terms):
             raise TypeError("give the terms of a sum as a list: gq.SumPrior.of([prior, ...])")
         parts: list[GaussianPrior] = []
+        given: tuple[float | str, ...] = ()
         levels: list[float | str] = []
         for term in terms:
             if isinstance(term, SumPrior):
-                if any(not validation.is_auto(fraction) for fraction in term.fractions):
-                    raise ValueError(
-                        "a sum with given weights cannot be added to: give all parts and weights "
-                        "to gq.SumPrior.of(parts, weights)"
-                    )
+                if not all(map(validation.is_auto, term.fractions)):
+                    given = term.fractions
                 parts += term.parts
                 levels += [term.level] * (term.level != 0)
             elif isinstance(term, Level):
@@ -155,7 +153,12 @@ class SumPrior(Summable):
                 )
         if len(levels) > 1:
             raise ValueError("a sum has one level, and two were added: leave one out")
-        fractions: tuple[float | str, ...] = (validation.AUTO,) * (len(parts) - 1)
+        if given and (len(given) < len(parts) - 1 or not validation.is_auto(weights)):
+            raise ValueError(
+                "only a level can be added to a sum with given weights: give all parts and weights "
+                "to gq.SumPrior.of(parts, weights)"
+            )
+        fractions = given or (validation.AUTO,) * (len(parts) - 1)
         if parts and not validation.is_auto(weights):
             fractions = fractions_of(weights, len(parts))
         return cls(tuple(parts), fractions, levels[0] if levels else 0.0)
@@ -250,6 +253,10 @@ class SumPrior(Summable):
         """
         parts, fractions, level = list(self.parts), list(self.fractions), self.level
         for name, value in values.items():
+            if value is None:
+                raise TypeError(
+                    f'{name} must be a number or "auto", got None: leave it out to keep it'
+                )
             if name == "level":
                 level = value  # checked below, as weights are
             elif name in self._weight_names:

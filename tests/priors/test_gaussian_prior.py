@@ -209,6 +209,13 @@ def pair(*fractions, level=0.0):
     return gq.SumPrior((GRAPHS["full"], FEATURES), fractions, level)
 
 
+def test_a_level_adds_to_a_sum_with_given_weights():
+    for added in (pair(0.25) + gq.Level(0.5), gq.Level(0.5) + pair(0.25)):
+        assert added.matches(pair(0.25, level=0.5).fingerprint())
+    some = gq.SumPrior([GRAPHS["full"], FEATURES, GRAPHS["full"]], ["auto", 0.25]) + gq.Level()
+    assert (some.fractions, some.level) == (("auto", 0.25), "auto")
+
+
 def test_a_sum_may_be_made_of_fractions():
     made, added = (
         pair(np.float32(0.25), level=1),
@@ -264,10 +271,13 @@ def test_parameters_may_be_opened_again():
             "must be finite",
         ),
         (
-            lambda: gq.SumPrior.of([GRAPHS["full"], FEATURES], [1, 1]) + gq.Level(1),
+            lambda: gq.SumPrior.of([GRAPHS["full"], FEATURES], [1, 1]) + FEATURES,
             ValueError,
-            "with given weights cannot be added to",
+            "only a level can be added to a sum with given weights",
         ),
+        (lambda: pair(0.5) + pair(0.5), ValueError, "only a level can be added"),
+        (lambda: gq.SumPrior.of([pair(0.5)], [1, 1]), ValueError, "only a level can be added"),
+        (lambda: pair(0.5, level=1) + gq.Level(1), ValueError, "a sum has one level"),
         (
             lambda: gq.SumPrior.of([GRAPHS["full"], FEATURES], "even"),
             TypeError,
@@ -299,6 +309,10 @@ def test_parameters_may_be_opened_again():
             "got Level: add other terms with",
         ),
         (lambda: pair(0.5).with_parameters(weight=2), ValueError, "weight must lie between"),
+        *(
+            (lambda name=name: pair(0.5).with_parameters(**{name: None}), TypeError, f"{name} must")
+            for name in ("alpha", "length_scale", "weight", "level")
+        ),
         (
             lambda: (GRAPHS["full"] + FEATURES).with_parameters(weights=0.5),
             TypeError,
