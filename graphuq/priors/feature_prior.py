@@ -90,6 +90,9 @@ class FeaturePrior(Summable):
         object.__setattr__(self, "X", checked)
         require_spread(checked)
         _check_length_scale(self.length_scale)
+        if self.labeled is not None:
+            nodes = validation.node_ids("labeled", self.labeled, self.n_nodes)
+            object.__setattr__(self, "labeled", nodes)
         if not (self.X[0] != self.X).any():
             raise ValueError(
                 "X is the same for all items, so that features tell nothing: use the graph alone"
