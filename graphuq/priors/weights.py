@@ -33,7 +33,12 @@ def fractions_of(weights: Any, n_parts: int) -> tuple[float, ...]:
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"weights must be {n_parts} numbers, got {weights!r}") from error
     if given.shape != (n_parts,):
-        raise ValueError(f"weights must be {n_parts} numbers, one for each part, got {weights!r}")
+        raise ValueError(
+            f"weights must be {n_parts} numbers, one for each part, and none for a level, got "
+            f"{weights!r}"
+        )
+    if any(isinstance(weight, bool | np.bool_) for weight in weights):
+        raise TypeError(f"weights must be numbers, not True or False, got {weights!r}")
     if not (np.isfinite(given).all() and (given >= 0).all() and (given > 0).any()):
         raise ValueError(
             f"weights must be finite and not negative, and not all zero, got {given.tolist()}: "

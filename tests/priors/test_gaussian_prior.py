@@ -253,7 +253,11 @@ def test_parameters_may_be_opened_again():
         (
             lambda: gq.SumPrior.of([GRAPHS["full"], FEATURES], [1]),
             ValueError,
-            "2 numbers, one for each part",
+            "2 numbers, one for each part, and none for a level",
+        ),
+        *(
+            (lambda w=w: gq.SumPrior.of([GRAPHS["full"], FEATURES], w), TypeError, "not True or")
+            for w in ([True, False], [True, 2], np.array([True, True]))
         ),
         (
             lambda: gq.SumPrior.of([GRAPHS["full"], FEATURES], [1, -1]),
