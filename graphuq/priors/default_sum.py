@@ -12,7 +12,7 @@ from graphuq.graphs.spectrum import GAP_SHARE
 from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.feature_prior import FeaturePrior
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.level import LEVELS, Level
+from graphuq.priors.level import Level, check_level
 from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils import validation
@@ -107,5 +107,4 @@ def check_terms(graph_weight: float | str, level: float | str) -> None:
     """Refuse a weight of the graph or a level out of range."""
     if not validation.is_auto(graph_weight):
         validation.between("graph_weight", graph_weight, 0, 1)
-    if not validation.is_auto(level):
-        validation.between("level", level, *LEVELS)
+    check_level("level", level)

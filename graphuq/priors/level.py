@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from graphuq.utils import validation
 
@@ -42,5 +43,16 @@ class Level:
     scale: float | str = validation.AUTO
 
     def __post_init__(self) -> None:
-        if not validation.is_auto(self.scale):
-            validation.between("scale", self.scale, *LEVELS)
+        check_level("the scale of gq.Level", self.scale)
+
+
+def check_level(name: str, value: Any) -> float | str:
+    """Return the deviation of a level in its range, or "auto"."""
+    if validation.is_auto(value):
+        return validation.AUTO
+    try:
+        return validation.between(name, value, *LEVELS)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f'{error}: give it in units of a node\'s deviation, 0 for no level, or "auto"'
+        ) from error

@@ -23,7 +23,7 @@ from graphuq.priors.expansion import Expansion
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, narrow, require_chosen, root_of
 from graphuq.priors.given_labeled import Rest
-from graphuq.priors.level import LEVEL_RANGE, LEVELS, Level
+from graphuq.priors.level import LEVEL_RANGE, Level, check_level
 from graphuq.priors.weights import check_fraction, fractions_of, weights_of
 from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
@@ -110,8 +110,7 @@ class SumPrior(Summable):
         object.__setattr__(self, "parts", parts)
         names = _weight_names(len(fractions))
         object.__setattr__(self, "fractions", tuple(map(check_fraction, names, fractions)))
-        if not validation.is_auto(self.level):
-            object.__setattr__(self, "level", validation.between("level", self.level, *LEVELS))
+        object.__setattr__(self, "level", check_level("level", self.level))
 
     @classmethod
     def of(cls, terms: Sequence[Any], weights: Any = validation.AUTO) -> SumPrior:

@@ -239,8 +239,13 @@ def test_parameters_may_be_opened_again():
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [
-        (lambda: gq.Level(-1), ValueError, "scale must lie between 0 and 100"),
-        (lambda: gq.Level("much"), TypeError, "scale must be a number"),
+        (
+            lambda: gq.Level(-1),
+            ValueError,
+            r"scale of gq\.Level must lie between 0 and 100, got -1: .* or \"auto\"",
+        ),
+        (lambda: gq.Level("much"), TypeError, r"scale of gq\.Level must be a number, got 'much': "),
+        (lambda: pair(0.5, level=None), TypeError, 'level must be a number, got None: .*"auto"'),
         (lambda: GRAPHS["full"] + gq.Level(1) + gq.Level(1), ValueError, "one level"),
         (lambda: gq.SumPrior.of([gq.Level(1)]), ValueError, "needs a prior besides"),
         (lambda: gq.SumPrior.of([GRAPHS["full"], 3]), TypeError, "got int"),
