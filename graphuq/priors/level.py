@@ -45,6 +45,11 @@ class Level:
     def __post_init__(self) -> None:
         check_level("the scale of gq.Level", self.scale)
 
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Level):
+            raise ValueError("a sum has one level, and two were added: leave one out")
+        return NotImplemented  # a prior adds itself to a level
+
 
 def check_level(name: str, value: Any) -> float | str:
     """Return the deviation of a level in its range, or "auto"."""

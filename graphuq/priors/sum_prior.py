@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.graphs import Graph
+from graphuq.graphs.spectrum import Spectrum
 from graphuq.priors.expansion import Expansion
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, narrow, require_chosen, root_of
@@ -34,11 +36,13 @@ class Summable(GaussianPrior):
     """A prior that can be added to others and to a `Level`."""
 
     def __add__(self, other: Any) -> SumPrior:
+        _refuse_graph(other)
         if not isinstance(other, Summable | Level):
             return NotImplemented
         return SumPrior.of([self, other])
 
     def __radd__(self, other: Any) -> SumPrior:
+        _refuse_graph(other)
         return SumPrior.of([other, self]) if isinstance(other, Level) else NotImplemented
 
 
@@ -146,6 +150,7 @@ class SumPrior(Summable):
             elif isinstance(term, Summable):
                 parts.append(term)
             else:
+                _refuse_graph(term)
                 raise TypeError(
                     "a sum consists of gq.Prior, gq.FeaturePrior and gq.Level, got "
                     f"{type(term).__name__}"
@@ -414,6 +419,14 @@ class _SumOfRests:
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
         return np.asarray(sum(scale * rest.draw(size, rng) for scale, rest in self._each))
+
+
+def _refuse_graph(term: Any) -> None:
+    """Refuse a graph or a spectrum as a term, which has no rank."""
+    if isinstance(term, Graph | Spectrum):
+        raise TypeError(
+            f"a {type(term).__name__} is not a prior: add gq.Prior.projected(graph, rank)"
+        )
 
 
 def _weight_names(count: int) -> tuple[str, ...]:

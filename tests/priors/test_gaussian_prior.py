@@ -250,6 +250,12 @@ def test_parameters_may_be_opened_again():
         (lambda: gq.SumPrior.of([gq.Level(1)]), ValueError, "needs a prior besides"),
         (lambda: gq.SumPrior.of([GRAPHS["full"], 3]), TypeError, "got int"),
         (lambda: GRAPHS["full"] + 3, TypeError, "unsupported operand"),
+        (lambda: gq.Level(1) + 3, TypeError, "unsupported operand"),
+        (lambda: gq.Level(1) + gq.Level(1), ValueError, "one level"),
+        (lambda: FEATURES + GRAPH, TypeError, r"add gq\.Prior\.projected\(graph, rank\)"),
+        (lambda: GRAPH + FEATURES, TypeError, "a Graph is not a prior"),
+        (lambda: gq.SumPrior.of([FEATURES, GRAPH]), TypeError, "a Graph is not a prior"),
+        (lambda: FEATURES + GRAPHS["full"].spectrum, TypeError, "a Spectrum is not a prior"),
         (
             lambda: GRAPHS["full"] + gq.FeaturePrior(X[:-1]),
             ValueError,
