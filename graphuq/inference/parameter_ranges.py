@@ -23,7 +23,8 @@ def open_ranges(
 ) -> tuple[Any, Any, Ranges]:
     """Return prior and likelihood with fixed parameters set, and the ranges of the open ones.
 
-    A parameter is open if it is "auto" or has a range among those ``given``.
+    A parameter is open if it is "auto" or has a range among those ``given``. Those that change
+    nothing are set by `settle_idle`.
 
     Raises
     ------
@@ -45,10 +46,14 @@ def open_ranges(
     }
     fixed = {n: v for n, v in given.items() if not validation.is_auto(v) and np.ndim(v) == 0}
     prior, likelihood = with_values(prior, likelihood, fixed)
-    left = [n for n in known if n in (*prior.open, *open_parameters(likelihood))]
+    ranged = [n for n in given if n not in fixed]
+    opened = [n for n in ranged if n in prior.ranges]
+    prior = settle_idle(prior.with_parameters(**dict.fromkeys(opened, validation.AUTO)))
+    others = (n for n in ranged if n not in opened)
+    left = (*prior.open, *open_parameters(likelihood), *others)
     # the others have the range given, or their own
     found: Ranges = {}
-    for name in (n for n in known if n in left or (n in given and n not in fixed)):
+    for name in (n for n in known if n in left):
         pair = given.get(name, validation.AUTO)
         if validation.is_auto(pair):
             if name not in defaults:
@@ -62,6 +67,14 @@ def open_ranges(
     for end in (0.0, 1.0):  # prior and likelihood refuse ends that are outside their domain
         with_values(prior, likelihood, {name: value_at(name, end, *found[name]) for name in found})
     return prior, likelihood, found
+
+
+def settle_idle(prior: GaussianPrior) -> GaussianPrior:
+    """Return the prior with open parameters that change nothing in the middle of their ranges."""
+    idle = [name for name in prior.idle if name in prior.open]
+    if not idle:
+        return prior  # with what it has computed
+    return prior.with_parameters(**{n: value_at(n, 0.5, *prior.ranges[n]) for n in idle})
 
 
 def check_range(name: str, pair: Any, max_rank: float) -> tuple[float, float]:

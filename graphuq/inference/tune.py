@@ -18,6 +18,7 @@ from graphuq.inference.parameter_ranges import (
     check_range,
     open_ranges,
     place_of,
+    settle_idle,
     with_values,
 )
 from graphuq.inference.search import Evidence, Search
@@ -85,8 +86,7 @@ class Tuning:
     table: pd.DataFrame
 
     def __repr__(self) -> str:
-        shown = {name: value for name, value in self.chosen.items() if name not in self.prior.idle}
-        chosen = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
+        chosen = ", ".join(f"{name} {value:.3g}" for name, value in self.chosen.items())
         edge = f"; at the end of its range: {', '.join(self.at_edge)}" if self.at_edge else ""
         composite = self.log_evidence.method == "pairwise composite"
         value = self.log_evidence.method if composite else "log evidence"
@@ -164,15 +164,13 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     chosen, log_evidence = search.best()
     prior, likelihood = with_values(prior, likelihood, chosen)
     at_edge = tuple(
-        name
-        for name, (low, high) in found.items()
-        if name not in prior.idle and _is_at_edge(name, chosen[name], low, high)
+        name for name, (low, high) in found.items() if _is_at_edge(name, chosen[name], low, high)
     )
     return Tuning(prior, likelihood, chosen, log_evidence, found, at_edge, search.table())
 
 
 def _is_at_edge(name: str, value: float, low: float, high: float) -> bool:
-    """Whether a wider range may hold more evidence: 0 cannot be exceeded, nor a weight of 1."""
+    """Whether a wider range may hold more evidence: none goes below 0, nor a weight above 1."""
     place = place_of(name, value, low, high)
     whole = base_name(name) == "weight" and high == 1
     return (place > 1 - EDGE_SHARE and not whole) or (place < EDGE_SHARE and low != 0)
@@ -188,8 +186,10 @@ def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, An
         if open_parameters(likelihood):
             _require_eigenvectors(prior)
         return prior, likelihood
-    if isinstance(prior, GaussianPrior) and not prior.open and not open_parameters(likelihood):
-        return prior, likelihood
+    if isinstance(prior, GaussianPrior):
+        prior = settle_idle(prior)
+        if not prior.open and not open_parameters(likelihood):
+            return prior, likelihood
     found = tune(prior, labels, likelihood)
     return found.prior, found.likelihood
 

@@ -239,11 +239,12 @@ class SumPrior(Summable):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of the parameters of parts whose weight is 0, which change nothing."""
-        if any(name in self.open for name in self._weight_names):
-            return ()
-        weights = weights_of(self.fractions)
-        return tuple(name for name, (at, _) in self._places.items() if weights[at] == 0)
+        """Names of parameters that change nothing: of parts of weight 0, and shares in 0."""
+        # whatever the open ones will be
+        weights = weights_of([0.5 if validation.is_auto(w) else w for w in self.fractions])
+        names = [name for name, (at, _) in self._places.items() if weights[at] == 0]
+        names += [name for at, name in enumerate(self._weight_names) if not weights[at:].any()]
+        return tuple(names)
 
     def with_parameters(self, **values: Any) -> SumPrior:
         """Return the sum with these parameters, and the others as they are.

@@ -137,3 +137,31 @@ def test_a_level_beside_smooth_features_adds_no_knowledge_of_outlying_items():
     assert (post.latent_variance <= prior.variance()).all()
     assert (law.latent_variance <= prior.variance()).all()
     np.testing.assert_allclose(law.probability, post.probability, atol=0.02)
+
+
+TWO = gq.Prior.projected(GRAPH, 10, alpha="auto") + gq.FeaturePrior(X)
+
+
+def test_parameters_that_change_nothing_are_not_searched():
+    found = gq.tune(TWO, LABELS, gq.Probit(0.3), weight=1)
+    assert list(found.chosen) == list(found.ranges) == ["alpha"]
+    assert "length_scale" not in found.table
+    assert found.prior.open == ()
+    alone = gq.tune(TWO.parts[0], LABELS, gq.Probit(0.3))
+    assert found.chosen == alone.chosen
+    assert list(gq.tune(TWO, LABELS, gq.Probit(0.3), weight=0, alpha=(1, 2)).chosen) == [
+        "length_scale"
+    ]
+    # a weight that is searched leaves nothing idle
+    fixed = TWO.with_parameters(weight=1.0)
+    searched = gq.tune(fixed, LABELS, gq.Probit(0.3), weight=(0.2, 0.8), alpha=2.0)
+    assert list(searched.chosen) == ["length_scale", "weight"]
+    # of three parts the first has all, whatever the share of the second in the rest
+    three = (TWO + gq.FeaturePrior(X[:, :1])).with_parameters(weight=1.0)
+    assert three.idle == ("length_scale", "length_scale_2", "weight_2")
+    assert gq.tune(three, LABELS, gq.Probit(0.3)).chosen == alone.chosen
+    # where nothing else is open, nothing is searched
+    still = fixed.with_parameters(alpha=2.0)
+    post = gq.approximate(still, gq.Probit(0.3), LABELS)
+    same = gq.approximate(TWO.parts[0].with_parameters(alpha=2.0), gq.Probit(0.3), LABELS)
+    np.testing.assert_allclose(post.probability, same.probability, atol=1e-9)
