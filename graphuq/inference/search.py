@@ -121,6 +121,8 @@ class Search:
             distances = np.square(np.array(self._points) - point).sum(axis=1)
             start = self._sites[distances.argmin()]
         setting = with_values(self._prior, self._likelihood, values)
+        if self._log_prior(values, setting[1]) == -math.inf:  # a weight of 0 or 1
+            return math.inf
         try:
             evidence, sites = self._evidence.near(*setting, start)
             self._pace.step()
@@ -135,10 +137,13 @@ class Search:
 
     def _add_row(self, values: dict[str, float], likelihood: Any, evidence: float) -> float:
         """Add a setting to the table, and return its log posterior density."""
-        noisy = adopt(likelihood).overlap(self._n_classes) > 0
-        posterior = float(evidence) + log_prior(values, self._n_classes, noisy=noisy)
+        posterior = float(evidence) + self._log_prior(values, likelihood)
         self._rows.append({**values, "log_evidence": float(evidence), "log_posterior": posterior})
         return posterior
+
+    def _log_prior(self, values: dict[str, float], likelihood: Any) -> float:
+        noisy = adopt(likelihood).overlap(self._n_classes) > 0
+        return log_prior(values, self._n_classes, noisy=noisy)
 
     def best(self) -> tuple[dict[str, float], LogEvidence]:
         """Return the parameters with the largest log posterior density, and their evidence.

@@ -35,6 +35,7 @@ from typing import NamedTuple
 from graphuq.priors.gaussian_prior import base_name
 
 # Parameters that are searched and sampled on their own scale; all others on a logarithmic one.
+# This places the points; of a weight the density of its log odds is maximized all the same.
 LINEAR = ("alpha", "weight", "level")
 
 MEAN_ALPHA, MEAN_TAU = 4.0, 0.3

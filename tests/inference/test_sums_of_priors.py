@@ -165,3 +165,14 @@ def test_parameters_that_change_nothing_are_not_searched():
     post = gq.approximate(still, gq.Probit(0.3), LABELS)
     same = gq.approximate(TWO.parts[0].with_parameters(alpha=2.0), gq.Probit(0.3), LABELS)
     np.testing.assert_allclose(post.probability, same.probability, atol=1e-9)
+
+
+def test_a_weight_of_0_or_1_is_not_evaluated():
+    graph = gq.Prior.projected(GRAPH, 10, alpha=4.0)
+    labels = gq.Labels(np.arange(N), graph.draw(1, seed=0)[0] > 0)
+    noise = gq.FeaturePrior(np.random.default_rng(1).normal(size=(N, 2)), 0.01)
+    # the climb steps to the end where features have no share
+    for prior, high in ((graph + noise, 1.0), (noise + graph, 1.0), (noise + graph, 0.5)):
+        found = gq.tune(prior, labels, gq.Probit(0.1), weight=(0.0, high))
+        assert np.isfinite(found.table["log_posterior"]).all()
+        assert found.table["weight"].between(0, 1, inclusive="neither").all()
