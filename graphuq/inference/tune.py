@@ -101,10 +101,12 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     Only the given labels are used. The objective is the log evidence plus the log density of a weak
     prior, `graphuq.priors.hyperprior`, because a few labels say little about the parameters. If
     alpha, tau and the gamma of probit are open and there are two classes, it is log evidence
-    + log alpha - alpha / 4 + log tau - tau / 0.3 + log gamma - log(1 + (gamma / 0.2)^2). "auto"
-    does not choose tau = 0, which ``tau=0`` asks for. The objective is computed at Sobol
-    points, which fill the ranges evenly, and then maximized by quadratic models in a trust region
-    (COBYQA) about the best of them: `graphuq.inference.search`. Eigenpairs are computed once.
+    + log alpha - alpha / 4 + log tau - tau / 0.3 + log gamma - log(1 + (gamma / 0.2)^2), plus
+    - level^2 / 2 for an open level and log w + log(1 - w) for each open weight w of a sum. "auto"
+    does not choose tau = 0, which ``tau=0`` asks for, and no weight of 0 or 1. The objective is
+    computed at Sobol points, which fill the ranges evenly, and then maximized by quadratic models
+    in a trust region (COBYQA) about the best of them: `graphuq.inference.search`. Eigenpairs are
+    computed once.
 
     For K > 2 classes a composite likelihood replaces the evidence, from the labels of two classes
     at a time; for K > 5, each class is paired with four others. See
@@ -113,8 +115,9 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
 
     Parameters
     ----------
-    prior : Spectrum, Graph or Prior
-        In a prior, parameters that are "auto" are open. A spectrum stands for `Prior.projected` on
+    prior : Prior, FeaturePrior, SumPrior, Spectrum or Graph
+        In a prior, parameters that are "auto" are open, but for those of parts of a sum whose
+        weight is 0. A spectrum stands for `Prior.projected` on
         all its modes with alpha and tau open, plus a `Level`; a graph stands for the same on up to
         300 modes. On a disconnected graph half of the variance is that of a `ComponentLevel`, and
         modes that oppose neighbors are left out.
@@ -122,10 +125,12 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     likelihood : likelihood
         A sign model, whose parameters that are "auto" are open; in a class, all are.
     **ranges
-        For any of ``alpha``, ``tau``, ``rank`` and the likelihood's parameters: the range (low,
-        high) to search, or a fixed number. By default alpha is searched from 1 to 10, tau from 0.01
-        to 1, rank from 10 to all modes given, gamma from 0.01 to 1 (level-set: 0.3 to 2), flip_rate
-        from 0.001 to 0.3.
+        For any of ``alpha``, ``tau``, ``rank``, ``length_scale``, ``level``, ``weight`` and the
+        likelihood's parameters: the range (low, high) to search, or a fixed number. A sum may have
+        more, such as ``alpha_2`` and ``weight_2``: `SumPrior.with_parameters`. By default alpha is
+        searched from 1 to 10, tau from 0.01 to 1, rank from 10 to all modes given, length_scale
+        from 0.1 to 3 times the median distance, level from 0 to 3, weights from 0 to 1, gamma from
+        0.01 to 1 (level-set: 0.3 to 2), flip_rate from 0.001 to 0.3.
 
     Returns
     -------
