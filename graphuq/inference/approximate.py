@@ -57,7 +57,7 @@ def approximate(
 
     Parameters
     ----------
-    prior : Prior, Spectrum or Graph
+    prior : Prior, FeaturePrior, SumPrior, Spectrum or Graph
         See `graphuq.sample`.
     likelihood : likelihood
         A sign model: `Probit`, `LevelSet`, `NoisyProbit`.

@@ -38,8 +38,8 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
         if isinstance(prior, Spectrum | Graph):
             others = ", or gq.tune(graph, labels).prior, which the labels choose"
         raise TypeError(
-            f"prior must be a Prior, such as gq.Prior.projected(graph, rank){others}, got "
-            f"{type(prior).__name__}"
+            "prior must be a Prior, such as gq.Prior.projected(graph, rank), a FeaturePrior, or a "
+            f"sum of them, gq.SumPrior.of([...]){others}, got {type(prior).__name__}"
         )
     if not isinstance(labels, Labels):
         raise TypeError(

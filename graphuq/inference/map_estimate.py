@@ -65,7 +65,7 @@ def map_estimate(
 
     Parameters
     ----------
-    prior : Prior
+    prior : Prior, FeaturePrior or SumPrior
     likelihood : likelihood
         `Probit`, `NoisyProbit`, `GinzburgLandau`, or one of your own with a gradient. The
         level-set model has no MAP estimate: J decreases toward u = 0 and jumps there.

@@ -176,3 +176,9 @@ def test_a_weight_of_0_or_1_is_not_evaluated():
         found = gq.tune(prior, labels, gq.Probit(0.1), weight=(0.0, high))
         assert np.isfinite(found.table["log_posterior"]).all()
         assert found.table["weight"].between(0, 1, inclusive="neither").all()
+
+
+def test_a_list_of_priors_is_told_how_to_add_them():
+    for call in (gq.approximate, gq.map_estimate, gq.evidence, gq.sample):
+        with pytest.raises(TypeError, match=r"gq\.SumPrior\.of\(\[\.\.\.\]\).* got list"):
+            call(list(TWO.parts), gq.Probit(0.3), LABELS)

@@ -111,7 +111,7 @@ def annealed_evidence(
 
     Parameters
     ----------
-    prior : Prior
+    prior : Prior, FeaturePrior or SumPrior
     likelihood : likelihood
     labels : Labels
     draws : int

@@ -49,7 +49,7 @@ def evidence(
 
     Parameters
     ----------
-    prior : Prior
+    prior : Prior, FeaturePrior or SumPrior
     likelihood : likelihood
         Under the sign models `Probit`, `LevelSet` and `NoisyProbit` labels of two classes have
         probability f + (1 - 2 f) Psi(y u; gamma), where f = 1 / (1 + exp(2 / gamma^2)) for the
