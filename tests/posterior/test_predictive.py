@@ -15,6 +15,8 @@ from scipy.special import entr, ndtr
 import graphuq as gq
 from graphuq.posterior import node_kernels, node_moments
 from graphuq.posterior.assessment.argmax_probability import argmax_probability
+from graphuq.posterior.node_moments import NodeMoments
+from graphuq.priors.conditional import Rows
 
 NODES = np.array([3, 7, 13, 21, 34])  # two of them labeled
 THREE = gq.Labels([0, 7, 25], ["x", "y", "z"])
@@ -80,15 +82,64 @@ def test_the_expected_entropy_is_that_of_drawn_fields(sampled, kind):
     _, _, post = sampled(kind, gq.Probit(GAMMA))
     u = np.concatenate(list(post.latent_draws(seed=1)))
     p = ndtr(u / GAMMA)
-    error = (entr(p) + entr(1 - p)).std(axis=0) / np.sqrt(4 * node_moments.ENTROPY_TERMS)
+    error = (entr(p) + entr(1 - p)).std(axis=0) / np.sqrt(1000)
     assert (abs(post.aleatoric - expected_entropy(u, GAMMA)) < 6 * error + 2e-5).all()
     assert 0.1 < post.aleatoric.mean() < np.log(2)
-    _, _, post = sampled(kind, gq.Probit(GAMMA), 3)
+
+
+@pytest.mark.parametrize("kind", ["projected", "approximated"])
+def test_the_expected_entropy_of_three_classes_is_that_of_drawn_fields(sampled, kind):
+    assert_entropy_of_draws(sampled(kind, gq.Probit(GAMMA), 3)[2])
+
+
+def assert_entropy_of_draws(post):
     u = np.concatenate(list(post.latent_draws(seed=1)))
     entropy = entr(argmax_probability(u, GAMMA)).sum(axis=2)
-    error = entropy.std(axis=0) / np.sqrt(4 * node_moments.ENTROPY_TERMS / 3)
+    # fields given those read are drawn anew, so that these are not the same draws
+    error = entropy.std(axis=0) / np.sqrt(len(u) / 4)
     assert (abs(post.aleatoric - entropy.mean(axis=0)) < 5 * error).all()
     assert (post.aleatoric <= post.entropy + 5 * error).all()
+
+
+@pytest.mark.parametrize("draws", [1000, 4000])
+@pytest.mark.parametrize("n_classes", [3, 10])
+def test_the_mean_entropy_of_some_draws_is_nearly_that_of_all(n_classes, draws):
+    assert entropy_error(n_classes, draws) < 0.05 * np.sqrt(1000 / draws)
+
+
+def test_without_what_is_near_the_noise_of_few_entropies_would_show(monkeypatch):
+    monkeypatch.setattr(node_moments, "add_near_entropy", lambda *_: None)
+    assert entropy_error(3, 1000) > 0.1
+
+
+def entropy_error(n_classes, draws):
+    """The largest error of the mean entropy of 50 nodes, for independent draws of the field."""
+    rng, none = np.random.default_rng(0), np.empty(0, dtype=np.intp)
+    loadings = rng.standard_normal((50, 4)) / 2
+    moments = NodeMoments(Rows(loadings, np.zeros(50), none, none), "field", draws, n_classes)
+    fields = rng.standard_normal((draws, n_classes, 4))
+    for piece in np.array_split(fields, 7):
+        moments.add(piece, np.zeros((len(piece), n_classes)), GAMMA)
+    u = np.swapaxes(fields @ loadings.T, 1, 2)
+    exact = entr(argmax_probability(u, GAMMA)).sum(axis=2).mean(axis=0)
+    return abs(moments.totals().aleatoric - exact).max()
+
+
+@pytest.mark.parametrize("n_classes", [3, 10])
+@pytest.mark.parametrize("scale", [0.0, 0.5, 2.0, 9.0, 1e4])
+def test_what_is_near_to_the_entropy_is_near(n_classes, scale):
+    rng = np.random.default_rng(0)
+    # more nodes than a tile has, and draws of which only some count
+    mean = (scale * rng.standard_normal((n_classes, 5, 700))).astype(np.float32)
+    deviation, noise = rng.uniform(0, 1, 700), rng.standard_normal((5, n_classes))
+    exact, near, which = np.zeros(700), np.zeros(700), np.array([0, 3, 4])
+    for add, found in (
+        (node_kernels.add_class_entropy, exact),
+        (node_kernels.add_near_entropy, near),
+    ):
+        add(mean, deviation, noise, 0.8, which, found)
+    assert ((near - exact) / 3).std() < 0.06
+    assert abs(near - exact).max() / 3 < 0.15
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
