@@ -14,7 +14,7 @@ from graphuq.graphs.labels import Labels
 from graphuq.inference.approximate_classes import approximate_classes
 from graphuq.inference.evidence.evidence import converged_sites, log_evidence_of
 from graphuq.inference.evidence.expectation_propagation import label_probability, sign_probability
-from graphuq.inference.evidence.labeled_predictive import predict_labeled
+from graphuq.inference.evidence.labeled_predictive import predict_labeled, probability_of_overlap
 from graphuq.inference.evidence.poor_sites import describe_poor_signs
 from graphuq.inference.problem import Problem
 from graphuq.likelihoods.bound import describe, describe_sign_model
@@ -140,8 +140,9 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
             latent_mean[rows], latent_variance[rows] = mean, variance
     latent = probability_positive(latent_mean, np.sqrt(latent_variance))
     latent[labels.nodes] = sign_probability(sites, bound)
-    probability, aleatoric = latent, np.zeros(n)
+    probability, aleatoric, overlaps = latent, np.zeros(n), None
     if bound.overlap > 0:
+        overlaps = probability_of_overlap(sites, bound)
         probability = probability_positive(latent_mean, np.sqrt(latent_variance + bound.overlap**2))
         aleatoric = expected_entropy(latent_mean, np.sqrt(latent_variance), bound.overlap)
         probability[labels.nodes], aleatoric[labels.nodes] = predict_labeled(sites, bound)
@@ -152,6 +153,7 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
         "by_class": np.column_stack([1 - probability, probability]),
         "latent_by_class": np.column_stack([1 - latent, latent]),
         "aleatoric": aleatoric,
+        "overlaps": overlaps,
         "latent_mean": latent_mean,
         "latent_variance": latent_variance,
         "site_precision": sites.precision,

@@ -30,6 +30,9 @@ DRAWS = 256
 # Draws of the fields at every node, for their entropy.
 ENTROPY_DRAWS = 64
 
+# Below the likelihoods of all draws that count.
+LEAST = 1e-300
+
 # Labeled nodes whose draws are held at a time.
 BLOCK_NODES = 100
 
@@ -62,7 +65,7 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
         for rows, found in map_rows(work, given.basis, len(stacked), given.which):
             mean[rows], variance[rows], latent[rows], by_class[rows], aleatoric[rows] = found
         at = labels.nodes
-        latent[at], by_class[at], aleatoric[at] = _at_labeled(sites, problem)
+        latent[at], by_class[at], aleatoric[at], overlaps = _at_labeled(sites, problem)
         noise = label_model(problem.bound)
         left_out = argmax_probability_of_gaussian(
             sites.cavities.mean, sites.cavities.covariance, noise.noise
@@ -74,6 +77,7 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
         "by_class": by_class,
         "latent_by_class": latent,
         "aleatoric": aleatoric,
+        "overlaps": overlaps,
         "latent_mean": mean,
         "latent_variance": variance,
         "site_precision": sites.precision,
@@ -125,8 +129,11 @@ def _white(n_classes: int, number: int) -> Array:
     return np.asarray(ndtri(np.clip(points, 1e-12, 1 - 1e-12)))
 
 
-def _at_labeled(sites: ClassSites, problem: Problem) -> tuple[Array, Array, Array]:
-    """Return class probabilities of both kinds, and entropies, of labeled nodes, with the true t_j.
+def _at_labeled(sites: ClassSites, problem: Problem) -> tuple[Array, Array, Array, Array]:
+    """Return what the true t_j says of labeled nodes.
+
+    They are class probabilities of both kinds, entropies, and the probabilities that labels are not
+    flipped although their class is not the largest.
 
     Draws from the Gaussian with and without the label, of equal number, are weighted by t_j times
     the Gaussian without it, over the mean of both densities (Veach and Guibas 1995).
@@ -135,13 +142,14 @@ def _at_labeled(sites: ClassSites, problem: Problem) -> tuple[Array, Array, Arra
     model = label_model(problem.bound)
     white, overlap = _white(K, DRAWS), problem.bound.overlap
     laws = (sites.cavities.mean, sites.cavities.covariance), sites.gaussian.moments()
-    latent, by_class, entropy = np.empty((y.size, K)), np.empty((y.size, K)), np.empty(y.size)
+    latent, by_class = np.empty((y.size, K)), np.empty((y.size, K))
+    entropy, overlaps = np.empty(y.size), np.empty(y.size)
     for first in range(0, y.size, BLOCK_NODES):
         block = slice(first, first + BLOCK_NODES)
         part = [(mean[block], covariance[block]) for mean, covariance in laws]
         found = _weighted(part, white, y[block], model, overlap)
-        latent[block], by_class[block], entropy[block] = found
-    return latent, by_class, entropy
+        latent[block], by_class[block], entropy[block], overlaps[block] = found
+    return latent, by_class, entropy, overlaps
 
 
 def _weighted(
@@ -150,10 +158,11 @@ def _weighted(
     y: NDArray[np.int64],
     model: LabelModel,
     overlap: float,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     """Return E[g(u) t_j(u)] / E[t_j(u)] of some nodes under the first of two laws.
 
-    Here g is 1(argmax u = k), P(argmax u + overlap eta = k), and the entropy of the latter.
+    Here g is 1(argmax u = k), P(argmax u + overlap eta = k), the entropy of the latter, and
+    1(argmax u is not y) P(y is not flipped | u, y).
     """
     roots = [_root(covariance) for _, covariance in laws]
     u = np.concatenate(
@@ -166,12 +175,15 @@ def _weighted(
     densities = [_log_density(u, mean, root) for (mean, _), root in zip(laws, roots, strict=True)]
     weight = 1 / (1 + np.exp(np.minimum(densities[1] - densities[0], 700.0)))
     right = argmax_probability(u, model.noise)[np.arange(y.size), :, y]
-    weight *= model.wrong + (model.right - model.wrong) * right
+    likelihood = model.wrong + (model.right - model.wrong) * right
+    weight *= likelihood
     largest = u.argmax(axis=2)[:, :, None] == np.arange(u.shape[2])
     predictive = argmax_probability(u, overlap)
     weight /= weight.sum(axis=1, keepdims=True)
     latent, by_class = (np.einsum("js,jsk->jk", weight, p) for p in (largest, predictive))
-    return latent, by_class, np.einsum("js,jsk->j", weight, entr(predictive))
+    other = u.argmax(axis=2) != y[:, None]
+    overlaps = (weight * other * model.right * right / np.maximum(likelihood, LEAST)).sum(axis=1)
+    return latent, by_class, np.einsum("js,jsk->j", weight, entr(predictive)), overlaps
 
 
 def _root(covariance: Array) -> Array:

@@ -93,9 +93,11 @@ class ApproximatePosterior(NodePosterior):
 
         return groups_of_sites(self)
 
-    def _probability_flipped(self) -> Array:
+    def _flipped_or_overlap(self) -> tuple[Array, Array]:
         flip_rate = self.settings["sign_model"]["flip_rate"]
-        return mistakes_from_left_out(self.leave_one_out, self.labels, flip_rate)
+        unknown = np.full(len(self.labels), np.nan)
+        flipped = mistakes_from_left_out(self.leave_one_out, self.labels, flip_rate)
+        return flipped, unknown if self.overlaps is None else self.overlaps
 
     def _left_out(self, prior: GaussianPrior) -> Array:
         return both_classes(self.leave_one_out)

@@ -77,7 +77,7 @@ def _sampled_from(tree: Any) -> Posterior:
         labels=_labels_from(observed, constant),
         **_statistics_from(nodes, settings),
         names=_names_from(nodes),
-        mistakes=_mistakes_from(observed),
+        **_suspicions_from(observed),
         modes=modes.values,
         traced=traced,
         field=field,
@@ -102,7 +102,7 @@ def _approximate_from(tree: Any) -> ApproximatePosterior:
         labels=_labels_from(observed, constant),
         **_statistics_from(nodes, settings),
         names=_names_from(nodes),
-        mistakes=_mistakes_from(observed),
+        **_suspicions_from(observed),
         **{name: observed[name].values for name in SITES},
         log_evidence=LogEvidence(
             nodes.attrs["log_evidence"], nodes.attrs["method"], nodes.attrs["correction"]
@@ -132,9 +132,10 @@ def _names_from(nodes: Any) -> Any:
     return nodes[NAME].values.astype(str) if NAME in nodes.coords else None
 
 
-def _mistakes_from(observed: Any) -> Any:
-    """Return the probabilities of mistakes, which files of earlier versions lack."""
-    return observed["probability_mistake"].values if "probability_mistake" in observed else None
+def _suspicions_from(observed: Any) -> dict[str, Any]:
+    """Return the probabilities of mistakes and of overlap, which files of earlier versions lack."""
+    names = {"mistakes": "probability_mistake", "overlaps": "probability_overlap"}
+    return {own: observed[name].values for own, name in names.items() if name in observed}
 
 
 def _labels_from(observed: Any, constant: Any) -> Labels:

@@ -64,6 +64,8 @@ class LabelDraws(NamedTuple):
     """log P(label j | u_j)."""
     mistake: Array
     """P(label j is flipped | u_j, label j)."""
+    overlap: Array
+    """P(label j is not flipped | u_j, label j) if it is not the class of u_j, else 0."""
     replicate: NDArray[np.int8] | NDArray[np.int64]
     """A label drawn anew given u_j, flips included, as `LabelRule.observed` has it."""
 
@@ -102,6 +104,7 @@ def _describe(
         log_likelihood = np.logaddexp(np.log(1 - flip - other) + log_right, np.log(other))
     # 2. that it was flipped, by Bayes' rule
     mistake = other * -np.expm1(log_right) * np.exp(-log_likelihood)
+    overlap = np.where(_agrees(u, y, rule), 0.0, 1 - mistake)
     # 3. another label by the same model
     noisy = u + noise[:, :, None] * rng.standard_normal(u.shape)
     index = rule.index(noisy, axis=2)
@@ -109,15 +112,19 @@ def _describe(
     flipped = rng.uniform(size=index.shape) < flip
     index = np.where(flipped, (index + step) % rule.n_classes, index)
     return LabelDraws(
-        log_likelihood, mistake, index if isinstance(rule, Argmax) else (2 * index - 1)
+        log_likelihood, mistake, overlap, index if isinstance(rule, Argmax) else (2 * index - 1)
     )
+
+
+def _agrees(u: Array, y: Array, rule: LabelRule) -> NDArray[np.bool_]:
+    """Return whether the class of the field is the label, shape (draws, J)."""
+    return np.asarray(rule.index(u, axis=2) == (y if isinstance(rule, Argmax) else y > 0))
 
 
 def _log_right(u: Array, y: Array, noise: Array, rule: LabelRule) -> Array:
     """Return log P(the label before flips is y | u), shape (draws, J)."""
     if not noise.any():
-        right = rule.index(u, axis=2) == (y if isinstance(rule, Argmax) else y > 0)
-        return np.where(right, 0.0, -np.inf)
+        return np.where(_agrees(u, y, rule), 0.0, -np.inf)
     if not isinstance(rule, Argmax):
         return np.asarray(log_ndtr(y * u[:, :, 0] / noise))
     found = np.empty(u.shape[:2])

@@ -71,6 +71,9 @@ class NodePosterior(PredictionMixin, ABC):
         Expected entropy of the true class given the field, in nats; see `uncertainty`.
     mistakes : ndarray, shape (J,), optional
         ``probability_mistake`` of `suspect_labels`, if read from a file.
+    overlaps : ndarray, shape (J,), optional
+        ``probability_overlap`` of `suspect_labels`, if read from a file or of an approximation
+        with mistakes.
     settings : dict
         What was run: prior, likelihood, and how.
     names : ndarray of str, shape (N,), optional
@@ -127,6 +130,7 @@ class NodePosterior(PredictionMixin, ABC):
     probability_mcse: Array = dataclasses.field(default=_LEFT_OUT, kw_only=True)
     aleatoric: Array = dataclasses.field(default=_LEFT_OUT, kw_only=True)
     mistakes: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
+    overlaps: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
     names: NDArray[np.str_] | None = dataclasses.field(default=None, kw_only=True, repr=False)
     prior: GaussianPrior | SolvedPrior | None = dataclasses.field(
         default=None, kw_only=True, repr=False
@@ -172,8 +176,12 @@ class NodePosterior(PredictionMixin, ABC):
         """Return the groups of `to_arviz`, xarray datasets by name."""
 
     @abstractmethod
-    def _probability_flipped(self) -> Array:
-        """Return the probability that each label was flipped, (J,); NaN where it is not known."""
+    def _flipped_or_overlap(self) -> tuple[Array, Array]:
+        """Return the probabilities that each label was flipped, and of overlap.
+
+        See `suspect_labels`.
+        Both have the shape (J,), and are NaN where they are not known.
+        """
 
     @abstractmethod
     def _left_out(self, prior: GaussianPrior) -> Array:
@@ -302,9 +310,11 @@ class NodePosterior(PredictionMixin, ABC):
         pandas.DataFrame
             A row for each labeled node, with columns ``node``; ``label``, as given; ``likelier``,
             the most probable class of the field; ``probability_wrong``, that the class of the field
-            is not the label; ``probability_mistake``, NaN if a file of an earlier version lacks it;
-            ``probability_overlap``, the rest of the former; ``suspect``, whether ``likelier`` is
-            another class than the label.
+            is not the label; ``probability_mistake``; ``probability_overlap``, that the label is no
+            mistake and yet the class of the field is another; ``suspect``, whether ``likelier`` is
+            another class than the label. Of a mistake the class of the field may be the label by
+            chance, so that the two may add up to more than ``probability_wrong``. They are NaN if a
+            file of an earlier version lacks them.
 
         Examples
         --------
@@ -326,19 +336,20 @@ class NodePosterior(PredictionMixin, ABC):
 'probability_overlap', 'suspect']
         """
         return tabulate_suspects(
-            self.labels, self.latent_by_class, self.latent_mean, self._mistakes()
+            self.labels, self.latent_by_class, self.latent_mean, *self._mistakes_and_overlaps()
         )
 
-    def _mistakes(self) -> Array:
-        """Return the probability that each label is a mistake, shape (J,)."""
-        if self.mistakes is not None:
-            return self.mistakes
-        model = self.settings.get("sign_model")
+    def _mistakes_and_overlaps(self) -> tuple[Array, Array]:
+        """Return the two probabilities of each label in `suspect_labels`, shape (J,)."""
+        none, model = np.zeros(len(self.labels)), self.settings.get("sign_model")
         if model is None or model["flip_rate"] == 0:
-            return np.zeros(len(self.labels))
+            return none, probability_wrong(self.labels, self.latent_by_class)
         if self.overlap == 0:
-            return probability_wrong(self.labels, self.latent_by_class)
-        return self._probability_flipped()
+            return probability_wrong(self.labels, self.latent_by_class), none
+        if self.mistakes is not None:
+            unknown = np.full(len(self.labels), np.nan)
+            return self.mistakes, unknown if self.overlaps is None else self.overlaps
+        return self._flipped_or_overlap()
 
     def pred_probs(self, prior: GaussianPrior | None = None) -> Array:
         """Return what all other labels say of each label: out-of-sample predictions.

@@ -137,11 +137,13 @@ class Posterior(NodePosterior):
 
         return groups_of_draws(self)
 
-    def _probability_flipped(self) -> Array:
+    def _flipped_or_overlap(self) -> tuple[Array, Array]:
         every = math.ceil(self._label_terms / MAX_TERMS)
         if not isinstance(self.prior, GaussianPrior):
-            return np.full(len(self.labels), np.nan)
-        return label_draws(self, self.prior, self._own_seed(), every).mistake.mean(axis=0)
+            unknown = np.full(len(self.labels), np.nan)
+            return unknown, unknown
+        found = label_draws(self, self.prior, self._own_seed(), every)
+        return found.mistake.mean(axis=0), found.overlap.mean(axis=0)
 
     def label_draws(self) -> LabelDraws | None:
         """Return what each draw says of the labels; None where that is not known.

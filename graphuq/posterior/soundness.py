@@ -38,8 +38,13 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
         raise ValueError(_message("names", f"shape {(n,)}", f", got {posterior.names.shape}"))
     if posterior.labels.nodes.max() >= n:
         raise ValueError(_message("labels", f"node numbers below {n}"))
-    if posterior.mistakes is not None:
-        _require("probability_mistake", posterior.mistakes, (len(posterior.labels),), 0.0, 1.0)
+    suspicions = {
+        "probability_mistake": posterior.mistakes,
+        "probability_overlap": posterior.overlaps,
+    }
+    for name, probability in suspicions.items():
+        if probability is not None:
+            _require(name, probability, (len(posterior.labels),), 0.0, 1.0)
     if isinstance(posterior, ApproximatePosterior):
         labels = (len(posterior.labels), *per_field[1:])
         _require("leave_one_out", posterior.leave_one_out, labels, 0.0, 1.0)

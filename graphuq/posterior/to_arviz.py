@@ -266,12 +266,15 @@ def _node_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
     labels = posterior.labels
     y = labels.codes if labels.classes.size == 2 else labels.indices
     parts = posterior.uncertainty()
+    mistakes, overlaps = posterior._mistakes_and_overlaps()
+    known = np.isfinite(overlaps).all()  # not if read from a file of an earlier version
     return {
         "observed_data": xr.Dataset(
             {
                 "y": ("label_node", y),
                 "label": ("label_node", labels.values),
-                "probability_mistake": ("label_node", posterior._mistakes()),
+                "probability_mistake": ("label_node", mistakes),
+                **({"probability_overlap": ("label_node", overlaps)} if known else {}),
             },
             _label_nodes(posterior),
             attrs,

@@ -137,6 +137,7 @@ def edited(post, group, name, value):
         ("node_summary", "probability_mcse", -0.1),
         ("constant_data", "running_mean_change", -1.0),
         ("observed_data", "probability_mistake", 1.5),
+        ("observed_data", "probability_overlap", -0.1),
         ("node_summary", "mean", np.inf),
         ("node_summary", "latent_mean", np.nan),
         ("node_summary", "latent_variance", -1e-9),

@@ -12,6 +12,9 @@ from graphuq.utils.typing import Array
 # Gauss-Hermite points for integrals over t = u / gamma of at most unit variance.
 _POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 
+# A variance below all others but 0.
+_TINY = 1e-200
+
 
 def predict_labeled(sites: Sites, likelihood: Bound) -> tuple[Array, Array]:
     """Return predictive probability and expected entropy of the true class at labeled nodes.
@@ -51,6 +54,27 @@ def predict_labeled(sites: Sites, likelihood: Bound) -> tuple[Array, Array]:
     height = np.sqrt(1 - w) * np.exp(-0.5 * h**2)
     aleatoric = height * ((bounded * t_j) @ _WEIGHTS) / _WEIGHTS.sum() / mass
     return np.clip(probability, 0.0, 1.0), aleatoric
+
+
+def probability_of_overlap(sites: Sites, likelihood: Bound) -> Array:
+    """Return P(label j is not flipped, and the sign of u_j is not the label | labels), shape (J,).
+
+    It is that of the noise alone making the label, of u_j as in `predict_labeled`.
+
+    Parameters
+    ----------
+    sites : Sites
+    likelihood : Bound
+        A sign model whose noise is positive.
+    """
+    assert likelihood.sign_model is not None
+    (noise, cost), y = likelihood.sign_model, likelihood.observed.y
+    flip, m, v = flip_rate(cost), sites.cavity_mean, np.maximum(sites.cavity_variance, _TINY)
+    h, k = y * m / np.sqrt(v), y * m / np.sqrt(v + noise**2)
+    seen = ndtr(k)
+    opposite = seen - _both_positive(h, k, np.sqrt(v / (v + noise**2)))
+    mass = flip + (1 - 2 * flip) * seen
+    return np.clip((1 - flip) * opposite / mass, 0.0, 1.0)
 
 
 def _both_positive(h: Array, k: Array, rho: Array) -> Array:

@@ -61,9 +61,12 @@ def rank_suspects(
 
 
 def tabulate_suspects(
-    labels: Labels, probabilities: Array, latent_mean: Array, mistake: Array
+    labels: Labels, probabilities: Array, latent_mean: Array, mistake: Array, overlap: Array
 ) -> pd.DataFrame:
-    """Return the table of `NodePosterior.suspect_labels`; ``mistake`` is NaN where not known."""
+    """Return the table of `NodePosterior.suspect_labels`.
+
+    The probabilities ``mistake`` and ``overlap`` are NaN where they are not known.
+    """
     import pandas as pd
 
     known = mistake if np.isfinite(mistake).all() else None
@@ -76,7 +79,7 @@ def tabulate_suspects(
             "likelier": likelier[order],
             "probability_wrong": wrong[order],
             "probability_mistake": mistake[order],
-            "probability_overlap": np.clip(wrong - mistake, 0, None)[order],
+            "probability_overlap": overlap[order],
             "suspect": (likelier != labels.values)[order],
         }
     )
