@@ -1,4 +1,4 @@
-"""The order of the rooms: every import points down, and there are no circular imports.
+"""The order of the folders: every import points down, and there are no circular imports.
 
 Lazy imports and imports for type checkers count, too.
 """
@@ -15,7 +15,7 @@ import graphuq as gq
 
 PACKAGE = Path(gq.__file__).parent
 
-# Floors from the ground up; a room imports from those below it and from itself.
+# Floors from the ground up; a folder imports from those below it and from itself.
 FLOORS = [
     {"utils"},
     {"graphs"},
@@ -29,7 +29,7 @@ FLOORS = [
     {"cli"},
     {"command"},
 ]
-FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+FLOOR = {folder: floor for floor, folders in enumerate(FLOORS) for folder in folders}
 
 
 def module_of(path: Path, package: Path) -> str:
@@ -60,25 +60,26 @@ def imports(package: Path) -> dict[str, set[str]]:
     return found
 
 
-def room_of(module: str) -> str:
+def folder_of(module: str) -> str:
     if module == "graphuq.__main__":
         return "command"
     return module.split(".")[1] if "." in module else "face"
 
 
 def upward(found: dict[str, set[str]]) -> list[str]:
-    """Return the imports from rooms that are not on a lower floor."""
+    """Return the imports from folders that are not on a lower floor."""
     return sorted(
         f"{module} -> {other}"
         for module, others in found.items()
         for other in others
-        if room_of(module) != room_of(other) and FLOOR[room_of(module)] <= FLOOR[room_of(other)]
+        if folder_of(module) != folder_of(other)
+        and FLOOR[folder_of(module)] <= FLOOR[folder_of(other)]
     )
 
 
-def test_every_room_has_its_floor():
-    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
-    assert rooms | {"face", "command"} == FLOOR.keys()
+def test_every_folder_has_its_floor():
+    folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert folders | {"face", "command"} == FLOOR.keys()
     assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
 
 

@@ -1,4 +1,4 @@
-"""The folder of a result, which is written completely or not at all."""
+"""The folder of a result: a new one appears complete, an existing one gets file after file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def require_result_folder(path: Path) -> None:
 def result_folder(path: Path) -> Iterator[Path]:
     """Provide a temporary folder that becomes ``path`` when all files are written.
 
-    In an existing result, files of the same names are replaced.
+    In an existing result, files of the same names are replaced one by one.
     """
     try:
         beside = path if path.is_dir() else path.absolute().parent

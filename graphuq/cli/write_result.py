@@ -92,7 +92,7 @@ def sample_and_write(
     problem = SavedProblem(model.graph, model.prior, items.features, subject.images, items.encoding)
 
     def write(folder: Path) -> RunSummary:
-        # Write all files or none.
+        # Write all files to a temporary folder, then move them in.
         with result_folder(folder) as temporary:
             write_csv(answers.nodes, temporary / NODES)
             write_csv(answers.suspects, temporary / SUSPECTS)

@@ -1,1 +1,1 @@
-"""Tools that every other room uses; they know nothing of graphs or labels."""
+"""Tools that every other folder uses; they know nothing of graphs or labels."""
