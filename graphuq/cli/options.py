@@ -114,7 +114,7 @@ def _add_columns(add: Any) -> None:
     add(
         "--unlabeled",
         "--unlabelled",
-        dest="unlabelled",
+        dest="unlabeled",
         metavar="VALUE",
         action="append",
         default=[],
@@ -218,7 +218,7 @@ def read_items(options: argparse.Namespace) -> files.Items:
             id_column=options.id,
             truth=options.truth,
             ignore=tuple(options.ignore),
-            unlabelled=tuple(options.unlabelled),
+            unlabeled=tuple(options.unlabeled),
             classes=tuple(options.classes),
             missing=options.missing,
             categorical=ALL in columns or columns or False,

@@ -130,7 +130,7 @@ class GinzburgLandau(Likelihood):
     >>> GinzburgLandau(epsilon=10.0, gamma=0.6)
     GinzburgLandau(epsilon=10.0, gamma=0.6)
 
-    Half-way between two of three vertices is the barrier 1 / (4 epsilon):
+    Halfway between two of three vertices is the barrier 1 / (4 epsilon):
 
     >>> import numpy as np
     >>> from graphuq.likelihoods.contract import Observed

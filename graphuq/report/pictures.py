@@ -171,14 +171,14 @@ def draw_confusion(posterior: Predictions, truth: Any = None) -> str:
             png(lambda figure: plots.confusion(posterior, figure=figure), side + 1.5, side),
             "Expected confusion matrix.",
             "Each row is for the unlabeled items predicted to have the class named: the mean "
-            "probability of each class, in per cent where there is room. Colored cells off the "
+            "probability of each class, in percent where there is room. Colored cells off the "
             "diagonal are classes that may be confused.",
         )
     return page.figure(
         png(lambda figure: plots.confusion(posterior, truth, figure=figure), 2 * side + 1, side),
         "Confusion matrices, expected and observed.",
         "Each row is for the unlabeled items whose true class is named: on the left the mean "
-        "probability of each class, on the right how often it was predicted, in per cent where "
+        "probability of each class, on the right how often it was predicted, in percent where "
         "there is room. Colored cells off the diagonal are confused classes. If the left has more "
         "of them than the right, the posterior doubts more often than it errs.",
     )

@@ -72,7 +72,7 @@ def test_columns_have_one_use_each(tmp_path):
         label="known",
         truth="true",
         ignore=("note",),
-        unlabelled=("-1",),
+        unlabeled=("-1",),
         scale=False,
     )
     assert items.features.tolist() == [[1], [2], [3], [4]]

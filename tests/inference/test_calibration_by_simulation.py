@@ -18,7 +18,7 @@ from scipy.stats import chisquare
 import graphuq as gq
 from graphuq.likelihoods.bound import bind
 
-LABELLED = np.array([0, 5, 9, 13, 20, 26, 33, 38])
+LABELED = np.array([0, 5, 9, 13, 20, 26, 33, 38])
 TRACED = [2, 13, 30]  # one of them is labeled
 DRAWS, SIMULATIONS = 31, 400
 
@@ -37,7 +37,7 @@ def rank_p_values(prior, model, assumed, sampler, **options):
     ranks = []
     for seed in range(SIMULATIONS):
         (u,) = prior.draw(1, seed=rng)
-        y = simulated_labels(model, u[LABELLED], rng)
+        y = simulated_labels(model, u[LABELED], rng)
         if abs(y.sum()) == y.size:
             continue
         with warnings.catch_warnings():
@@ -45,7 +45,7 @@ def rank_p_values(prior, model, assumed, sampler, **options):
             post = gq.sample(
                 prior,
                 assumed,
-                gq.Labels(LABELLED, y),
+                gq.Labels(LABELED, y),
                 sampler,
                 draws=DRAWS,
                 chains=1,
@@ -104,8 +104,8 @@ def class_rank_p_values(prior, model, assumed):
     ranks = []
     for seed in range(SIMULATIONS):
         u = prior.draw(3, seed=rng)
-        values = simulated_classes(model, u[:, LABELLED], rng)
-        labels = gq.Labels(LABELLED, values, classes=range(3))
+        values = simulated_classes(model, u[:, LABELED], rng)
+        labels = gq.Labels(LABELED, values, classes=range(3))
         options = {"draws": DRAWS, "thin": 2, "chains": 1, "nodes": TRACED, "progress": False}
         post = quietly(prior, assumed, labels, gq.Harmonic(), seed=seed, **options)
         ranks.append((post.field[0] < u.T[TRACED]).sum(axis=0).ravel())

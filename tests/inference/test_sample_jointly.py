@@ -349,7 +349,7 @@ def test_a_likelihood_without_its_constant_is_detected(small, monkeypatch):
 
 # -- calibration (Talts et al. 2018) ---------------------------------------------------------
 
-LABELLED, DRAWS, SIMULATIONS = np.array([0, 5, 9, 13, 20, 26, 33, 38]), 15, 120
+LABELED, DRAWS, SIMULATIONS = np.array([0, 5, 9, 13, 20, 26, 33, 38]), 15, 120
 
 
 def rank_p_values(spectrum, model, drawn_from):
@@ -360,7 +360,7 @@ def rank_p_values(spectrum, model, drawn_from):
         gamma = float(drawn_from_prior(rng, "gamma", 2, model=model))
         prior = gq.Prior.projected(spectrum, 8, alpha=alpha)
         (u,) = prior.draw(1, seed=rng)
-        f = u[LABELLED]
+        f = u[LABELED]
         if model is gq.Probit:
             y = np.sign(f + gamma * rng.standard_normal(f.size))
         else:
@@ -370,7 +370,7 @@ def rank_p_values(spectrum, model, drawn_from):
         post = sampled(
             prior,
             model(1.0),
-            gq.Labels(LABELLED, y),
+            gq.Labels(LABELED, y),
             ["alpha", "gamma"],
             chains=1,
             draws=DRAWS,

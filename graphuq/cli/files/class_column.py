@@ -81,7 +81,7 @@ def read_class_column(
     dtype = getattr(values, "dtype", None)
     is_unsigned = isinstance(dtype, np.dtype) and dtype.kind == "u"
     found = find_unlabeled(
-        values if is_unsigned else names, marks=options.unlabelled, classes=options.classes
+        values if is_unsigned else names, marks=options.unlabeled, classes=options.classes
     )
     for text, n in found.doubtful.items():
         problems.add(
@@ -97,7 +97,7 @@ def read_class_column(
             parts = [f"{n} with {text!r}" for text, n in found.marks.items()]
             parts += [f"{found.n_blank} blank"] if found.n_blank else []
             note += f": {', '.join(parts)}"
-            implied = [text for text in found.marks if text not in options.unlabelled]
+            implied = [text for text in found.marks if text not in options.unlabeled]
             if implied:
                 note += f" (if {implied[0]!r} is a class, use --class {quote(implied[0])})"
         notes.append(note)
@@ -108,7 +108,7 @@ def read_class_column(
     ]
     notes += [
         f"{source}: no item has the value {text!r} (--unlabeled)"
-        for text in options.unlabelled
+        for text in options.unlabeled
         if text not in found.marks
     ]
     return names, tuple(notes)

@@ -123,7 +123,7 @@ def read_label_table(
 def for_truth(options: ReadOptions, known: NDArray[Any]) -> ReadOptions:
     """Return the options that read true classes: those among the labels are classes."""
     shown = dict.fromkeys(name for name in known if name is not None)
-    return replace(options, classes=(*options.classes, *shown), unlabelled=())
+    return replace(options, classes=(*options.classes, *shown), unlabeled=())
 
 
 def _own_ids(written: NDArray[Any], ids: list[str]) -> list[Any]:

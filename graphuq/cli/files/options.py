@@ -24,7 +24,7 @@ class ReadOptions:
         Column, array or node attribute with the true classes, or a table with ids and classes.
     ignore : tuple of str
         Columns or arrays to exclude.
-    unlabelled : tuple of str
+    unlabeled : tuple of str
         Values that mark an unknown label; blanks and -1 always do.
     classes : tuple of str
         Values that are classes, although they look like marks of unknown labels, such as NA.
@@ -53,7 +53,7 @@ class ReadOptions:
     id_column: str | None = None
     truth: str | None = None
     ignore: tuple[str, ...] = ()
-    unlabelled: tuple[str, ...] = ()
+    unlabeled: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     missing: str = "refuse"
     categorical: bool | tuple[str, ...] = False

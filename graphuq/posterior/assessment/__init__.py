@@ -1,1 +1,1 @@
-"""Judgements of a result: diagnostics, calibration, suspect labels, what to label next."""
+"""Judgments of a result: diagnostics, calibration, suspect labels, what to label next."""
