@@ -8,6 +8,7 @@ from graphuq.inference.assembly import join_traces
 from graphuq.inference.chain_record import ChainRecord
 from graphuq.inference.plan import Plan
 from graphuq.posterior.assessment import diagnostics
+from graphuq.utils.words import count
 
 
 class TargetEss:
@@ -32,6 +33,7 @@ class TargetEss:
         if plan.target_ess is None or self._ess >= plan.target_ess:
             return ()
         return (
-            f"target_ess = {plan.target_ess:g} was not reached: {plan.draws} draws in each of "
-            f"{plan.chains} chains are worth {self._ess:.0f}. Raise draws, or thin more.",
+            f"target_ess = {plan.target_ess:g} was not reached: {count(plan.draws, 'draw')} per "
+            f"chain ({count(plan.chains, 'chain')}) are worth {self._ess:.0f}. Raise draws, or "
+            "thin more.",
         )

@@ -330,9 +330,10 @@ class SolvedPrior:
         }
 
     def __repr__(self) -> str:
+        level = f" + Level({self.level:.3g})" if self.level else ""
         return (
             f"SolvedPrior({self.n_nodes} nodes, known at {self.nodes.size}, variances to "
-            f"{self.variance_error:.1%})" + (f" + Level({self.level:.3g})" if self.level else "")
+            f"{self.variance_error:.1%}){level}"
         )
 
 

@@ -206,7 +206,7 @@ def test_what_the_modes_span_is_not_solved_for(weight):
     """One vector is left to solve for, at the ends of the edge: probes may have none of it."""
     A = np.ones((30, 30)) - np.eye(30)
     A[0, 1] = A[1, 0] = weight
-    with pytest.warns(RuntimeWarning, match="dwarfs them"):
+    with pytest.warns(RuntimeWarning, match="outweighs them"):
         graph = gq.Graph(A)
     prior = gq.SolvedPrior.of(graph, [0, 1, 2])
     exact = gq.Prior.full(graph).covariance(np.arange(30), [0, 1, 2])

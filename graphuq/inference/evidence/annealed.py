@@ -164,7 +164,7 @@ def annealed_evidence(
     size = bound.n_fields * (prior.n_nodes if bound.nodes is None else bound.nodes.size)
     require_memory(
         2 * 8.0 * workers * (draws + sampler.warmup(draws)) * size + chains * CHAIN_BYTES,
-        f"{draws} draws of {size} fields in each of {workers} threads, and {chains} chains,",
+        f"{draws} draws of {size} fields per thread ({workers}), and {chains} chains,",
         "ask for fewer draws, threads or chains",
     )
     rngs = [np.random.default_rng(s) for s in validation.seed_sequence(seed).spawn(chains)]
@@ -318,8 +318,8 @@ def _climb(
         pace.step(left=_stones_left(stones, path.top))
         if len(stones) > MAX_STONES or MAX_HEIGHT < following < path.top == math.inf:
             raise _EndlessError(
-                f"the ladder to {path.top:g} has reached {following:g} in {len(stones)} stones, "
-                "and no end is in sight: the labels are impossible, or the chains do not move"
+                f"the ladder did not reach {path.top:g} after {len(stones)} stones, but "
+                f"{following:g}: the labels are impossible, or the chains do not move"
             )
     # the mean of the chains' estimates, and its error
     spread = float(logs.std(ddof=1)) if np.isfinite(logs).all() else math.inf

@@ -147,7 +147,8 @@ def _messages(posterior: Run, r_hat: float, ess: float, acceptance: float) -> tu
     messages += stopped
     if not posterior.complete and not stopped:
         messages.append(
-            f"The run was interrupted after {count(draws, 'draw')} in each of {chains} chains."
+            f"The run was interrupted after {count(draws, 'draw')} per chain "
+            f"({count(chains, 'chain')})."
         )
     if "statistics_draws" in posterior.settings:
         messages.append(
