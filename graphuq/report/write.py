@@ -46,8 +46,8 @@ def write_report(
     Parameters
     ----------
     result : Posterior, ApproximatePosterior or path-like
-        A path is that of a file written by ``save``. A `graphuq.report.subject.Subject`, which has
-        all of the following in it, is taken too.
+        A path is that of a file written by ``save``. A `graphuq.report.subject.Subject` is
+        taken too; it has all arguments after ``path`` in it, so they are refused then.
     path : path-like
         Where to write the page; an existing file is replaced, whole or not at all.
     truth : array_like, shape (N,), optional
@@ -69,6 +69,8 @@ def write_report(
     ------
     ValueError
         Arguments that do not fit the posterior's nodes; a file without a result.
+    TypeError
+        A result of another type; further arguments beside a `Subject`.
     FileNotFoundError
         The file, or the folder to write to, does not exist.
 
@@ -87,6 +89,8 @@ def write_report(
     True
     """
     if isinstance(result, Subject):
+        if any(given is not None for given in (truth, images, shape, names, prior, graph, command)):
+            raise TypeError("result is a Subject, which has all other arguments: leave them out")
         subject = result
     else:
         posterior = _load(result)
