@@ -1,4 +1,4 @@
-"""Shares of the classes that the user tells by ``--class-shares``."""
+"""Shares of the classes, given by ``--class-shares``."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def require_use(options: argparse.Namespace) -> None:
     if merge_options(options) is None and options.class_shares_strength is not None:
         raise ValueError(
             f"--class-shares-strength {options.class_shares_strength:g} without --class-shares "
-            "weighs nothing: give the shares too, or leave it out"
+            "has no effect: give the shares too, or leave it out"
         )
 
 
@@ -144,8 +144,8 @@ def choose_shares(
             f"class, {names}"
         )
     checked = require_shares(shares, labels).tolist()
-    told = dict(zip(classes, checked, strict=True))
-    return ClassShares(told, np.inf if strength is None else strength)
+    given = dict(zip(classes, checked, strict=True))
+    return ClassShares(given, np.inf if strength is None else strength)
 
 
 def read_shares(run: Mapping[str, Any]) -> ClassShares | None:

@@ -24,10 +24,10 @@ def write_csv(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 
 def safe_cell(value: Any) -> Any:
-    r"""Return a text that is no formula and has no control characters; other values as they are.
+    r"""Return a text that cannot be read as a formula, without control characters.
 
     A formula gets an apostrophe in front, and a control character becomes its code. Numbers such
-    as -1 stay.
+    as -1, and values that are not texts, stay.
 
     Examples
     --------

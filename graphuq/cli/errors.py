@@ -53,5 +53,5 @@ def _describe_bug(error: Exception, text: str) -> str:
         f"this is an error in graphuq, or a damaged file: {type(error).__name__}"
         + (f" ({text})" if text else "")
         + f"{place}, graphuq {gq.__version__}, Python {platform.python_version()}: please report "
-        f"this line with the command; {DEBUG}=1 shows where it arose"
+        f"this line with the command; {DEBUG}=1 shows where it occurred"
     )

@@ -33,7 +33,7 @@ def begin_stage(stage: str, *, has_bar: bool = False) -> None:
 def heartbeat(command: str) -> Iterator[None]:
     """Print a line every ten seconds, until the block ends.
 
-    Where standard error is no terminal, the lines replace progress bars.
+    Where standard error is not a terminal, the lines replace progress bars.
     """
     start, ended = time.monotonic(), threading.Event()
     _state.stage, _state.count = "working", ""

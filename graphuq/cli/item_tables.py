@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def tabulate_nodes(items: Items, post: Posterior, predictions: Any) -> pd.DataFrame:
     """Return one row per item: label, prediction, probabilities, uncertainty and rank.
 
-    ``predictions`` are those of the posterior, with the shares of the classes that were told.
+    ``predictions`` are those of the posterior, with the given shares of the classes.
     """
     import pandas as pd
 

@@ -46,12 +46,12 @@ class Result:
 
     @property
     def shares(self) -> ClassShares | None:
-        """Shares of the classes that the user told."""
+        """The given shares of the classes."""
         return read_shares(self.run)
 
     @cached_property
     def predictions(self) -> Any:
-        """The posterior, or its predictions with the shares that the user told."""
+        """The posterior, or its predictions with the given shares."""
         return self.posterior if self.shares is None else self.shares.of(self.posterior)
 
     @property
@@ -123,7 +123,7 @@ def _read_run(file: Path, n_nodes: int) -> dict[str, Any]:
             raise ValueError("it belongs to another posterior")
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"{file} is damaged ({error}): remove it to continue without what it says, "
+            f"{file} is damaged ({error}): remove it to continue without its contents, "
             "or run graphuq sample again"
         ) from error
     return run

@@ -68,7 +68,7 @@ class RunSummary:
         Parameters of the prior and the likelihood, chosen or given; without those of a part of
         the prior whose weight is 0.
     class_shares : dict of str to float, or None
-        Shares of the classes that the user told.
+        The given shares of the classes.
     class_shares_strength : float or None
         The number of items that they are worth; null in ``run.json`` for exact shares.
     settings : dict
@@ -164,7 +164,7 @@ def summarize_run(
     """Collect the summary of the run."""
     post: Any = subject.posterior
     predictions = subject.predictions
-    told = {"class_shares": None, "class_shares_strength": None}
+    no_shares = {"class_shares": None, "class_shares_strength": None}
     items, labels = data.items, data.labels
     likelihood = {k: v for k, v in post.settings["likelihood"].items() if k != "name"}
     suspects = answers.suspects[answers.suspects["suspect"]]
@@ -188,7 +188,7 @@ def summarize_run(
         at_edge=model.at_edge,
         n_tuned=model.n_tuned,
         parameters={**prior, **likelihood},
-        **(told if data.shares is None else data.shares.settings()),
+        **(no_shares if data.shares is None else data.shares.settings()),
         settings=post.settings,
         complete=post.complete,
         diagnostics=post.diagnostics(),

@@ -41,7 +41,7 @@ class Data(NamedTuple):
         True classes, if they are given and some nodes are unlabeled.
     images : ndarray, shape (N, n_pixels), or None
     shares : ClassShares or None
-        Shares of the classes, if the user told them.
+        Shares of the classes, if the user gave them.
     """
 
     items: Items
@@ -152,7 +152,7 @@ def build_likelihood(options: argparse.Namespace) -> Any:
 
 
 def check_prior_options(options: argparse.Namespace) -> None:
-    """Refuse a weight of the graph or a level out of range, and shares that weigh nothing."""
+    """Refuse a weight of the graph or a level out of range, and shares without effect."""
     require_use(options)
     check_terms(AUTO if options.graph_weight is None else options.graph_weight, options.level)
 
@@ -163,8 +163,8 @@ def read_data(options: argparse.Namespace) -> Data:
     items = read_items(options)
     if items.features is None and options.graph_weight is not None:
         raise ValueError(
-            f"{options.file} is a graph without features, so that --graph-weight weighs nothing: "
-            "leave it out"
+            f"{options.file} is a graph without features, so that --graph-weight has no "
+            "effect: leave it out"
         )
     images = _images(items) if options.images else None
     labels = items.labels()
@@ -218,7 +218,7 @@ def choose_model(
 def ask(data: Data, post: gq.Posterior, predictions: Any, seed: int) -> Answers:
     """Ask for uncertain items, suspect labels and items to label next.
 
-    ``predictions`` are those of the posterior, with the shares of the classes that were told.
+    ``predictions`` are those of the posterior, with the given shares of the classes.
     """
     items, n_unlabeled = data.items, data.unlabeled.size
     ranking = predictions.ranking()

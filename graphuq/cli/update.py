@@ -128,8 +128,7 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     added = [node for node in new if known[node] is None]
     if not added and not changed:
         raise ValueError(
-            f"{options.labels} has no label that is new: fill in its column label for at least "
-            "one item"
+            f"{options.labels} has no new label: fill in its column label for at least one item"
         )
     known[new] = read[new]
     notes = [*former["notes"], f"added {count(len(added), 'label')} from {options.labels}"]

@@ -17,14 +17,14 @@ PRIOR = {
 }
 
 SHARES = (
-    "Shares of the classes among all items, as told by the user. Probabilities were changed as "
+    "Shares of the classes among all items, as given by the user. Probabilities were changed as "
     "little as possible to follow them."
 )
 
 WITHOUT_SHARES = (
     "These parts, variances and means, suspect labels, and pictures of the items, of the graph and "
-    "of the plane do not use the shares of the classes that were told. Predictions, probabilities, "
-    "their entropy and all scores do."
+    "of the plane do not use the given shares of the classes. Predictions, probabilities, their "
+    "entropy and all scores do."
 )
 
 # The kinds of a prior on features, of one without eigenvectors, and of the levels of components.
@@ -113,7 +113,7 @@ def of_parts(shares: tuple[float, float]) -> str:
         f"label (the epistemic part of their entropy). No label will resolve the other "
         f"{aleatoric:.0%} (the aleatoric part): as far as the model can tell from the similarities "
         "of the items, their classes overlap. Probabilities are those of the true class; the "
-        "overlap is part of them, mistakes of whoever gave the labels are not."
+        "overlap is part of them, labeling mistakes are not."
     )
 
 

@@ -58,10 +58,10 @@ def code_of(posterior: NodePosterior, lambda_bar: float | None = None) -> str:
 
 
 def code_of_shares(known: ReweightedPredictions) -> str:
-    """Return the statement that gives predictions the shares that were told."""
-    told = dict(zip(known.labels.classes.tolist(), known.shares.tolist(), strict=True))
+    """Return the statement that gives predictions the given shares."""
+    shares = dict(zip(known.labels.classes.tolist(), known.shares.tolist(), strict=True))
     guess = f", strength={known.strength!r}" if np.isfinite(known.strength) else ""
-    return f"known = post.with_class_shares({told!r}{guess})"
+    return f"known = post.with_class_shares({shares!r}{guess})"
 
 
 def _parts(described: dict[str, Any]) -> list[dict[str, Any]]:

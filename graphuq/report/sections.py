@@ -51,8 +51,8 @@ def _trust(found: Trust) -> str:
         + page.paragraph(
             "Green: no problem was found. Amber: the run misses the limits for published results. "
             "Red: the numbers below are not yet those of the model. The light judges only the "
-            "computation. Whether the model is right can only be told from items whose true class "
-            "is known: see below how often it is right."
+            "computation. Whether the model is right can only be judged by items whose true "
+            "class is known: see below how often it is right."
         )
     )
 
@@ -77,8 +77,10 @@ def _run(subject: Subject) -> str:
     ]
     if subject.has_shares:
         known = subject.predictions
-        told = describe_shares(dict(zip(labels.classes, known.shares, strict=True)), known.strength)
-        rows.append(("class shares", told, meanings.SHARES))
+        shares = describe_shares(
+            dict(zip(labels.classes, known.shares, strict=True)), known.strength
+        )
+        rows.append(("class shares", shares, meanings.SHARES))
     if posterior.run is None:
         rows += [
             ("method", "expectation propagation", "A Gaussian approximation instead of draws."),
@@ -273,13 +275,13 @@ def _reproduce(subject: Subject) -> str:
     part = None if prior is None else prior.graph_part
     lambda_bar = part.lambda_bar if isinstance(part, Prior) else None
     line = subject.command
-    told = "" if line is None else page.paragraph("With the same files:") + page.code(line)
+    again = "" if line is None else page.paragraph("With the same files:") + page.code(line)
     return (
         page.paragraph(
             "The seed determines all random numbers, with any number of cores: the same versions "
             "give the same result, digit for digit."
         )
-        + told
+        + again
         + page.paragraph("In Python, on the same graph:")
         + page.code(reproduction.code_of(posterior, lambda_bar))
         + (page.code(reproduction.code_of_shares(known)) if subject.has_shares else "")

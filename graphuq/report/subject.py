@@ -37,7 +37,7 @@ class Subject:
     graph : Graph, or what `Graph.of` takes, optional
     command : str, optional
     predictions : ReweightedPredictions, optional
-        Those with the shares of the classes that were told; by default the posterior's own.
+        Those with the given shares of the classes; by default the posterior's own.
     """
 
     posterior: NodePosterior
@@ -78,7 +78,7 @@ class Subject:
 
     @property
     def has_shares(self) -> bool:
-        """Whether shares of the classes were told."""
+        """Whether shares of the classes are given."""
         return self.predictions is not self.posterior
 
     @cached_property

@@ -90,7 +90,11 @@ def repeat_names(adata):
         (drop_neighbors, {}, "uns has no 'neighbors' (neighbors_key), but nothing: run scanpy"),
         (repeat_names, {}, "two cells have the name 'one': make names unique with adata.obs"),
         (None, {"label": "celltype"}, "has no column 'celltype' (--label): name one of its colum"),
-        (None, {"scale": True}, "--scale and --no-scale has no use for an .h5ad file: leave it"),
+        (
+            None,
+            {"scale": True},
+            "--scale and --no-scale cannot be used with an .h5ad file: leave it",
+        ),
     ],
 )
 def test_bad_files_are_refused(adata, tmp_path, spoil, options, message):

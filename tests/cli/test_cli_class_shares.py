@@ -122,7 +122,7 @@ def test_every_command_has_the_shares(result, capsys):
     for page in ("page.html", "result/report.html"):
         text = Path(page).read_text(encoding="utf-8")
         assert f"0.15 of {RARE}, 0.85 of {USUAL}, worth 60 items" in text
-        assert "do not use the shares of the classes that were told" in text
+        assert "do not use the given shares of the classes" in text
         assert "known = post.with_class_shares(" in text
         hidden = np.setdiff1d(np.arange(80), result.labels.nodes)
         n_usual = (result.prediction[hidden] == USUAL).sum()
@@ -198,7 +198,7 @@ def test_names_may_have_commas_and_equals_signs(text, shares):
         (["--class-shares", TOLD + ",owl=0.1"], "'owl', which is not a class: the classes are"),
         (["--class-shares", f"{RARE}=15,{USUAL}=85"], "shares must sum to 1, got 100: divide each"),
         (["--class-shares", f"{RARE}=0,{USUAL}=1"], "shares must be positive, got 0"),
-        (["--class-shares-strength", "50"], "without --class-shares weighs nothing: give the"),
+        (["--class-shares-strength", "50"], "without --class-shares has no effect: give the"),
         (["--class-shares-strength=-1"], "or inf, got '-1'"),
         (["--class-shares-strength", "nan"], "expected the number of items that the shares"),
         (["--class-shares-strength", "few"], "or inf, got 'few'"),

@@ -367,7 +367,7 @@ def test_an_archive_heeds_the_options(capsys):
     assert classify(capsys, "gaps.npz", "--fill-missing")["items"] == 30
     assert classify(capsys, "gaps.npz", "--drop-missing")["left_out"] == ["3"]
     error = refused(capsys, "classify", "items.npz", "--categorical")
-    assert "--categorical has no use for an .npz file" in error
+    assert "--categorical cannot be used with an .npz file" in error
 
 
 def test_images_may_have_rows_and_columns(capsys):

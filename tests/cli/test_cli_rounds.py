@@ -307,7 +307,7 @@ def cut(content):
         (None, ["suggest", "result/posterior.nc"], "is not a folder"),
         (None, ["suggest", "result", "--k", "0"], "k must be between 1 and 84"),
         (None, ["update", "result", "--labels", "none.csv"], "there is no file none.csv"),
-        (None, ["update", "result", "--labels", "old.csv"], "no label that is new"),
+        (None, ["update", "result", "--labels", "old.csv"], "has no new label"),
         (None, ["update", "result", "--labels", "odd.csv"], "is not one of the 90 items"),
         (None, ["update", "nowhere", "--labels", "all.csv"], "nowhere is not a folder"),
         (lambda: os.remove("result/problem.npz"), ["suggest", "result"], "has no problem.npz"),

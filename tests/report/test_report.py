@@ -14,6 +14,7 @@ from conftest import quietly
 from matplotlib.image import imread
 
 import graphuq as gq
+from graphuq.report.subject import Subject
 
 SECTIONS = ["trust", "run", "accuracy", "uncertain", "suspect", "plots", "reproduce"]
 NAMES = ["ant", "<b>ee", "cow"]
@@ -311,6 +312,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing_behind(good, small, tmp
     refuses(ValueError, "names must name 40 nodes", names=["a"])
     refuses(ValueError, "the posterior's 40 nodes, got 3", graph=1 - np.eye(3))
     refuses(ValueError, r"prior must be a gq\.Prior", prior=small[0])
+    refuses(TypeError, "leave them out", result=Subject(good), truth=[3] * 40)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ class ColumnForm(NamedTuple):
     form : str
         ``numbers``, ``dates``, ``yes and no`` or ``categories``.
     decimal : str or None
-        The decimal mark, if the column told.
+        The decimal mark, if the column shows it.
     categories : list of str
     """
 

@@ -56,7 +56,7 @@ def read_numbers(column: pd.Series, decimal: str | None = None) -> Numbers | Non
     ----------
     column : Series
     decimal : {".", ","}, optional
-        The decimal mark; by default the column tells.
+        The decimal mark; by default that of the column.
 
     Raises
     ------

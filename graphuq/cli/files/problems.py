@@ -1,4 +1,4 @@
-"""All problems of a file, collected so that one message tells them all."""
+"""All problems of a file, collected so that one message lists them all."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def _require_used(path: Path, options: ReadOptions, contents: str) -> None:
     """Refuse options that have no effect on such a file."""
     for name in UNUSED[contents]:
         if getattr(options, name) != getattr(DEFAULTS, name):
-            raise ValueError(f"{path}: {FLAGS[name]} has no use for {contents}: leave it out")
+            raise ValueError(f"{path}: {FLAGS[name]} cannot be used with {contents}: leave it out")
 
 
 def _classes(
