@@ -307,8 +307,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             require_shares(self.class_shares, labels)
         elif np.isfinite(strength):
             raise ValueError(
-                f"class_shares_strength is {strength:g} without class_shares, so that it weighs "
-                "nothing: give class_shares too, or leave it out"
+                f"class_shares_strength is {strength:g} without class_shares, so that it has "
+                "no effect: give class_shares too, or leave it out"
             )
         return labels
 
@@ -378,7 +378,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         if not known.size:
             raise ValueError(
                 "y shows no class: score items whose class is known, for example by "
-                "gq.LabelledKFold, which deals out labeled items only"
+                "gq.LabelledKFold, which splits only labeled items"
             )
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         right = self.predict(X)[known] == to_one_type(y[known])

@@ -1,4 +1,4 @@
-"""What an AnnData object says of its cells: a graph, a representation beside it, and labels.
+"""What an AnnData object holds about its cells: a graph, a representation beside it, and labels.
 
 Nothing here imports anndata: an object with ``obs``, ``obsm``, ``obsp`` and ``uns`` will do.
 """
@@ -23,7 +23,7 @@ from graphuq.utils.words import count, list_names
 
 PARTS = ("obs", "obsm", "obsp", "uns")
 
-# The representation that scanpy's neighbors use unless told otherwise, and that of the genes.
+# The representation that scanpy's neighbors use by default, and that of the genes.
 PRINCIPAL_COMPONENTS, GENES = "X_pca", "X"
 
 
@@ -90,7 +90,7 @@ def read_cells(adata: Any, neighbors_key: str = "neighbors", use_rep: str | None
 
 
 def require_anndata(adata: Any) -> None:
-    """Refuse what has not the parts of an AnnData object."""
+    """Refuse objects that are not AnnData."""
     if not all(hasattr(adata, part) for part in PARTS):
         raise TypeError(
             f"adata must be an AnnData object, got {type(adata).__name__}: read a file with "

@@ -131,7 +131,7 @@ def refine_small_scores(Z: Array, M: Any, alpha: float, source: Array) -> Array:
         if (change <= SWEEP_TOLERANCE * Z + np.finfo(np.float64).tiny).all():
             return Z
     warnings.warn(
-        "the smallest scores still change by a relative "
+        "the relative change of the smallest scores is still "
         f"{np.max(change[Z > 0] / Z[Z > 0]):.1e}: the class of nodes far from all labels may be "
         "wrong; reduce the reach of labels (a larger gamma, a smaller alpha)",
         ConvergenceWarning,

@@ -95,8 +95,8 @@ class TransductiveClassifier(PredictionMixin, ClassifierMixin, BaseEstimator):
         if lost.size:
             warnings.warn(
                 f"no label reaches {lost.size} of {reached.size} nodes, first node {lost[0]}, by "
-                f"more than the solver's error: their scores say nothing, and their class is "
-                f"{labels.classes[0]} in name only; label a node near them",
+                f"more than the solver's error: their scores are meaningless, and their class "
+                f"{labels.classes[0]} is a placeholder; label a node near them",
                 UserWarning,
                 stacklevel=3,
             )

@@ -32,9 +32,7 @@ def fetch(name: str, folder: Path) -> Arrays:
             except Exception as error:  # a wrong file can make a reader fail in any way
                 raise FetchError(f"{addresses} cannot be read ({error!r})") from error
             if not as_expected(name, arrays):
-                raise FetchError(
-                    f"{addresses} holds other data than those with which this package is tested"
-                )
+                raise FetchError(f"the data of {addresses} differ from the tested version")
             complete = Path(place) / "complete.npz"
             np.savez_compressed(complete, **arrays)  # type: ignore[arg-type]
             complete.replace(folder / f"{name}.npz")

@@ -15,7 +15,7 @@ from graphuq.utils.atomic_files import read_npz
 
 
 class DamagedFileError(ValueError):
-    """A file that is damaged or holds other data than expected."""
+    """A file that is damaged or differs from the tested version."""
 
 
 def cache_folder() -> Path:

@@ -125,7 +125,7 @@ def _read_splits(data: Any, split: Any, n: int) -> dict[str, NDArray[np.int64]]:
     if split is not None and not splits:
         raise ValueError(
             "split names a split, but data has no train_mask, val_mask or test_mask, and split is "
-            "no mapping with 'train', 'valid' and 'test': leave it out"
+            "not a mapping with 'train', 'valid' and 'test': leave it out"
         )
     return splits
 

@@ -205,9 +205,9 @@ def refuse_text_of_nan(values: NDArray[Any], listed: Any = None) -> None:
     names = [] if listed is None else as_given(list(listed)).tolist()
     if found := sorted(set(values.tolist()).intersection(TEXT_OF_NAN).difference(names)):
         raise ValueError(
-            f"{found[0]!r} is among the labels, to which NumPy converts a missing one: give None "
-            "or NaN in a list, and leave unlabeled nodes out; if it is the name of a class, give "
-            "a list of texts"
+            f"{found[0]!r} is among the labels: NumPy converts a missing one to this text; give "
+            "None or NaN in a list, and leave unlabeled nodes out; if it is the name of a class, "
+            "give a list of texts"
         )
 
 
@@ -235,7 +235,7 @@ def find_classes(name: str, values: Any, classes: NDArray[Any]) -> NDArray[np.in
     Raises
     ------
     ValueError
-        Missing values; values that are none of the classes.
+        Missing values; values that are not classes.
     """
     values, given = as_given(values), classes
     require_all(name, values)
@@ -252,9 +252,9 @@ def find_classes(name: str, values: Any, classes: NDArray[Any]) -> NDArray[np.in
                 "it in the values of the labels"
             )
         raise ValueError(
-            f"{name} has {others[0]!r}, which is none of the classes {classes.tolist()[:10]}, for "
-            f"{unknown.size} of {values.size} nodes: give it in the values of the labels, or list "
-            "a class without labels, gq.Labels(..., classes=[...])"
+            f"{name} has {others[0]!r}, which is not one of the classes {classes.tolist()[:10]}, "
+            f"for {unknown.size} of {values.size} nodes: give it in the values of the labels, or "
+            "list a class without labels, gq.Labels(..., classes=[...])"
         )
     return found
 

@@ -60,7 +60,7 @@ def knn_graph(
         item among its own neighbors, which is dropped. Distances are Euclidean, or 1 - cos for
         cosine weights. The lists of umap (the first two of its three) and pynndescent are taken as
         they are. scikit-learn and faiss give distances first. faiss and hnswlib give squared
-        distances: take the root. Of neighbors that tie, only those listed are kept.
+        distances: take the root. Ties beyond the list are dropped.
     weights : {"self-tuning", "gaussian", "binary", "cosine"}
         exp(-|x_i - x_j|^2 / (2 tau_i tau_j)), eq. (15); the same with one fixed ``tau``; 1; or the
         cosine of the angle between x_i and x_j, in which case the nearest neighbors are those with

@@ -10,6 +10,7 @@ from scipy import sparse
 from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.words import count
 
 # Two weights are the same up to this relative difference, the rounding of single precision.
 SAME_WEIGHT = 1e-6
@@ -88,7 +89,7 @@ def _check_weights(edge_weight: Any, n_edges: int) -> Array:
     if bad.size:
         raise ValueError(
             f"edge_weight must be finite and not negative, but edge {bad[0]} has weight "
-            f"{weights[bad[0]]}, and {bad.size} edges are like it: correct them, or leave those "
+            f"{weights[bad[0]]} ({count(bad.size, 'such edge')}): correct them, or leave those "
             "edges out"
         )
     return weights

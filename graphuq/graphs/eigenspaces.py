@@ -85,7 +85,7 @@ def warn_of_split(spectrum: Spectrum, stacklevel: int) -> None:
     )
     warnings.warn(
         f"rank {spectrum.asked} lies inside a repeated eigenvalue, so that {moved}: take "
-        "Prior.approximated, in which a repeated eigenvalue needs no end, or a larger rank",
+        "Prior.approximated, which may cut a repeated eigenvalue, or a larger rank",
         RuntimeWarning,
         stacklevel=stacklevel + 1,
     )

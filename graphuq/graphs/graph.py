@@ -20,7 +20,7 @@ from graphuq.utils.words import choose_form, count
 
 Matrix = Any  # a dense float64 ndarray or a scipy.sparse.csr_array
 
-# One edge, or at most this share of edges, is said to dwarf the others; more are no exceptions.
+# Warn only if one edge, or at most this share of edges, outweighs the rest.
 HEAVY_SHARE = 0.05
 
 LAPLACIANS = ("normalized", "combinatorial")
@@ -272,8 +272,8 @@ def _check_adjacency(adjacency: Any) -> Matrix:
         if fault.any():
             i, j = _entry(A, int(np.flatnonzero(fault)[0]))
             raise ValueError(
-                f"weights must be {what}: a[{i}, {j}] = {A[i, j]}, and {fault.sum()} entries are "
-                "like it; fix or drop those edges"
+                f"weights must be {what}: a[{i}, {j}] = {A[i, j]} ({fault.sum()} such "
+                f"{choose_form(fault.sum(), 'entry', 'entries')}); fix or drop those edges"
             )
     heaviest = weights.max(initial=0.0)
     if 0 < heaviest < validation.MIN_POSITIVE:
@@ -294,7 +294,7 @@ def _check_adjacency(adjacency: Any) -> Matrix:
 
 
 def _warn_of_heavy_edges(A: Matrix, stacklevel: int) -> None:
-    """Warn of edges that dwarf all others, for the field varies across no other edges then."""
+    """Warn of edges that outweigh the rest."""
     weights = A.data if sparse.issparse(A) else A.ravel()
     heaviest = weights.max(initial=0.0)
     heavy = weights > heaviest / 2
@@ -305,7 +305,7 @@ def _warn_of_heavy_edges(A: Matrix, stacklevel: int) -> None:
         i, j = _entry(A, int(weights.argmax()))
         warnings.warn(
             f"edge ({i}, {j}) has weight {heaviest:g}, and all lighter edges have at most "
-            f"{next_weight:g}: it dwarfs them, and tells its ends apart from all other nodes; "
+            f"{next_weight:g}: it outweighs them and isolates its two nodes; "
             "correct it, or rescale the weights, for example by their logarithms",
             RuntimeWarning,
             stacklevel=stacklevel + 1,

@@ -278,7 +278,7 @@ class Labels:
         Raises
         ------
         ValueError
-            Different lengths, missing values, a truth with values that are none of the classes, no
+            Different lengths, missing values, a truth with values that are not classes, no
             unlabeled node.
         """
         prediction = as_given(prediction)

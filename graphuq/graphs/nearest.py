@@ -123,7 +123,7 @@ def _warn_of_ties(rows: Nodes, k: int, size: int) -> None:
     warnings.warn(
         f"more than {size} neighbors of {rows.size} items, first item {rows[0]}, are as near as "
         f"the {k}-th: {size} are kept, and which ones depends on the order of the rows; drop "
-        "duplicate rows, or add features that tell items apart",
+        "duplicate rows, or add features that distinguish items",
         RuntimeWarning,
         stacklevel=5,
     )

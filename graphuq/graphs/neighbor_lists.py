@@ -16,6 +16,7 @@ from scipy import sparse
 from graphuq.graphs.neighbors import WEIGHTS, check_scale, scales, sparse_weights, weigh
 from graphuq.utils import validation
 from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.words import count
 
 # Distances of duplicates may be negative by rounding in single precision, relative to the largest.
 ROUNDING = 1e-6
@@ -71,7 +72,7 @@ def _check_lists(neighbors: Any) -> tuple[Nodes, Array]:
         got = f"{len(neighbors)} of them" if isinstance(neighbors, list | tuple) else "another type"
         raise TypeError(
             "neighbors must be two arrays, (indices, distances), with a row for each item, got "
-            f"{got}: of umap's three take neighbors[:2]"
+            f"{got}: from umap, pass neighbors[:2]"
         )
     indices = validation.unmasked("indices", neighbors[0])
     distances = validation.real_array("distances", neighbors[1])
@@ -110,8 +111,8 @@ def _check_indices(indices: Any) -> Nodes:
     repeated = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
     if repeated.size:
         raise ValueError(
-            f"neighbors list an item more than once for item {repeated[0]}, and {repeated.size} "
-            "rows are like it: list every neighbor once"
+            f"neighbors list an item more than once for item {repeated[0]} "
+            f"({count(repeated.size, 'such row')}): list every neighbor once"
         )
     return np.asarray(indices, dtype=np.int64)
 

@@ -346,7 +346,9 @@ class Spectrum:
                 component=arrays.get("component"),
             )
         except (ValueError, KeyError, IndexError, TypeError) as error:
-            raise ValueError(f"{path} holds no eigenpairs ({error}): compute them again") from error
+            raise ValueError(
+                f"{path} cannot be read as eigenpairs ({error}): compute them again"
+            ) from error
         if graph is None:
             return found
         L, _, bound = laplacian_parts(Graph.of(graph), laplacian)
@@ -370,7 +372,8 @@ def _warn_of_falling_apart(value: float, vector: Array) -> None:
         f"the graph nearly falls apart: lambda_1 = {value:.2g}; "
         f"{count(side.size, 'node')}, first node {side[0]}, "
         f"{choose_form(side.size, 'is', 'are')} attached to the others by small weights only, so "
-        "that labels tell little across; take larger weights (tau, n_neighbors), or one part alone",
+        "that labels on one side say little about the other; take larger weights (tau, "
+        "n_neighbors), or one part alone",
         RuntimeWarning,
         stacklevel=3,
     )

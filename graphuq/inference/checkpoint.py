@@ -138,7 +138,7 @@ class Checkpoint:
         Warns
         -----
         RuntimeWarning
-            It could not be written: the state before is kept.
+            It could not be written: the previous state is kept.
         """
         arrays: dict[str, Any] = {}
         plain: list[Any] = []
@@ -163,7 +163,7 @@ class Checkpoint:
         except OSError as error:
             warnings.warn(
                 f"the checkpoint {self.path} could not be written ({error}): the run continues, "
-                "and the state before is kept",
+                "and the previous state is kept",
                 RuntimeWarning,
                 stacklevel=4,
             )

@@ -42,7 +42,7 @@ class Forecast:
     n_starts : int
         Number of chains that have not begun.
     workers : int
-        Number of threads. The first chunk of each compiles, and so tells nothing of the pace.
+        Number of threads. The first chunk of each compiles, and so does not show the pace.
     """
 
     def __init__(

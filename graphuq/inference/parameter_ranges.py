@@ -36,7 +36,9 @@ def open_ranges(
     known = [*prior.ranges, *(f.name for f in dataclasses.fields(likelihood))]
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise TypeError(f"there is no parameter {unknown[0]}; there are {', '.join(known)}")
+        raise TypeError(
+            f"there is no parameter {unknown[0]}: the parameters are {', '.join(known)}"
+        )
     for name, value in given.items():
         validation.array_of(name, value)
     # numbers fix parameters, and so does a range of one rank
@@ -62,7 +64,7 @@ def open_ranges(
         found[name] = check_range(name, pair, defaults.get(name, pair)[1])
     if not found:
         raise ValueError(
-            'nothing is open: leave a parameter "auto", or give its range, such as gamma=(0.01, 1)'
+            'all parameters are fixed: leave one "auto", or give its range, such as gamma=(0.01, 1)'
         )
     for end in (0.0, 1.0):  # prior and likelihood refuse ends that are outside their domain
         with_values(prior, likelihood, {name: value_at(name, end, *found[name]) for name in found})

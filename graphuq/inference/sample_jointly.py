@@ -202,7 +202,7 @@ def _require_modes(prior: Any) -> Any:
         raise TypeError(
             "gq.sample_jointly supports a prior on one graph and a level, got a sum of "
             f"{len(parts)} priors: leave the others out, or choose the parameters by "
-            "gq.tune(prior, labels) and use gq.sample, which support all sums"
+            "gq.tune(prior, labels) and use gq.sample, which supports all sums"
         )
     (graph,) = parts
     if not isinstance(graph, Prior) or graph.kind == "approximated" or graph.auto_rank:

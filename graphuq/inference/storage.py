@@ -111,7 +111,7 @@ class Storage:
         except OSError as error:
             warnings.warn(
                 f"{name}.npy could not be written to {self.folder} ({error}): {name} stays in "
-                "memory; make room, and write the posterior with its save",
+                "memory; make room, and call post.save",
                 RuntimeWarning,
                 stacklevel=2,
             )

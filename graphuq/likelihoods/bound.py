@@ -164,7 +164,7 @@ def _check_attributes(likelihood: Likelihood) -> None:
     for former, what in FORMER_NAMES.items():
         if hasattr(likelihood, former):
             raise TypeError(
-                f"{name}.{former} is not read any more: inside the class write "
+                f"{name}.{former} is no longer supported: inside the class write "
                 f"def {what}(self, n_classes=2)"
             )
 
@@ -214,7 +214,7 @@ def parameters_of(likelihood: Any) -> dict[str, float]:
     if left := open_parameters(likelihood):
         raise ValueError(
             f"{likelihood!r} leaves {' and '.join(left)} to the labels: "
-            "gq.tune(prior, labels, likelihood).likelihood has them chosen"
+            "pass gq.tune(prior, labels, likelihood).likelihood instead"
         )
     for field, value in parameters.items():
         if not isinstance(value, int | float | np.number) or not np.isfinite(value):
@@ -284,4 +284,4 @@ def _compile(bound: Bound, field: NDArray[np.float64], name: str) -> None:
     except Exception as error:
         raise ValueError(f"{name} fails at a field of 0.1: {error!r}") from error
     if not np.array_equal(field, before):
-        raise TypeError(f"{name}.potential or gradient writes to u: it must leave the field alone")
+        raise TypeError(f"{name}.potential or gradient writes to u: it must not change the field")

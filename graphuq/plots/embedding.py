@@ -45,7 +45,7 @@ def embedding(
     Raises
     ------
     TypeError
-        A result that is no posterior, such as `MapEstimate`.
+        A result that is not a posterior, such as `MapEstimate`.
     ValueError
         The coordinates are not finite or do not have shape (N, 2), or the prior has one mode.
 
@@ -68,7 +68,7 @@ def embedding(
         coordinates, names = coordinates.spectrum.vectors[:, :2], ("$q_1$", "$q_2$")
         if coordinates.shape[1] < 2:
             raise ValueError(
-                "a prior with one mode spans no plane: give coordinates of shape (N, 2)"
+                "a prior with one mode does not span a plane: give coordinates of shape (N, 2)"
             )
     places = np.asarray(coordinates, dtype=np.float64)
     if places.shape != (n, 2):

@@ -51,7 +51,7 @@ def graph_layout(
     Raises
     ------
     TypeError
-        A result that is no posterior, such as `MapEstimate`.
+        A result that is not a posterior, such as `MapEstimate`.
     ValueError
         The graph has other nodes than the posterior, or too many nodes or edges.
     ImportError

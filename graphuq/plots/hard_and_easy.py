@@ -55,7 +55,7 @@ def hard_and_easy(
     Raises
     ------
     TypeError
-        A result that is no posterior, such as `MapEstimate`.
+        A result that is not a posterior, such as `MapEstimate`.
     ValueError
         The images or the truth do not fit the posterior.
 

@@ -59,7 +59,7 @@ def node_marginals(
     Raises
     ------
     TypeError
-        A result that is no posterior, such as `MapEstimate`.
+        A result that is not a posterior, such as `MapEstimate`.
     ValueError
         There are no nodes or unknown nodes, or the prior is another one.
 

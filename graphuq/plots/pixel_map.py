@@ -48,7 +48,7 @@ def pixel_map(
     Raises
     ------
     TypeError
-        A result that is no posterior, such as `MapEstimate`.
+        A result that is not a posterior, such as `MapEstimate`.
     ValueError
         The shape or the pixels do not fit the posterior, or the statistic is unknown.
 

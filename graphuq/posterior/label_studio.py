@@ -168,12 +168,12 @@ def read(export: Any, classes: Any = None, *, from_name: str = "label") -> Label
     clash = distinct[distinct.duplicated("node", keep=False)]
     if len(clash):
         node = clash["node"].iloc[0]
-        told = " and ".join(
+        answers = " and ".join(
             f"{label!r} by {annotator!r}"
             for _, annotator, label in clash[clash["node"] == node].itertuples(index=False)
         )
         raise ValueError(
-            f"annotators disagree on node {node}: {told}; correct the task, or combine what "
+            f"annotators disagree on node {node}: {answers}; correct the task, or combine what "
             "gq.label_studio.read_annotations returns"
         )
     once = found.drop_duplicates("node")
@@ -277,8 +277,8 @@ def _plain(node: int, name: Any, value: Any) -> Any:
         json.dumps({name: value}, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"data of node {node}, {name!r}: JSON has no such value ({error}): pass a text or a "
-            "number"
+            f"data of node {node}, {name!r}: JSON cannot hold this value ({error}): pass a text or "
+            "a number"
         ) from error
     return value
 
@@ -323,7 +323,7 @@ def _node_of(task: Mapping[str, Any]) -> int:
     node = task["data"].get(NODE)
     if isinstance(node, bool) or not isinstance(node, int) or node < 0:
         raise ValueError(
-            f"task {task.get('id')} has no {NODE} in its data, so that it is of another project: "
+            f"task {task.get('id')} has no {NODE} in its data, so it belongs to another project: "
             "export the one with the tasks of gq.label_studio.write"
         )
     return node
@@ -350,7 +350,7 @@ def _class_of(task: Mapping[str, Any], chosen: list[Any], named: Mapping[str, An
         return str(chosen[0])
     if chosen[0] not in named:
         raise ValueError(
-            f"task {task.get('id')} has the choice {chosen[0]!r}, which is none of the classes "
+            f"task {task.get('id')} has the choice {chosen[0]!r}, which is not one of the classes "
             f"{list_names(list(named))}: list it in classes, or export the project of these "
             "classes"
         )

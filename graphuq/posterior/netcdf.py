@@ -74,7 +74,7 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
     except ValueError as error:
         raise ValueError(
             f"{path} is damaged or was changed: {error}: copy the file again, or sample again; "
-            "what was changed on purpose is read by gq.from_arviz(arviz.from_netcdf(path))"
+            "gq.from_arviz(arviz.from_netcdf(path)) reads intended changes"
         ) from error
     return groups
 

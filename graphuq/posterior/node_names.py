@@ -1,4 +1,4 @@
-"""Names of nodes, as files and arviz hold them: texts beside the numbers of the nodes."""
+"""Names of nodes, as files and arviz hold them: texts stored with the node numbers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def names_of_rows(X: Any) -> NDArray[np.str_] | None:
     Raises
     ------
     ValueError
-        An index that is no names, as in `check_names`.
+        An index that does not contain names, as in `check_names`.
 
     Examples
     --------

@@ -393,7 +393,7 @@ class NodePosterior(PredictionMixin, ABC):
         if self.settings.get("sign_model") is None:
             raise ValueError(
                 "predictions of labels need a sign model, such as gq.Probit, and "
-                f"{self.settings['likelihood']['name']} is none"
+                f"{self.settings['likelihood']['name']} is not one"
             )
         return self._left_out(self._own_prior(prior))
 

@@ -228,7 +228,7 @@ class PredictionMixin:
         `graphuq.posterior.assessment.class_shares`. Prior, likelihood and draws stay as they are.
 
         By default shares are certain. If they are a guess, give it a ``strength``: then the shares
-        of the result lie between those predicted and those told.
+        of the result lie between the predicted and the given ones.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class ReweightedPredictions(PredictionMixin):
         Probabilities of ``labels.classes``; their means over all nodes are the shares, or with a
         finite strength between these and those predicted.
     shares : ndarray, shape (K,)
-        The shares told.
+        The given shares.
     class_weights : ndarray, shape (K,)
         What the probabilities of each class were multiplied by, of sum 1.
     strength : float

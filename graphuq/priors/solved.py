@@ -366,8 +366,8 @@ class _Solver:
         if info:
             residual = np.linalg.norm(b - self._L @ x) / size
             raise RuntimeError(
-                f"{MAX_ITERATIONS} iterations left a residual of {residual:.2g}, where "
-                f"{TOLERANCE:g} was asked: raise rank, so that fewer modes are left to solve for"
+                f"the residual is {residual:.2g} after {MAX_ITERATIONS} iterations, above the "
+                f"tolerance of {TOLERANCE:g}: raise rank, so that fewer modes remain to solve for"
             )
         return self.project(x)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
-# What the system says if a disk has no room, or a user no share of it left.
+# What the system says if a disk is full, or a quota used up.
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 # Bytes written at a time where a file is filled with zeros.
@@ -134,7 +134,7 @@ def require_destination(path: Path) -> None:
 
 
 def umask() -> int:
-    """Return the permission bits that new files lack; the system only tells when they are set."""
+    """Return the permission bits that new files lack. The system shows them only when set."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

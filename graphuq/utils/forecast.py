@@ -68,7 +68,7 @@ def warn_of_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 
 
 
 class Pace:
-    """Announces work by the pace of its first steps, if the others take long.
+    """Estimates the remaining time from the first steps, and announces it if it is long.
 
     It says so once, and once more if they come to take more than a week. The work goes on even
     then: a machine may be busy for a while, and what is done would be lost. Ctrl-C ends it.
@@ -98,7 +98,7 @@ class Pace:
         self._begun, self._done = time.perf_counter(), 0.0
 
     def step(self, work: float = 1.0, left: float | None = None, advice: str = "") -> None:
-        """Count a step that is done; the first tells nothing of the pace, since it compiles.
+        """Count a step that is done; the first does not show the pace, since it compiles.
 
         Parameters
         ----------

@@ -89,7 +89,7 @@ def test_tensors_are_read_in_place_or_refused():
         ((PAIRS, [1, 1]), ValueError, r"one number for each of 6 edges, got shape \(2,\)"),
         ((PAIRS, ["a"] * 6), TypeError, "must hold numbers"),
         ((PAIRS, [1, 1, np.nan, 1, 1, 1]), ValueError, "edge 2 has weight nan"),
-        ((PAIRS, [1, -1, -2, 1, 1, 1]), ValueError, r"edge 1 has weight -1.*2 edges are like it"),
+        ((PAIRS, [1, -1, -2, 1, 1, 1]), ValueError, r"edge 1 has weight -1.*2 such edges"),
     ],
 )
 def test_bad_lists_of_edges_are_refused(arguments, error, message):

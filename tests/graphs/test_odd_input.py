@@ -129,11 +129,13 @@ def test_minus_one_in_an_unsigned_type_is_refused():
 
 def test_a_truth_that_is_no_class_is_an_error():
     labels = gq.Labels([0, 1], [0, 1])
-    message = r"truth has -1, which is none of the classes \[0, 1\], for 1 of 2 nodes: give it in"
+    message = (
+        r"truth has -1, which is not one of the classes \[0, 1\], for 1 of 2 nodes: give it in"
+    )
     with pytest.raises(ValueError, match=message):
         labels.accuracy(np.array([0, 1, 0, 1]), [0, 1, -1, 1])
     for score in (gq.calibrate, gq.brier_score, gq.expected_calibration_error):
-        with pytest.raises(ValueError, match="which is none of the classes"):
+        with pytest.raises(ValueError, match="which is not one of the classes"):
             score([[0.5, 0.5]] * 2, [-1, 1], [0, 1])
     # a class without labels is listed
     listed = gq.Labels([0, 1], [0, 1], classes=[-1, 0, 1])
@@ -207,7 +209,7 @@ def test_an_edge_that_dwarfs_all_others_is_named(moons, form):
 def test_one_edge_may_dwarf_the_few_others(weight, form):
     few = np.ones((5, 5)) - np.eye(5)
     few[0, 1] = few[1, 0] = weight
-    with pytest.warns(RuntimeWarning, match=r"edge \(0, 1\) has weight .* at most 1: it dwarfs"):
+    with pytest.warns(RuntimeWarning, match=r"edge \(0, 1\) has weight .* at most 1: it outweighs"):
         gq.Graph(form(few))
     few[2, 3] = few[3, 2] = weight  # two of ten are no exceptions
     gq.Graph(form(few))

@@ -216,7 +216,7 @@ def test_saved_pairs_are_read_back_for_the_same_graph_alone(cloud, tmp_path):
     for damaged in (content[:-2000], b"", b"no archive"):
         file.write_bytes(damaged)
         with pytest.raises(
-            ValueError, match=r"holds no eigenpairs \(.* is damaged, is not an npz file"
+            ValueError, match=r"cannot be read as eigenpairs \(.* is damaged, is not an npz file"
         ):
             Spectrum.load(file, cloud)
     np.savez(file, values=np.array([{}], dtype=object), basis=np.zeros((2, 2)))

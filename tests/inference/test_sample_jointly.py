@@ -519,11 +519,11 @@ def test_diagnostics_look_at_them(post):
 @pytest.mark.parametrize(
     ("ranges", "error", "match"),
     [
-        ({}, ValueError, "nothing is open"),
-        ({"alpha": 3.0}, ValueError, "nothing is open"),
+        ({}, ValueError, "all parameters are fixed"),
+        ({"alpha": 3.0}, ValueError, "all parameters are fixed"),
         ({"beta": (1, 2)}, TypeError, "no parameter beta"),
         ({"alpha": (1, 3), "rank": (3, 5)}, TypeError, "a rank is not sampled"),
-        ({"flip_rate": (0.1, 0.2)}, TypeError, "there are alpha, tau, rank, gamma"),
+        ({"flip_rate": (0.1, 0.2)}, TypeError, "the parameters are alpha, tau, rank, gamma"),
         ({"alpha": (3, 1)}, ValueError, "must have low below high"),
         ({"alpha": (0, 1)}, ValueError, "between 0.01 and 100"),
         ({"tau": (0, 1)}, ValueError, "must begin above 0"),

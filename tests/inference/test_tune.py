@@ -157,10 +157,18 @@ def test_settings_without_convergence_are_left_out(simulated):
         ({"gamma": ("a", 1.0)}, TypeError, "gamma must be a number"),
         ({"rank": (10, 61)}, ValueError, "rank must be between 1 and 60, got 61"),
         ({"rank": 61}, ValueError, "rank must be between 1 and 60, got 61"),
-        ({"epsilon": (0.1, 1.0)}, TypeError, "there is no parameter epsilon; there are alpha"),
+        (
+            {"epsilon": (0.1, 1.0)},
+            TypeError,
+            "there is no parameter epsilon: the parameters are alpha",
+        ),
         ({"alpha": (0.001, 1.0)}, ValueError, "alpha must lie between"),
         ({"level": (-1.0, 1.0)}, ValueError, "level must lie between"),
-        ({"alpha": 2.0, "tau": 0, "gamma": 0.1, "level": 0}, ValueError, "nothing is open"),
+        (
+            {"alpha": 2.0, "tau": 0, "gamma": 0.1, "level": 0},
+            ValueError,
+            "all parameters are fixed",
+        ),
     ],
 )
 def test_ranges_are_checked_before_any_work(simulated, arguments, error, message):

@@ -261,7 +261,7 @@ def test_strengths_that_are_none_are_refused_before_any_work(strength, error, me
 def test_a_strength_without_shares_is_refused():
     model = gq.BayesianGraphClassifier(class_shares_strength=50, n_neighbors=3)
     X = np.random.default_rng(0).standard_normal((10, 2))
-    with pytest.raises(ValueError, match="50 without class_shares, so that it weighs nothing"):
+    with pytest.raises(ValueError, match="50 without class_shares, so that it has no effect"):
         model.fit(X, LABELS)
 
 

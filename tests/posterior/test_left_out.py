@@ -74,7 +74,7 @@ def test_predictions_are_those_without_the_label_if_labels_outnumber_modes(small
 def test_what_cannot_be_predicted_is_refused(small, prior, tmp_path):
     post = quietly(prior, gq.Probit(0.3), small[1], draws=20, progress=False)
     smooth = {"sign_model": None, "likelihood": {"name": "GinzburgLandau"}}
-    with pytest.raises(ValueError, match=r"need a sign model.*GinzburgLandau is none"):
+    with pytest.raises(ValueError, match=r"need a sign model.*GinzburgLandau is not one"):
         dataclasses.replace(post, settings=post.settings | smooth).pred_probs()
     with pytest.raises(ValueError, match=re.escape("take those of gq.sample(...)")):
         dataclasses.replace(post, hyperparameters={"gamma": np.ones((4, 20))}).pred_probs()

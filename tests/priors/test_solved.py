@@ -194,7 +194,7 @@ def test_bad_input_is_refused(problem, options, error, match):
 def test_solves_that_do_not_converge_and_columns_too_large_are_refused(problem, monkeypatch):
 
     monkeypatch.setattr(module, "MAX_ITERATIONS", 3)
-    with pytest.raises(RuntimeError, match=r"3 iterations left a residual of .*raise rank"):
+    with pytest.raises(RuntimeError, match=r"the residual is .* after 3 iterations.*raise rank"):
         gq.SolvedPrior.of(problem[0], [0], rank=2, probes=2)
     monkeypatch.setattr("graphuq.utils.memory._available_memory", lambda: 1e5)
     with pytest.raises(MemoryError, match="1 columns of the covariance of 500 nodes"):

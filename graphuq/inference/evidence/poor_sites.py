@@ -129,7 +129,7 @@ def _describe_uneven_weights(draws: WeightedDraws | None, sites: Sites) -> str:
         unevenness = math.log(draws.weight.size / draws.size) / sites.root.shape[1]
         if unevenness <= MAX_UNEVENNESS:
             return ""
-    return _describe("hardly any draw of its Gaussian suits the labels")
+    return _describe("almost no draw of its Gaussian agrees with the labels")
 
 
 def _describe_large_correction(sites: Sites) -> str:

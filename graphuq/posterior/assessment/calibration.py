@@ -108,8 +108,8 @@ def calibrate(
     Raises
     ------
     ValueError
-        Shapes that do not match, fewer than two classes, a truth that is none of the classes, rows
-        that are not probabilities, fewer than one bin.
+        Shapes that do not match, fewer than two classes, a truth that is not a class, rows that
+        are not probabilities, fewer than one bin.
 
     Examples
     --------
@@ -208,8 +208,8 @@ def brier_score(probabilities: Any, truth: Any, classes: Any) -> float:
     Raises
     ------
     ValueError
-        Shapes that do not match, fewer than two classes, a truth that is none of the classes, rows
-        that are not probabilities.
+        Shapes that do not match, fewer than two classes, a truth that is not a class, rows that
+        are not probabilities.
 
     Examples
     --------
@@ -245,8 +245,8 @@ def expected_calibration_error(
     Raises
     ------
     ValueError
-        Shapes that do not match, fewer than two classes, a truth that is none of the classes, rows
-        that are not probabilities, fewer than one bin.
+        Shapes that do not match, fewer than two classes, a truth that is not a class, rows that
+        are not probabilities, fewer than one bin.
 
     Examples
     --------

@@ -42,7 +42,7 @@ from graphuq.graphs.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
-# Told shares must sum to 1 within this.
+# Given shares must sum to 1 within this.
 SUM_TOLERANCE = 1e-6
 
 # Weights have converged when every share is met within this part of itself, and rounding.
@@ -199,11 +199,11 @@ def class_weights(by_class: Array, shares: Array, strength: float = np.inf) -> A
         growth += slack * step  # 1 + slack * log_weights, without cancellation
         if np.ptp(log_weights) > MAX_LOG_RATIO:
             break
-    told, found = (", ".join(f"{x:.3g}" for x in each) for each in (shares, by_class.mean(axis=0)))
+    shown, found = (", ".join(f"{x:.3g}" for x in each) for each in (shares, by_class.mean(axis=0)))
     raise ValueError(
-        f"the shares {told} cannot be met: on average the probabilities are {found}, and too many "
-        "nodes are certain or a share is too small; correct the shares or the labels, give the "
-        "shares less strength, or take a likelihood with more noise"
+        f"the shares {shown} cannot be met: on average the probabilities are {found}, and too "
+        "many nodes are certain or a share is too small; correct the shares or the labels, give "
+        "the shares less strength, or take a likelihood with more noise"
     )
 
 

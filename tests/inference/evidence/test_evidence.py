@@ -377,7 +377,9 @@ def test_weights_of_few_draws_in_many_dimensions_say_nothing(small, monkeypatch)
     monkeypatch.setattr("graphuq.inference.evidence.poor_sites.MAX_DRAWS", 50)
     gq.approximate(prior, model, poor)  # in silence
     gq.evidence(prior, model, poor)
-    with pytest.warns(RuntimeWarning, match="hardly any draw of its Gaussian suits the labels"):
+    with pytest.warns(
+        RuntimeWarning, match="almost no draw of its Gaussian agrees with the labels"
+    ):
         gq.approximate(gq.Prior.projected(small[0], 2), model, poor)
 
 

@@ -100,7 +100,11 @@ def test_certain_answers():
         ([[0.5, 0.6]], ["a"], r"sum to 1: divide"),
         ([[1.5, -0.5]], ["a"], r"non-negative"),
         ([[np.nan, 1.0]], ["a"], r"non-negative"),
-        ([[0.5, 0.5]] * 2, ["a", "x"], r"'x', which is none of the classes .* 1 of 2 nodes: give"),
+        (
+            [[0.5, 0.5]] * 2,
+            ["a", "x"],
+            r"'x', which is not one of the classes .* 1 of 2 nodes: give",
+        ),
     ],
 )
 def test_invalid_probabilities_are_refused(score, p, truth, message):

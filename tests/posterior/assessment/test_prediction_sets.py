@@ -33,7 +33,7 @@ def test_sets_by_hand():
         [False, True],
     ]
     assert result.coverage(["?"] * 6 + ["dog", "cat", "dog", "dog"]) == 0.5
-    with pytest.raises(ValueError, match="'bird', which is none of the classes"):
+    with pytest.raises(ValueError, match="'bird', which is not one of the classes"):
         result.coverage(["?"] * 6 + ["cat", "cat", "cat", "bird"])
     assert result.known.nodes.tolist() == [0, 1, 2, 3, 4, 5]
     assert repr(result) == (
