@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian
-from graphuq.priors.gaussian_prior import Ranges, require_chosen, root_of
+from graphuq.priors.gaussian import Gaussian, law_of
+from graphuq.priors.gaussian_prior import Ranges, require_chosen
 from graphuq.priors.given_labeled import Rest
 from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
@@ -81,7 +81,7 @@ class FeaturePrior(Summable):
     X: Array
     length_scale: float | str = validation.AUTO
     labeled: Nodes | None = dataclasses.field(default=None, repr=False)
-    has_exact_root: ClassVar[bool] = False
+    has_exact_root: ClassVar[bool] = False  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         checked = check_features(self.X)
@@ -234,7 +234,7 @@ class FeaturePrior(Summable):
         nodes : ndarray of int
         """
         at = self.X[nodes]
-        return root_of(self._kernel(at, at))
+        return law_of(self._kernel(at, at)).root()
 
     def covariance(self, rows: Any, columns: Any) -> Array:
         """Return the covariance block between two lists of nodes.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from graphuq.priors.conditional import Conditional, GivenAll
 from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian
+from graphuq.priors.gaussian import Gaussian, law_of
 from graphuq.priors.given_labeled import GivenLabeled, Rest
 from graphuq.utils import validation
 from graphuq.utils.fingerprint import same_fingerprint
@@ -20,10 +20,6 @@ from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
 
 Ranges = dict[str, tuple[float, float]]
-
-# Share of the largest deviation below which a direction of a covariance that is computed entry by
-# entry is left out.
-LEAST_DEVIATION = 1e-5
 
 
 class GaussianPrior(ABC):
@@ -77,7 +73,7 @@ class GaussianPrior(ABC):
     >>> prior.require_here("a plot")     # raises for eigenvectors in a Dask array
     """
 
-    has_exact_root: ClassVar[bool] = True
+    has_exact_root: bool = True
     """Whether `root` comes from modes, and not from covariances."""
 
     @property
@@ -130,9 +126,10 @@ class GaussianPrior(ABC):
         ----------
         nodes : array_like of int, shape (J,)
         """
-        U, S, _ = linalg.svd(
-            self.root(validation.node_ids("nodes", nodes, self.n_nodes)), full_matrices=False
-        )
+        nodes = validation.node_ids("nodes", nodes, self.n_nodes)
+        if not self.has_exact_root:
+            return law_of(self.covariance(nodes, nodes))
+        U, S, _ = linalg.svd(self.root(nodes), full_matrices=False)
         return Gaussian(np.ascontiguousarray(U), S**2, 0.0)
 
     @abstractmethod
@@ -259,18 +256,6 @@ def base_name(parameter: str) -> str:
     ('alpha', 'flip_rate')
     """
     return re.sub(r"_\d+$", "", parameter)
-
-
-def root_of(C: Array) -> Array:
-    """Return F with F F' = C, without directions whose variance may be rounding.
-
-    Covariances are known to some 1e-15 of the largest, and those with other nodes, through inducing
-    items, to 1e-10. Divided by a tiny deviation, such an error would be taken for knowledge. Labels
-    say nothing about directions in which the field hardly varies.
-    """
-    values, vectors = linalg.eigh(C, check_finite=False)
-    kept = values > LEAST_DEVIATION**2 * values[-1]
-    return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def narrow(F: Array) -> Array:

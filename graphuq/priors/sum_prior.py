@@ -22,8 +22,8 @@ import numpy as np
 from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian
-from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, narrow, require_chosen, root_of
+from graphuq.priors.gaussian import Gaussian, law_of
+from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, narrow, require_chosen
 from graphuq.priors.given_labeled import Rest
 from graphuq.priors.level import LEVEL_RANGE, Level, check_level
 from graphuq.priors.weights import check_fraction, fractions_of, weights_of
@@ -180,6 +180,12 @@ class SumPrior(Summable):
         return self.parts[0].n_nodes
 
     @property
+    def has_exact_root(self) -> bool:  # type: ignore[override]
+        """Whether all parts have modes."""
+        each = zip(self.weights, self.parts, strict=True)
+        return all(part.has_exact_root for w, part in each if w > 0)
+
+    @property
     def component(self) -> Nodes | None:
         """The component of each node, if a disconnected graph is all that relates nodes."""
         used = [part for w, part in zip(self.weights, self.parts, strict=True) if w > 0]
@@ -321,10 +327,13 @@ class SumPrior(Summable):
         ----------
         nodes : ndarray of int
         """
-        used = [(w, part) for w, part in zip(self.weights, self.parts, strict=True) if w > 0]
-        if not all(part.has_exact_root for _, part in used):
-            return root_of(self.covariance(nodes, nodes))
-        roots = [np.sqrt(w) * part.root(nodes) for w, part in used]
+        if not self.has_exact_root:
+            return law_of(self.covariance(nodes, nodes)).root()
+        roots = [
+            np.sqrt(w) * part.root(nodes)
+            for w, part in zip(self.weights, self.parts, strict=True)
+            if w > 0
+        ]
         if self.level:
             roots.append(np.full((len(nodes), 1), float(self.level)))
         return narrow(np.hstack(roots))

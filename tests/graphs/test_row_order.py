@@ -90,6 +90,7 @@ def test_a_permutation_of_rows_permutes_what_the_labels_choose():
     assert abs(found[0] - found[1]).max() < 1e-8
 
 
+@pytest.mark.filterwarnings("ignore:expectation propagation is poor")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_permutation_of_rows_with_tied_binary_features_leaves_the_default_as_it_is(seed):
     """Labels that agree with equally many others are told apart by those about them."""
