@@ -76,8 +76,8 @@ class SumPrior(Summable):
     (array([0.75, 0.25]), 0.5)
     >>> float(prior.variance().mean().round(9))
     1.25
-    >>> prior.draw(2, seed=0).shape
-    (2, 100)
+    >>> prior.draw(2, seed=0).shape, prior.has_exact_root
+    ((2, 100), False)
     >>> labels = gq.reveal(y, counts=3, seed=0)
     >>> gq.sample(prior, gq.Probit(0.1), labels, seed=0, progress=False).accuracy(y) > 0.9
     True

@@ -343,7 +343,7 @@ def test_a_solver_that_stops_short_warns(model, monkeypatch):
 
 def test_scores_that_do_not_settle_warn():
     model = gq.ZhouGC(1e-4)
-    with pytest.warns(gq.ConvergenceWarning, match="smallest scores still change"):
+    with pytest.warns(gq.ConvergenceWarning, match="change of the smallest scores is still"):
         model.fit(long_path(1500), gq.Labels([0, 1], [0, 1]))
     assert (model.predict_proba() >= 0).all()
 

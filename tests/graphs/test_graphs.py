@@ -383,7 +383,7 @@ def test_bad_input_is_refused_with_a_reason(call, error, message):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ([(1, 2, np.nan), (2, 1, np.nan)], r"finite: a\[1, 2\] = nan, and 2 entries"),
+        ([(1, 2, np.nan), (2, 1, np.nan)], r"finite: a\[1, 2\] = nan \(2 such entries\)"),
         ([(1, 2, np.inf)], r"finite: a\[1, 2\] = inf"),
         ([(0, 1, -1), (1, 0, -1)], r"non-negative: a\[0, 1\] = -1"),
         ([(2, 1, 5)], r"symmetric: a\[(1, 2|2, 1)\] = "),
