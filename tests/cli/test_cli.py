@@ -187,7 +187,9 @@ def karate_binary(names, network):
 def test_a_graph_has_no_features_to_weigh(karate, capsys):
     arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", "--graph-weight", "1"]
     assert main(arguments) == 2
-    assert "a graph without features, so that --graph-weight has no effect" in capsys.readouterr().err
+    assert (
+        "a graph without features, so that --graph-weight has no effect" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
