@@ -1,4 +1,4 @@
-"""Checksums of variables and attributes in a file, by which damage is noticed."""
+"""Checksums of a file, its variables and its attributes, by which damage is noticed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,40 @@ import xarray as xr
 
 # The attribute of a variable, and of a group, that holds its checksum.
 CHECKSUM = "sha256"
+
+# The last bytes of a file: these, and the checksum of all bytes before them. HDF5 ignores what
+# follows its own data.
+LAST = b"\ngraphuq sha256 "
+N_LAST = len(LAST) + hashlib.sha256().digest_size
+
+
+def last_bytes(content: bytes | memoryview) -> bytes:
+    """Return the bytes with which the file of this content ends.
+
+    Examples
+    --------
+    >>> content = b"values" + last_bytes(b"values")
+    >>> require_last_bytes(content)
+    >>> require_last_bytes(b"w" + content[1:])
+    Traceback (most recent call last):
+    ValueError: the checksum of the file does not match
+    """
+    return LAST + hashlib.sha256(content).digest()
+
+
+def require_last_bytes(content: bytes) -> None:
+    """Refuse a file whose checksum does not match; a file without one comes from arviz.
+
+    HDF5 reads some damaged files without end, so that they must not reach it.
+
+    Raises
+    ------
+    ValueError
+        The file is damaged or was changed.
+    """
+    last = content[-N_LAST:]
+    if last.startswith(LAST) and last != last_bytes(memoryview(content)[:-N_LAST]):
+        raise ValueError("the checksum of the file does not match")
 
 
 def add_checksums(groups: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:

@@ -9,7 +9,12 @@ from typing import Any
 
 import xarray as xr
 
-from graphuq.posterior.checksums import add_checksums, require_checksums
+from graphuq.posterior.checksums import (
+    add_checksums,
+    last_bytes,
+    require_checksums,
+    require_last_bytes,
+)
 from graphuq.utils import validation
 from graphuq.utils.atomic_files import write_atomically
 
@@ -43,6 +48,9 @@ def _encode(groups: dict[str, xr.Dataset]) -> memoryview:
     with h5netcdf.File(content, "w") as file:
         for name, group in add_checksums(groups).items():
             group.dump_to_store(xr.backends.H5NetCDFStore(file.create_group(name)))
+    last = last_bytes(content.getbuffer())
+    content.seek(0, io.SEEK_END)
+    content.write(last)
     return content.getbuffer()
 
 
@@ -61,9 +69,13 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
         raise IsADirectoryError(f"{path} is a folder: name a file in it that save wrote")
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    content = io.BytesIO(file.read_bytes())
+    content = file.read_bytes()
     try:
-        groups = _decode(content)
+        require_last_bytes(content)
+    except ValueError as error:
+        raise _damaged(path, error) from error
+    try:
+        groups = _decode(io.BytesIO(content))
     except Exception as error:  # damage can make a reader fail in any way
         raise ValueError(
             f"{path} is not a NetCDF file, or is damaged: name a file that save wrote, or copy it "
@@ -72,11 +84,15 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
     try:
         require_checksums(groups)
     except ValueError as error:
-        raise ValueError(
-            f"{path} is damaged or was changed: {error}: copy the file again, or sample again; "
-            "gq.from_arviz(arviz.from_netcdf(path)) reads intended changes"
-        ) from error
+        raise _damaged(path, error) from error
     return groups
+
+
+def _damaged(path: str | os.PathLike[str], error: ValueError) -> ValueError:
+    return ValueError(
+        f"{path} is damaged or was changed: {error}: copy the file again, or sample again; "
+        "gq.from_arviz(arviz.from_netcdf(path)) reads intended changes"
+    )
 
 
 def _decode(content: io.BytesIO) -> dict[str, xr.Dataset]:

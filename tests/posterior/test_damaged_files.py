@@ -9,6 +9,7 @@ from conftest import quietly
 
 import graphuq as gq
 from graphuq.inference import checkpoint
+from graphuq.posterior import checksums, netcdf
 
 RUN = {"draws": 100, "chains": 2, "seed": 0, "progress": False}
 STATISTICS = ("mean", "variance", "by_class", "mcse", "latent_mean", "latent_variance",
@@ -84,6 +85,24 @@ def test_damaged_posteriors(posteriors, kind, times, tmp_path):
     silent, refused = count_silent(lambda p: describe(gq.load(p)), describe(post), path, times, rng)
     assert silent == 0
     assert refused >= times / 4
+
+
+def test_a_damaged_file_does_not_reach_hdf5(posteriors, tmp_path, monkeypatch):
+    """HDF5 reads some without end."""
+    path = tmp_path / "post.nc"
+    posteriors["approximate"].save(path)
+    content = path.read_bytes()
+    without = content[: -checksums.N_LAST]
+    path.write_bytes(without)  # as other programs write it
+    assert is_same(describe(gq.load(path)), describe(posteriors["approximate"]))
+
+    monkeypatch.setattr(netcdf, "_decode", lambda content: pytest.fail("HDF5 is called"))
+    for at in np.linspace(0, len(without) - 1, 50, dtype=int):
+        damaged = bytearray(content)
+        damaged[at] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="the checksum of the file does not match: copy"):
+            gq.load(path)
 
 
 @pytest.mark.parametrize("times", [50, pytest.param(500, marks=pytest.mark.slow)])
