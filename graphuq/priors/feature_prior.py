@@ -6,14 +6,14 @@ import dataclasses
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian, law_of
+from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.gaussian_prior import Ranges, require_chosen
 from graphuq.priors.given_labeled import Rest
 from graphuq.priors.sum_prior import Summable
@@ -81,7 +81,6 @@ class FeaturePrior(Summable):
     X: Array
     length_scale: float | str = validation.AUTO
     labeled: Nodes | None = dataclasses.field(default=None, repr=False)
-    has_exact_root: ClassVar[bool] = False  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         checked = check_features(self.X)
@@ -95,7 +94,7 @@ class FeaturePrior(Summable):
             object.__setattr__(self, "labeled", nodes)
         if not (self.X[0] != self.X).any():
             raise ValueError(
-                "X is the same for all items, so that features tell nothing: use the graph alone"
+                "X is the same for all items, which carries no information: use the graph alone"
             )
 
     @property
@@ -233,8 +232,7 @@ class FeaturePrior(Summable):
         ----------
         nodes : ndarray of int
         """
-        at = self.X[nodes]
-        return law_of(self._kernel(at, at)).root()
+        return self.at(nodes).root()
 
     def covariance(self, rows: Any, columns: Any) -> Array:
         """Return the covariance block between two lists of nodes.
@@ -246,6 +244,11 @@ class FeaturePrior(Summable):
         rows = validation.node_ids("rows", rows, self.n_nodes)
         columns = validation.node_ids("columns", columns, self.n_nodes)
         return self._kernel(self.X[rows], self.X[columns])
+
+    @property
+    def has_exact_root(self) -> bool:
+        """False: covariances are all there is."""
+        return False
 
     @property
     def modes_determine_field(self) -> bool:

@@ -22,7 +22,7 @@ def cosines(S: Array) -> Array:
 
 # Share of the largest deviation below which a direction of a covariance that is computed entry by
 # entry is left out.
-LEAST_DEVIATION = 1e-5
+MIN_RELATIVE_DEVIATION = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ def law_of(C: Array) -> Gaussian:
     say nothing about directions in which the field hardly varies.
     """
     variances, basis = linalg.eigh(C, check_finite=False)
-    kept = variances > LEAST_DEVIATION**2 * variances[-1]
+    kept = variances > MIN_RELATIVE_DEVIATION**2 * variances[-1]
     return Gaussian(np.ascontiguousarray(basis[:, kept]), variances[kept], 0.0)
 
 

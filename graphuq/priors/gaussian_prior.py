@@ -68,13 +68,12 @@ class GaussianPrior(ABC):
 
     >>> prior.mode_loadings([0, 2]).shape, prior.modes_from_field().shape
     ((2, 11), (50, 11))
+    >>> graph.has_exact_root, prior.has_exact_root
+    (True, False)
     >>> prior.modes_determine_field, prior.rest(np.array([0, 2])) is None
     (False, False)
     >>> prior.require_here("a plot")     # raises for eigenvectors in a Dask array
     """
-
-    has_exact_root: bool = True
-    """Whether `root` comes from modes, and not from covariances."""
 
     @property
     @abstractmethod
@@ -114,6 +113,11 @@ class GaussianPrior(ABC):
     @abstractmethod
     def law(self) -> Gaussian:
         """The law of the whole field, with an orthonormal basis."""
+
+    @property
+    def has_exact_root(self) -> bool:
+        """Whether `root` comes from modes, and not from covariances."""
+        return True
 
     @abstractmethod
     def root(self, nodes: Nodes) -> Array:

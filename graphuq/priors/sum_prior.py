@@ -22,7 +22,7 @@ import numpy as np
 from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian, law_of
+from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, narrow, require_chosen
 from graphuq.priors.given_labeled import Rest
 from graphuq.priors.level import LEVEL_RANGE, Level, check_level
@@ -180,7 +180,7 @@ class SumPrior(Summable):
         return self.parts[0].n_nodes
 
     @property
-    def has_exact_root(self) -> bool:  # type: ignore[override]
+    def has_exact_root(self) -> bool:
         """Whether all parts have modes."""
         each = zip(self.weights, self.parts, strict=True)
         return all(part.has_exact_root for w, part in each if w > 0)
@@ -328,7 +328,7 @@ class SumPrior(Summable):
         nodes : ndarray of int
         """
         if not self.has_exact_root:
-            return law_of(self.covariance(nodes, nodes)).root()
+            return self.at(nodes).root()
         roots = [
             np.sqrt(w) * part.root(nodes)
             for w, part in zip(self.weights, self.parts, strict=True)
