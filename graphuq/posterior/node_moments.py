@@ -19,12 +19,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.posterior.near_entropy import add_near_entropy
 from graphuq.posterior.node_kernels import (
     add_class_entropy,
     add_class_moments,
     add_entropy,
     add_moments,
-    add_near_entropy,
     add_predictive,
 )
 from graphuq.priors.conditional import Rows

@@ -13,7 +13,7 @@ from references.mutation import mutated
 from scipy.special import entr, ndtr
 
 import graphuq as gq
-from graphuq.posterior import node_kernels, node_moments
+from graphuq.posterior import near_entropy, node_kernels, node_moments
 from graphuq.posterior.assessment.argmax_probability import argmax_probability
 from graphuq.posterior.node_moments import NodeMoments
 from graphuq.priors.conditional import Rows
@@ -135,7 +135,7 @@ def test_what_is_near_to_the_entropy_is_near(n_classes, scale):
     exact, near, which = np.zeros(700), np.zeros(700), np.array([0, 3, 4])
     for add, found in (
         (node_kernels.add_class_entropy, exact),
-        (node_kernels.add_near_entropy, near),
+        (near_entropy.add_near_entropy, near),
     ):
         add(mean, deviation, noise, 0.8, which, found)
     assert ((near - exact) / 3).std() < 0.06
