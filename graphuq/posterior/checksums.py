@@ -13,27 +13,27 @@ import xarray as xr
 # The attribute of a variable, and of a group, that holds its checksum.
 CHECKSUM = "sha256"
 
-# The last bytes of a file: these, and the checksum of all bytes before them. HDF5 ignores what
+# The footer of a file begins so, and has the checksum of all bytes before it. HDF5 ignores what
 # follows its own data.
-LAST = b"\ngraphuq sha256 "
-N_LAST = len(LAST) + hashlib.sha256().digest_size
+FOOTER = b"\ngraphuq sha256 "
+FOOTER_SIZE = len(FOOTER) + hashlib.sha256().digest_size
 
 
-def last_bytes(content: bytes | memoryview) -> bytes:
-    """Return the bytes with which the file of this content ends.
+def footer_of(content: bytes | memoryview) -> bytes:
+    """Return the bytes that follow this content in a file.
 
     Examples
     --------
-    >>> content = b"values" + last_bytes(b"values")
-    >>> require_last_bytes(content)
-    >>> require_last_bytes(b"w" + content[1:])
+    >>> content = b"values" + footer_of(b"values")
+    >>> require_footer(content)
+    >>> require_footer(b"w" + content[1:])
     Traceback (most recent call last):
     ValueError: the checksum of the file does not match
     """
-    return LAST + hashlib.sha256(content).digest()
+    return FOOTER + hashlib.sha256(content).digest()
 
 
-def require_last_bytes(content: bytes) -> None:
+def require_footer(content: bytes) -> None:
     """Refuse a file whose checksum does not match; a file without one comes from arviz.
 
     HDF5 reads some damaged files without end, so that they must not reach it.
@@ -43,8 +43,8 @@ def require_last_bytes(content: bytes) -> None:
     ValueError
         The file is damaged or was changed.
     """
-    last = content[-N_LAST:]
-    if last.startswith(LAST) and last != last_bytes(memoryview(content)[:-N_LAST]):
+    last = content[-FOOTER_SIZE:]
+    if last.startswith(FOOTER) and last != footer_of(memoryview(content)[:-FOOTER_SIZE]):
         raise ValueError("the checksum of the file does not match")
 
 

@@ -11,9 +11,9 @@ import xarray as xr
 
 from graphuq.posterior.checksums import (
     add_checksums,
-    last_bytes,
+    footer_of,
     require_checksums,
-    require_last_bytes,
+    require_footer,
 )
 from graphuq.utils import validation
 from graphuq.utils.atomic_files import write_atomically
@@ -48,9 +48,9 @@ def _encode(groups: dict[str, xr.Dataset]) -> memoryview:
     with h5netcdf.File(content, "w") as file:
         for name, group in add_checksums(groups).items():
             group.dump_to_store(xr.backends.H5NetCDFStore(file.create_group(name)))
-    last = last_bytes(content.getbuffer())
+    footer = footer_of(content.getbuffer())
     content.seek(0, io.SEEK_END)
-    content.write(last)
+    content.write(footer)
     return content.getbuffer()
 
 
@@ -71,7 +71,7 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
         raise FileNotFoundError(f"there is no file {path}")
     content = file.read_bytes()
     try:
-        require_last_bytes(content)
+        require_footer(content)
     except ValueError as error:
         raise _damaged(path, error) from error
     try:
