@@ -132,7 +132,7 @@ class NodesAlone(NodePosterior):
     settings: dict = dataclasses.field(default_factory=dict)
 
     run = trust = call = n_latent_draws = _arviz_groups = _new_by_class = None
-    _flipped_or_overlap = _left_out = None
+    _flips_and_overlaps = _left_out = None
 
     def __post_init__(self):
         if self.by_class.ndim == 1:

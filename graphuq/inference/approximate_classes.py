@@ -31,7 +31,7 @@ DRAWS = 256
 ENTROPY_DRAWS = 64
 
 # Below the likelihoods of all draws that count.
-LEAST = 1e-300
+MIN_LIKELIHOOD = 1e-300
 
 # Labeled nodes whose draws are held at a time.
 BLOCK_NODES = 100
@@ -182,7 +182,9 @@ def _weighted(
     weight /= weight.sum(axis=1, keepdims=True)
     latent, by_class = (np.einsum("js,jsk->jk", weight, p) for p in (largest, predictive))
     other = u.argmax(axis=2) != y[:, None]
-    overlaps = (weight * other * model.right * right / np.maximum(likelihood, LEAST)).sum(axis=1)
+    overlaps = (weight * other * model.right * right / np.maximum(likelihood, MIN_LIKELIHOOD)).sum(
+        axis=1
+    )
     return latent, by_class, np.einsum("js,jsk->j", weight, entr(predictive)), overlaps
 
 

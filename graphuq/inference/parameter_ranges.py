@@ -24,7 +24,7 @@ def open_ranges(
     """Return prior and likelihood with fixed parameters set, and the ranges of the open ones.
 
     A parameter is open if it is "auto" or has a range among those ``given``. Those that change
-    nothing are set by `settle_idle`.
+    nothing are set by `fix_idle`.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def open_ranges(
     prior, likelihood = with_values(prior, likelihood, fixed)
     ranged = [n for n in given if n not in fixed]
     opened = [n for n in ranged if n in prior.ranges]
-    prior = settle_idle(prior.with_parameters(**dict.fromkeys(opened, validation.AUTO)))
+    prior = fix_idle(prior.with_parameters(**dict.fromkeys(opened, validation.AUTO)))
     others = (n for n in ranged if n not in opened)
     left = (*prior.open, *open_parameters(likelihood), *others)
     # the others have the range given, or their own
@@ -71,7 +71,7 @@ def open_ranges(
     return prior, likelihood, found
 
 
-def settle_idle(prior: GaussianPrior) -> GaussianPrior:
+def fix_idle(prior: GaussianPrior) -> GaussianPrior:
     """Return the prior with open parameters that change nothing in the middle of their ranges."""
     idle = [name for name in prior.idle if name in prior.open]
     if not idle:

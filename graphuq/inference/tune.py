@@ -16,9 +16,9 @@ from graphuq.inference.evidence.evidence import SignEvidence
 from graphuq.inference.evidence.pairwise import PairwiseEvidence
 from graphuq.inference.parameter_ranges import (
     check_range,
+    fix_idle,
     open_ranges,
     place_of,
-    settle_idle,
     with_values,
 )
 from graphuq.inference.search import Evidence, Search
@@ -192,7 +192,7 @@ def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, An
             _require_eigenvectors(prior)
         return prior, likelihood
     if isinstance(prior, GaussianPrior):
-        prior = settle_idle(prior)
+        prior = fix_idle(prior)
         if not prior.open and not open_parameters(likelihood):
             return prior, likelihood
     found = tune(prior, labels, likelihood)

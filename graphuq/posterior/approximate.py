@@ -93,7 +93,7 @@ class ApproximatePosterior(NodePosterior):
 
         return groups_of_sites(self)
 
-    def _flipped_or_overlap(self) -> tuple[Array, Array]:
+    def _flips_and_overlaps(self) -> tuple[Array, Array]:
         flip_rate = self.settings["sign_model"]["flip_rate"]
         unknown = np.full(len(self.labels), np.nan)
         flipped = mistakes_from_left_out(self.leave_one_out, self.labels, flip_rate)

@@ -72,8 +72,7 @@ class NodePosterior(PredictionMixin, ABC):
     mistakes : ndarray, shape (J,), optional
         ``probability_mistake`` of `suspect_labels`, if read from a file.
     overlaps : ndarray, shape (J,), optional
-        ``probability_overlap`` of `suspect_labels`, if read from a file or of an approximation
-        with mistakes.
+        ``probability_overlap`` of `suspect_labels`, if read from a file or approximated.
     settings : dict
         What was run: prior, likelihood, and how.
     names : ndarray of str, shape (N,), optional
@@ -176,10 +175,9 @@ class NodePosterior(PredictionMixin, ABC):
         """Return the groups of `to_arviz`, xarray datasets by name."""
 
     @abstractmethod
-    def _flipped_or_overlap(self) -> tuple[Array, Array]:
-        """Return the probabilities that each label was flipped, and of overlap.
+    def _flips_and_overlaps(self) -> tuple[Array, Array]:
+        """Return ``probability_mistake`` and ``probability_overlap`` of labels that may be flipped.
 
-        See `suspect_labels`.
         Both have the shape (J,), and are NaN where they are not known.
         """
 
@@ -312,9 +310,9 @@ class NodePosterior(PredictionMixin, ABC):
             the most probable class of the field; ``probability_wrong``, that the class of the field
             is not the label; ``probability_mistake``; ``probability_overlap``, that the label is no
             mistake and yet the class of the field is another; ``suspect``, whether ``likelier`` is
-            another class than the label. Of a mistake the class of the field may be the label by
-            chance, so that the two may add up to more than ``probability_wrong``. They are NaN if a
-            file of an earlier version lacks them.
+            another class than the label. A mistaken label may be the class of the field by chance,
+            so that the two may add up to more than ``probability_wrong``. They are NaN if a file of
+            an earlier version lacks them.
 
         Examples
         --------
@@ -349,7 +347,7 @@ class NodePosterior(PredictionMixin, ABC):
         if self.mistakes is not None:
             unknown = np.full(len(self.labels), np.nan)
             return self.mistakes, unknown if self.overlaps is None else self.overlaps
-        return self._flipped_or_overlap()
+        return self._flips_and_overlaps()
 
     def pred_probs(self, prior: GaussianPrior | None = None) -> Array:
         """Return what all other labels say of each label: out-of-sample predictions.

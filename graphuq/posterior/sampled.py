@@ -137,7 +137,7 @@ class Posterior(NodePosterior):
 
         return groups_of_draws(self)
 
-    def _flipped_or_overlap(self) -> tuple[Array, Array]:
+    def _flips_and_overlaps(self) -> tuple[Array, Array]:
         every = math.ceil(self._label_terms / MAX_TERMS)
         if not isinstance(self.prior, GaussianPrior):
             unknown = np.full(len(self.labels), np.nan)

@@ -91,12 +91,12 @@ def _are_constant(X: Any, graph_weight: float | str) -> bool:
         return False
     if not validation.is_auto(graph_weight):
         raise ValueError(
-            f"all features are constant, so that they cannot have the share that graph_weight "
-            f"{graph_weight:g} leaves them: give graph_weight=1, or features that differ"
+            f"graph_weight={graph_weight:g} leaves a share to features, and all features are "
+            "constant: give graph_weight=1, or features that differ"
         )
     warnings.warn(
-        "all features are constant and tell nothing: the prior is that of the graph alone; "
-        "graph_weight=1 says so, too",
+        "all features are constant and carry no information: the prior uses the graph alone, as "
+        "with graph_weight=1",
         RuntimeWarning,
         stacklevel=4,
     )

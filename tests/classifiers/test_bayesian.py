@@ -493,5 +493,5 @@ def test_constant_features_are_named():
     assert caught[0].filename == __file__
     np.testing.assert_array_equal(found, alone)
     for weight in (0, 0.3):
-        with pytest.raises(ValueError, match=f"graph_weight {weight} leaves .* graph_weight=1"):
+        with pytest.raises(ValueError, match=f"graph_weight={weight} leaves .* graph_weight=1"):
             model.set_params(graph_weight=weight).fit(X, y)

@@ -13,7 +13,7 @@ from graphuq.utils.typing import Array
 _POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 
 # A variance below all others but 0.
-_TINY = 1e-200
+_MIN_VARIANCE = 1e-200
 
 
 def predict_labeled(sites: Sites, likelihood: Bound) -> tuple[Array, Array]:
@@ -69,7 +69,11 @@ def probability_of_overlap(sites: Sites, likelihood: Bound) -> Array:
     """
     assert likelihood.sign_model is not None
     (noise, cost), y = likelihood.sign_model, likelihood.observed.y
-    flip, m, v = flip_rate(cost), sites.cavity_mean, np.maximum(sites.cavity_variance, _TINY)
+    flip, m, v = (
+        flip_rate(cost),
+        sites.cavity_mean,
+        np.maximum(sites.cavity_variance, _MIN_VARIANCE),
+    )
     h, k = y * m / np.sqrt(v), y * m / np.sqrt(v + noise**2)
     seen = ndtr(k)
     opposite = seen - _both_positive(h, k, np.sqrt(v / (v + noise**2)))

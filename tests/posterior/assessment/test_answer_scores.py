@@ -43,7 +43,7 @@ class Known(NodePosterior):
     draws: np.ndarray
 
     run = trust = call = _arviz_groups = _new_by_class = None  # not asked for here
-    _flipped_or_overlap = _left_out = None
+    _flips_and_overlaps = _left_out = None
 
     @property
     def n_latent_draws(self):
