@@ -143,21 +143,15 @@ class GDPCA(TransductiveClassifier):
         return self._keep(labels, self._score(graph, labels, X))
 
     def _score(self, graph: Graph, labels: Labels, X: Any = None) -> Array:
-        sigma, alpha = check_parameters(self.sigma, self.alpha)
-        delta = validation.real("delta", self.delta)
-        if delta < 0:
-            raise ValueError(f"delta must not be negative, got {delta:g}")
-        validation.one_of("solver", self.solver, SOLVERS)
-        validation.one_of("recipe", self.recipe, RECIPES)
-        tol = validation.positive("tol", self.tol)
-        validation.integer("max_iter", self.max_iter, 1)
+        sigma, alpha, delta = self._check_parameters()
         if X is not None or delta > 0:
             X = _check_features(X, graph.n_nodes)
-        self._resolution = 0.0 if delta == 0 or self.recipe == "paper" else tol
+        as_paper = self.recipe == "paper"
+        self._resolution = 0.0 if delta == 0 or as_paper else self.tol
         # 1. M of eq. (5) as an operator, and gamma, the largest singular value of S D^(1 - 2 sigma)
         M, gamma = aslinearoperator(walk_matrix(graph, sigma)), 0.0
         if delta > 0:
-            S = covariance(X, _row_medians(X) if self.recipe == "paper" else X.mean(axis=1))
+            S = covariance(X, _row_medians(X) if as_paper else X.mean(axis=1))
             T = S @ aslinearoperator(sparse.diags_array(graph.degrees ** (1 - 2 * sigma)))
             M, gamma = M + delta * T, largest_singular_value(T)
             if delta * gamma > validation.MAX_MAGNITUDE:
@@ -173,17 +167,31 @@ class GDPCA(TransductiveClassifier):
             self.solver_ = "power" if contracts else "gmres"
         # 3. solve eq. (5)
         Y = labels.indicators(graph.n_nodes)
-        if self.recipe == "paper":
-            if self.solver_ == "gmres":
-                return solve_by_gmres(M, Y, alpha, PAPER_TOLERANCE, self.max_iter, PAPER_RESTART)
-            # power iteration with normalized rows
-            Z = Y
-            for _ in range(PAPER_ITERATIONS):
-                Z = normalize(alpha * (M @ Z) + (1 - alpha) * Y, norm="l1")
-            return Z
+        if as_paper:
+            return self._solve_as_paper(M, Y, alpha)
         solve = solve_by_power if self.solver_ == "power" else solve_by_gmres
-        Z = solve(M, Y, alpha, tol, self.max_iter)
+        Z = solve(M, Y, alpha, self.tol, self.max_iter)
         return Z if delta > 0 else refine_small_scores(Z, M, alpha, (1 - alpha) * Y)
+
+    def _check_parameters(self) -> tuple[float, float, float]:
+        sigma, alpha = check_parameters(self.sigma, self.alpha)
+        delta = validation.real("delta", self.delta)
+        if delta < 0:
+            raise ValueError(f"delta must not be negative, got {delta:g}")
+        validation.one_of("solver", self.solver, SOLVERS)
+        validation.one_of("recipe", self.recipe, RECIPES)
+        validation.positive("tol", self.tol)
+        validation.integer("max_iter", self.max_iter, 1)
+        return sigma, alpha, delta
+
+    def _solve_as_paper(self, M: LinearOperator, Y: Array, alpha: float) -> Array:
+        if self.solver_ == "gmres":
+            return solve_by_gmres(M, Y, alpha, PAPER_TOLERANCE, self.max_iter, PAPER_RESTART)
+        # power iteration with normalized rows
+        Z = Y
+        for _ in range(PAPER_ITERATIONS):
+            Z = normalize(alpha * (M @ Z) + (1 - alpha) * Y, norm="l1")
+        return Z
 
 
 def covariance(X: Any, center: Array) -> LinearOperator:

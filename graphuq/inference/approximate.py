@@ -19,7 +19,7 @@ from graphuq.inference.evidence.poor_sites import describe_poor_signs
 from graphuq.inference.problem import Problem
 from graphuq.likelihoods.bound import describe, describe_sign_model
 from graphuq.likelihoods.contract import Likelihood
-from graphuq.likelihoods.label_rule import Argmax, probability_positive
+from graphuq.likelihoods.label_rule import Argmax, both_classes, probability_positive
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.node_kernels import expected_entropy
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -150,8 +150,8 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
     return {
         "mean": mean,
         "variance": 1 - mean**2,
-        "by_class": np.column_stack([1 - probability, probability]),
-        "latent_by_class": np.column_stack([1 - latent, latent]),
+        "by_class": both_classes(probability),
+        "latent_by_class": both_classes(latent),
         "aleatoric": aleatoric,
         "overlaps": overlaps,
         "latent_mean": latent_mean,

@@ -50,6 +50,29 @@ class Sign:
         return np.asarray(((fields[:, 0] >= 0) != (y > 0)).sum(axis=1))
 
 
+def both_classes(second: Array) -> Array:
+    """Return the probabilities of both classes along a last axis, from those of the second.
+
+    Examples
+    --------
+    >>> both_classes(np.array([0.25, 1.0]))
+    array([[0.75, 0.25],
+           [0.  , 1.  ]])
+    """
+    return np.stack([1 - second, second], axis=-1)
+
+
+def as_by_class(probability: Array) -> Array:
+    """Return class probabilities, (n, K), from those or from the second of two classes', (n,).
+
+    Examples
+    --------
+    >>> as_by_class(np.array([0.25])), as_by_class(np.array([[0.1, 0.9]]))
+    (array([[0.75, 0.25]]), array([[0.1, 0.9]]))
+    """
+    return probability if probability.ndim == 2 else both_classes(probability)
+
+
 def probability_positive(mean: Array, deviation: Array) -> Array:
     """Return P(x > 0) for x ~ N(mean, deviation^2), and 1/2 where both are 0.
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.likelihoods.label_rule import label_rule
+from graphuq.likelihoods.label_rule import as_by_class, label_rule
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.trust import Trust, trust_in_approximation
 from graphuq.posterior.call import Call
 from graphuq.posterior.label_likelihood import mistakes_from_left_out
-from graphuq.posterior.left_out import both_classes
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_posterior import NodePosterior
@@ -100,7 +99,7 @@ class ApproximatePosterior(NodePosterior):
         return flipped, unknown if self.overlaps is None else self.overlaps
 
     def _left_out(self, prior: GaussianPrior) -> Array:
-        return both_classes(self.leave_one_out)
+        return as_by_class(self.leave_one_out)
 
     def _new_by_class(self, prior: GaussianPrior, items: NewItems) -> Array:
         root = prior.root(self.labels.nodes)
@@ -132,7 +131,7 @@ class ApproximatePosterior(NodePosterior):
         """
         if truth is not None:
             return super().calibration(truth, n_bins=n_bins, seed=seed)
-        found, labels = both_classes(self.leave_one_out), self.labels
+        found, labels = as_by_class(self.leave_one_out), self.labels
         return calibrate(found, labels.values, labels.classes, n_bins=n_bins, seed=seed)
 
     def latent_draws(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.graphs.labels import Labels
+from graphuq.likelihoods.label_rule import as_by_class
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.netcdf import read_groups
@@ -121,9 +122,8 @@ def _statistics_from(nodes: Any, settings: dict[str, Any]) -> dict[str, Any]:
     statistics = {name: nodes[name].values for name in names}
     statistics.setdefault("latent_probability", statistics["probability"])
     for name in ("probability", "latent_probability"):
-        p = statistics.pop(name)
         by_class = name.replace("probability", "by_class")
-        statistics[by_class] = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+        statistics[by_class] = as_by_class(statistics.pop(name))
     return statistics
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr
 
-from graphuq.likelihoods.label_rule import Argmax, LabelRule, label_rule
+from graphuq.likelihoods.label_rule import Argmax, LabelRule, as_by_class, label_rule
 from graphuq.likelihoods.probit_kernels import class_log_probability
 from graphuq.posterior.protocol import LatentDraws
 from graphuq.utils.typing import Array
@@ -149,8 +149,8 @@ def mistakes_from_left_out(left_out: Array, labels: Any, flip_rate: float) -> Ar
     >>> mistakes_from_left_out(np.array([0.9, 0.9]), labels, flip_rate=0.1).round(6)
     array([1., 0.])
     """
-    both = left_out if left_out.ndim == 2 else np.column_stack([1 - left_out, left_out])
-    given = both[np.arange(len(labels)), labels.indices]
-    other = flip_rate / (both.shape[1] - 1)
+    by_class = as_by_class(left_out)
+    given = by_class[np.arange(len(labels)), labels.indices]
+    other = flip_rate / (by_class.shape[1] - 1)
     right = ((given - other) / (1 - flip_rate - other)).clip(0, 1)
     return np.asarray(other * (1 - right) / given)

@@ -27,17 +27,6 @@ JITTER = 1e-8
 LEAST = 1e-12
 
 
-def both_classes(left_out: Array) -> Array:
-    """Return probabilities of all classes, (J, K), from those of the second of two classes, (J,).
-
-    Examples
-    --------
-    >>> both_classes(np.array([0.25]))
-    array([[0.75, 0.25]])
-    """
-    return left_out if left_out.ndim == 2 else np.column_stack([1 - left_out, left_out])
-
-
 def left_out_from_draws(posterior: SampledField, prior: GaussianPrior, seed: Any) -> Array:
     """Return P(label j is each class | all other labels), shape (J, K), flips included.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.graphs.labels import Labels
+from graphuq.likelihoods.label_rule import as_by_class
 from graphuq.posterior.predictions import PredictionMixin
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count
@@ -62,8 +62,7 @@ class MapEstimate(PredictionMixin):
     @property
     def by_class(self) -> Array | None:
         """Probabilities of ``labels.classes`` at ``field``, shape (N, K); None as `probability`."""
-        p = self.probability
-        return p if p is None or p.ndim == 2 else np.column_stack([1 - p, p])
+        return None if self.probability is None else as_by_class(self.probability)
 
     @property
     def prediction(self) -> NDArray[Any]:

@@ -37,7 +37,7 @@ from scipy import sparse
 
 from graphuq.graphs.labels import Labels
 from graphuq.likelihoods.argmax_sites import argmax_probability_of_gaussian
-from graphuq.likelihoods.label_rule import probability_positive
+from graphuq.likelihoods.label_rule import both_classes, probability_positive
 from graphuq.posterior.node_kernels import class_probability
 from graphuq.priors.class_sites import classes_at_labeled
 from graphuq.priors.conditional import Conditional, Rows
@@ -87,7 +87,7 @@ class NewItems:
             mean, spread, _ = at_labeled(root, precision, shift)
             extended = self._extend(np.vstack([mean, spread.T]))
             deviation = np.sqrt(self._deviation**2 + (extended[:, 1:] ** 2).sum(axis=1))
-            return _two_columns(probability_positive(extended[:, 0], deviation))
+            return both_classes(probability_positive(extended[:, 0], deviation))
         # rows of F for the new items, in units of their own deviation
         rows = self._extend(root.T) / np.maximum(self._deviation, MIN_DEVIATION)[:, None]
         step = max(1, MAX_PRODUCTS // (precision.shape[1] * sum(root.shape)))
@@ -125,7 +125,7 @@ class NewItems:
             loadings, deviation = self._rows.loadings[part], self._deviation[part]
             mean = self._rows._replace(loadings=loadings).mean(summaries)
             if n_fields == 1:
-                found = _two_columns(probability_positive(mean, deviation[:, None]))
+                found = both_classes(probability_positive(mean, deviation[:, None]))
                 blocks.append(found.sum(axis=1))
             else:
                 means = mean.T.reshape(n_fields, draws, -1)
@@ -223,8 +223,3 @@ def _new_rows(prior: GaussianPrior, degrees: Array, weights: Any, X: Any) -> tup
     # every item's field has the prior variance 1, also where its ties are weak
     variance = whole.variances_of(rows) + own
     return rows / np.sqrt(variance)[:, None], own / variance
-
-
-def _two_columns(p: Array) -> Array:
-    """Return the probabilities of both classes along a last axis."""
-    return np.stack([1 - p, p], axis=-1)

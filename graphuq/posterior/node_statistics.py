@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.likelihoods.label_rule import both_classes
 from graphuq.posterior.node_moments import Batches, NodeMoments, NodeTotals, draws_per_block
 from graphuq.priors.conditional import Conditional, MakeRows
 from graphuq.utils.progress import progress_bar
@@ -271,10 +272,7 @@ def class_probabilities(expected: Array) -> Array:
     expected : ndarray, shape (n,) or (n, K)
         The expected label, eq. (9): from -1 to +1 for two classes, else the class probabilities.
     """
-    if expected.ndim == 1:
-        p = (1 + expected) / 2
-        return np.column_stack([1 - p, p])
-    return expected
+    return both_classes((1 + expected) / 2) if expected.ndim == 1 else expected
 
 
 def label_variance(expected: Array) -> Array:
