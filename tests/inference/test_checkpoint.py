@@ -375,6 +375,14 @@ def test_what_cannot_be_written_is_foreseen(small, tmp_path, monkeypatch):
         run(small, "pcn", checkpoint=tmp_path / "run.npz")
 
 
+def test_the_disk_has_room_for_the_old_file_and_the_new_one(tmp_path, monkeypatch):
+    usage = module.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage._replace(free=1000))
+    module.Checkpoint(tmp_path / "run.npz", {"any": 1}, 500.0).close()
+    with pytest.raises(OSError, match="make room"):
+        module.Checkpoint(tmp_path / "run.npz", {"any": 1}, 501.0)
+
+
 def test_a_failed_write_keeps_the_last_checkpoint_and_the_run_continues(
     small, stopped, monkeypatch
 ):

@@ -23,14 +23,15 @@ def test_draws_default_to_more_for_an_effective_sample_size():
     assert plan(target_ess=100).draws == DEFAULT_MAX_DRAWS
 
 
-@pytest.mark.parametrize("draws", [1, 500, 501, 2000, 16_000, 16_001])
-def test_rounds_that_double_end_at_all_draws(draws):
-    checked = plan(draws=draws, target_ess=100)
-    assert 1 <= checked.first_round <= MAX_FIRST_ROUND
-    done = checked.first_round
-    while done < draws:
-        done += min(done, draws - done)
-    assert done == draws
+@pytest.mark.parametrize(
+    ("draws", "first_round", "doublings"),
+    [(1, 1, 0), (500, 500, 0), (501, 251, 1), (2000, 500, 2), (16_000, 500, 5), (16_001, 251, 6)],
+)
+def test_rounds_that_double_reach_all_draws(draws, first_round, doublings):
+    """Without a last round of a few draws, which a first round rounded down would leave."""
+    found = plan(draws=draws, target_ess=100).first_round
+    assert found == first_round <= MAX_FIRST_ROUND
+    assert found * 2 ** (doublings - 1) < draws <= found * 2**doublings
 
 
 def test_the_sampler_gives_warm_up_and_thinning_unless_the_user_does():
