@@ -40,16 +40,24 @@ def probit_masses(C_JJ, C_iJ, C_ii, y, gamma):
     return np.array(signed), mass
 
 
+def signs_up_to_reflection(J):
+    """One of each pair s, -s in {-1, 1}^J: both have the same mass and opposite E[S(u_i) 1(s)]."""
+    return (np.array([1.0, *rest]) for rest in itertools.product([1.0, -1.0], repeat=J - 1))
+
+
 def noisy_probit_mean(C_JJ, C_iJ, C_ii, y, gamma, flip_rate):
-    """E[S(u_i)]: probit's, summed over which labels were flipped."""
+    """E[S(u_i)]: probit's, summed over the true labels s, some of which were flipped."""
+
+    def weight_of(s):
+        return np.prod(np.where(s == y, 1 - flip_rate, flip_rate))
+
     total, norm = np.zeros(len(C_ii)), 0.0
-    for flips in itertools.product([1.0, -1.0], repeat=len(y)):
-        flips = np.array(flips)
-        weight = np.prod(np.where(flips < 0, flip_rate, 1 - flip_rate))
-        if weight < 1e-12:
+    for s in signs_up_to_reflection(len(y)):
+        weight, reflected = weight_of(s), weight_of(-s)
+        if max(weight, reflected) < 1e-12:
             continue
-        signed, mass = probit_masses(C_JJ, C_iJ, C_ii, y * flips, gamma)
-        total, norm = total + weight * signed, norm + weight * mass
+        signed, mass = probit_masses(C_JJ, C_iJ, C_ii, s, gamma)
+        total, norm = total + (weight - reflected) * signed, norm + (weight + reflected) * mass
     return total / norm
 
 
@@ -58,25 +66,27 @@ def level_set_mean(C_JJ, C_iJ, C_ii, y, gamma, labeled):
 
     ``labeled[i]`` is the position of node i among the labeled ones, or -1.
     """
-    J = len(y)
-    weights, joint = [], []
-    for signs in itertools.product([-1.0, 1.0], repeat=J):
-        s = np.array(signs)
-        weight = np.exp(-2 * (s != y).sum() / gamma**2)
-        if weight < 1e-12:
+
+    def weight_of(s):
+        return np.exp(-2 * (s != y).sum() / gamma**2)
+
+    total, norm = np.zeros(len(C_ii)), 0.0
+    for s in signs_up_to_reflection(len(y)):
+        weight, reflected = weight_of(s), weight_of(-s)
+        if max(weight, reflected) < 1e-12:
             continue
         folded = s[:, None] * C_JJ * s
         mass = orthant(folded)
-        weights.append(weight * mass)
-        row = []
+        signed = []
         for c, v, at in zip(C_iJ, C_ii, labeled, strict=True):
             if at >= 0:
-                row.append(s[at] * mass)
+                signed.append(s[at] * mass)
                 continue
             block = np.block([[np.array([[v]]), (c * s)[None]], [(c * s)[:, None], folded]])
-            row.append(2 * orthant(block) - mass)
-        joint.append(weight * np.array(row))
-    return np.sum(joint, axis=0) / np.sum(weights)
+            signed.append(2 * orthant(block) - mass)
+        total = total + (weight - reflected) * np.array(signed)
+        norm += (weight + reflected) * mass
+    return total / norm
 
 
 def exact_mean(prior, likelihood, labels, nodes, overlap=0.0):
