@@ -49,7 +49,7 @@ def test_with_every_item_a_landmark_the_pairs_are_exact(seed):
     assert_same_pairs(found, dense(X, weights="gaussian", tau=0.7), atol=1e-6)
 
 
-@pytest.mark.parametrize("landmarks", ["kmeans", "uniform"])
+@pytest.mark.parametrize("landmarks", [pytest.param("kmeans", marks=pytest.mark.slow), "uniform"])
 def test_more_landmarks_come_nearer_and_the_measured_errors_say_so(landmarks):
     X, _ = gq.datasets.two_moons(600, d=3, sigma=0.06, seed=0)
     exact = dense(X, weights="gaussian", tau=0.3)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from references.exact import class_evidence, class_probabilities, exact_mean, orthant
 from references.mutation import plant, recompiled
-from references.selection import SLOW, first_of
+from references.selection import SLOW
 from scipy import stats
 from scipy.special import expit, ndtr
 
@@ -308,20 +308,19 @@ def test_they_agree_with_draws_of_the_prior_weighted_by_the_likelihood(small, ca
 # -- mistakes --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong", "case"),
-    first_of(
-        [
-            ("noise**2", "noise", "probit"),
-            ("... + kicks @ ...", "...", "probit"),
-            (
-                "walls.quarter_turn(..., ..., cost)",
-                "walls.quarter_turn(..., ..., cost / 2)",
-                "level-set",
-            ),
-            ("... + kicks @ ...", "...", "3 classes"),
-        ]
-    ),
+    [
+        ("noise**2", "noise", "probit"),
+        ("... + kicks @ ...", "...", "probit"),
+        (
+            "walls.quarter_turn(..., ..., cost)",
+            "walls.quarter_turn(..., ..., cost / 2)",
+            "level-set",
+        ),
+        ("... + kicks @ ...", "...", "3 classes"),
+    ],
     ids=["noise for its variance", "not carried along", "walls half as high", "nor of classes"],
 )
 def test_a_wrong_flow_is_detected(small, monkeypatch, right, wrong, case):

@@ -49,7 +49,7 @@ def orthant(u, c, gamma):
     return law.cdf(np.zeros(n))
 
 
-@pytest.mark.parametrize("n_classes", [3, 4])
+@pytest.mark.parametrize("n_classes", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_probit_is_an_orthant_probability(n_classes):
     rng = np.random.default_rng(n_classes)
     for gamma in (0.3, 1.0):

@@ -141,7 +141,7 @@ def weighted_overlaps(prior, labels, model):
 MANY = gq.Labels([0, 7, 13, 25, 38], ["x", "y", "x", "z", "z"])
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore:expectation propagation is poor")
 def test_overlaps_are_exact(small, prior, n_classes):
     labels, model = small[1] if n_classes == 2 else MANY, gq.NoisyProbit(0.8, 0.2)

@@ -229,6 +229,7 @@ def test_the_entropy_of_many_classes_is_that_of_the_integral(n_classes, scale):
     np.testing.assert_allclose(found, exact, atol=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

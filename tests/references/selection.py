@@ -7,10 +7,11 @@ import pytest
 SLOW = pytest.mark.slow
 
 
-def each_once(kinds, cases):
-    """Return all pairs ``(kind, *case)``; each case is slow with all kinds but one."""
+def each_once(kinds, cases, count=None):
+    """Return all pairs ``(kind, *case)``; each of the first ``count`` is slow but with one kind."""
+    last = len(cases) if count is None else count
     return [
-        _case(kind, *_values(case), slow=place != at % len(kinds))
+        _case(kind, *_values(case), slow=at >= last or place != at % len(kinds))
         for at, case in enumerate(cases)
         for place, kind in enumerate(kinds)
     ]

@@ -340,9 +340,8 @@ def browser(tmp_path_factory):
     return browse
 
 
-@pytest.mark.parametrize(
-    ("kind", "light"), [("full", "green"), pytest.param("cut", "red", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "light"), [("full", "green"), ("cut", "red")])
 def test_a_browser_shows_the_page_and_asks_for_nothing(browser, folder, tmp_path, kind, light):
     shot = tmp_path / "page.png"
     _, asked = browser(folder / f"{kind}.html", f"--screenshot={shot}", "--window-size=1000,9000")

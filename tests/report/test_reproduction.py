@@ -38,10 +38,13 @@ PROBLEMS = {
     ),
     "approximate": lambda p, l: gq.approximate(p, gq.Probit(0.2), l),
 }  # fmt: skip
+LONG = ("tempered", "jointly with a level")
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.ConvergenceWarning")
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in PROBLEMS]
+)
 def test_the_code_does_it_again(small, name):
     post = PROBLEMS[name](gq.Prior.projected(small[0], 8, alpha=2.0), LABELS[2])
     code = code_of(post)

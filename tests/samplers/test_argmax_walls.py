@@ -92,7 +92,7 @@ def test_negative_controls_fail(small, monkeypatch, function, right, wrong, mode
 
 @pytest.mark.parametrize(
     ("kind", "model"),
-    each_once(["full", "projected", "approximated"], [gq.Probit(0.3), gq.LevelSet(1.2)]),
+    each_once(["full", "projected", "approximated"], [gq.Probit(0.3), gq.LevelSet(1.2)], count=1),
     ids=shown,
 )
 def test_two_fields_are_the_binary_posterior(small, kind, model):

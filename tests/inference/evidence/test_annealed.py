@@ -380,7 +380,9 @@ def exact_of_classes(prior, model, labels):
     return class_evidence(prior, labels, *bind(model, labels, prior.n_nodes).sign_model)
 
 
-@pytest.mark.parametrize("labels", [THREE, SAME, FOUR], ids=["three", "same", "four"])
+@pytest.mark.parametrize(
+    "labels", [THREE, SAME, pytest.param(FOUR, marks=SLOW)], ids=["three", "same", "four"]
+)
 @pytest.mark.parametrize("model", MODELS_OF_CLASSES, ids=repr)
 def test_sign_models_of_three_and_four_classes_are_exact(small, model, labels):
     kind = {3: "approximated", 4: "projected"}[labels.classes.size]
