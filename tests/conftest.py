@@ -46,6 +46,14 @@ def figures_are_closed():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+@pytest.fixture(scope="module")
+def without_pictures():
+    """Leave out the pictures of reports, which take seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("graphuq.report.pictures.draw_pictures", lambda subject: iter(()))
+        yield
+
+
 @pytest.fixture(scope="session")
 def small():
     """A connected graph of 40 points in two clumps, its spectrum, and five labels."""

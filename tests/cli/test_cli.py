@@ -19,6 +19,8 @@ import graphuq as gq
 from graphuq.cli.program import main
 from graphuq.cli.run_summary import SCORES, RunSummary
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 QUICK = ["--draws", "200"]
 
 
