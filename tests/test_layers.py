@@ -6,6 +6,7 @@ Lazy imports and imports for type checkers count, too.
 from __future__ import annotations
 
 import ast
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -38,6 +39,12 @@ def module_of(path: Path, package: Path) -> str:
     return ".".join(["graphuq", *(parts[:-1] if parts[-1] == "__init__" else parts)])
 
 
+@cache
+def nodes_of(source: str) -> list[ast.AST]:
+    """All nodes of a file's syntax tree; most files are the same in all tests."""
+    return list(ast.walk(ast.parse(source)))
+
+
 def imports(package: Path) -> dict[str, set[str]]:
     """The modules of the package that each of its modules imports, wherever in the file."""
     sources = {module_of(path, package): path for path in package.rglob("*.py")}
@@ -45,7 +52,7 @@ def imports(package: Path) -> dict[str, set[str]]:
     found = {}
     for module, path in sources.items():
         wanted = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path.read_text(encoding="utf-8")):
             if isinstance(node, ast.Constant) and str(node.value).startswith("graphuq."):
                 wanted.add(node.value)  # of importlib.import_module
             elif isinstance(node, ast.Import):

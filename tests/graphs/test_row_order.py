@@ -52,6 +52,9 @@ CASES = {
     "torus": of_network(nx.grid_2d_graph(8, 8, periodic=True)),
 }
 
+# cases whose ties are of the kind of another case
+ALIKE = ("scaled votes", "cosines of votes", "rounded numbers", "one neighbor", "copies", "torus")
+
 
 def infer(graph, order, rank, kind):
     """Return the probabilities in the original order, and the evidence."""
@@ -63,7 +66,9 @@ def infer(graph, order, rank, kind):
     return probability, float(gq.evidence(prior, gq.Probit(0.3), labels))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ALIKE)) for name in CASES]
+)
 def test_a_permutation_of_rows_permutes_probabilities(name):
     n, build = CASES[name]
     orders = np.arange(n), np.random.default_rng(3).permutation(n)

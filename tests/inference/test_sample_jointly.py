@@ -268,7 +268,6 @@ CASES = {
     "3 classes, flips": (8, 0.3, gq.NoisyProbit(0.4, 0.1), ("tau", "flip_rate")),
     "4 classes": (8, 0.3, gq.Probit(0.4), ("alpha", "level", "tau", "gamma")),
 }
-USUAL = ("probit",)
 
 
 @lru_cache
@@ -297,9 +296,8 @@ def worst_error(small, case, draws=1000):
     return errors(post, exact, spread).max()
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[SLOW] * (case not in USUAL)) for case in CASES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
 def test_they_agree_with_draws_of_the_prior_weighted_by_the_likelihood(small, case):
     draws = 400 if "classes" in case else 1000
     assert worst_error(small, case, draws) < 5
