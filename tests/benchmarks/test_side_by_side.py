@@ -68,7 +68,11 @@ def test_the_default_is_that_of_the_estimator(task):
 @pytest.mark.filterwarnings("ignore:max_iter")  # label spreading may stop early
 @pytest.mark.parametrize(
     "method",
-    [ours.default, with_sklearn.label_spreading, with_sklearn.logistic_regression],
+    [
+        pytest.param(ours.default, marks=pytest.mark.slow),
+        with_sklearn.label_spreading,
+        with_sklearn.logistic_regression,
+    ],
     ids=lambda method: method.__name__,
 )
 def test_methods_do_not_see_the_truth_of_unlabeled_nodes(method, task):

@@ -55,7 +55,9 @@ def test_two_classes_are_exact(sampled, kind, model):
     assert post.probability_mcse.mean() < post.mcse.mean() / 2  # smoother, so less noisy
 
 
-@pytest.mark.parametrize("kind", ["projected", "approximated"])
+@pytest.mark.parametrize(
+    "kind", ["projected", pytest.param("approximated", marks=pytest.mark.slow)]
+)
 def test_three_classes_are_exact(sampled, kind):
     prior, labels, post = sampled(kind, gq.Probit(GAMMA), 3)
     predictive = class_probabilities(prior, labels, NODES, GAMMA, np.inf, GAMMA)
@@ -87,7 +89,9 @@ def test_the_expected_entropy_is_that_of_drawn_fields(sampled, kind):
     assert 0.1 < post.aleatoric.mean() < np.log(2)
 
 
-@pytest.mark.parametrize("kind", ["projected", "approximated"])
+@pytest.mark.parametrize(
+    "kind", ["projected", pytest.param("approximated", marks=pytest.mark.slow)]
+)
 def test_the_expected_entropy_of_three_classes_is_that_of_drawn_fields(sampled, kind):
     assert_entropy_of_draws(sampled(kind, gq.Probit(GAMMA), 3)[2])
 

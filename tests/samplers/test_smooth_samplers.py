@@ -25,12 +25,11 @@ HMC, SLICE = gq.HilbertHMC(), gq.EllipticalSlice()
 USUAL = [
     (HMC, gq.Probit(0.1)),
     (HMC, gq.NoisyProbit(0.1, 0.1)),
-    (SLICE, gq.Probit(0.1)),
     (SLICE, gq.LevelSet(0.7)),
 ]
 OTHERS = [
     *((HMC, gq.Probit(gamma)) for gamma in (0.01, 1.0)),
-    *((SLICE, gq.Probit(gamma)) for gamma in (0.01, 1.0)),
+    *((SLICE, gq.Probit(gamma)) for gamma in (0.01, 0.1, 1.0)),
     (SLICE, gq.NoisyProbit(0.1, 0.1)),
     (SLICE, gq.LevelSet(0.01)),
 ]

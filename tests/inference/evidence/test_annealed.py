@@ -151,7 +151,7 @@ class NormalizedRegression(SmoothRegression):
         return 0.5 * math.log(2 * math.pi * self.gamma**2)
 
 
-@pytest.mark.parametrize("model", [Regression, SmoothRegression, NormalizedRegression])
+@pytest.mark.parametrize("model", first_of([NormalizedRegression, SmoothRegression, Regression]))
 def test_gaussian_potentials_are_exact(small, model):
     spectrum, labels, _ = small
     gamma, prior = 0.1, gq.Prior.approximated(spectrum, 8)

@@ -83,7 +83,9 @@ ROUNDED = [None, 2, 1]
 
 @pytest.mark.parametrize("rounded", ROUNDED, ids=["no ties", "three values", "0 and 1"])
 @pytest.mark.parametrize("sharpness", [1.0, 4.0], ids=["true", "overconfident"])
-@pytest.mark.parametrize(("coverage", "n"), [(0.85, 9), (0.9, 40)])
+@pytest.mark.parametrize(
+    ("coverage", "n"), [(0.85, 9), pytest.param(0.9, 40, marks=pytest.mark.slow)]
+)
 def test_coverage_is_the_nominal_one(coverage, n, sharpness, rounded):
     share, error = covered(prediction_sets, coverage, n, rounded, sharpness)
     rank = np.ceil((n + 1) * coverage - 1e-9)
