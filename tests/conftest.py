@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 import graphuq as gq
 from graphuq.datasets.sources import SOURCES
 from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.report import pictures
 
 # how long an example takes depends on what else the machine does
 # Continuous integration draws the same examples in each run, so that only changes make it fail.
@@ -48,10 +49,17 @@ def figures_are_closed():
 
 @pytest.fixture(scope="module")
 def without_pictures():
-    """Leave out the pictures of reports, which take seconds."""
+    """Leave out the pictures of reports, which take seconds; the value draws them."""
+    draw_pictures = pictures.draw_pictures
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphuq.report.pictures.draw_pictures", lambda subject: iter(()))
-        yield
+        patch.setattr(pictures, "draw_pictures", lambda subject: iter(()))
+        yield draw_pictures
+
+
+@pytest.fixture
+def with_pictures(without_pictures, monkeypatch):
+    """Draw them in one test of a module that leaves them out."""
+    monkeypatch.setattr(pictures, "draw_pictures", without_pictures)
 
 
 @pytest.fixture(scope="session")

@@ -383,6 +383,7 @@ def test_library_command_line_and_report_trust_alike(draws, answer, light, karat
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("with_pictures")
 def test_two_commands_from_the_voting_records_to_a_ranked_list_and_a_report(records, capsys):
     records.drop(columns="party").to_csv("votes.csv", index=False)
     classes = records[["member", "party"]].rename(columns={"member": "id", "party": "label"})
