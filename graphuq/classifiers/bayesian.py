@@ -208,8 +208,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         _refuse_weights(refused)
         validation.one_of("affinity", self.affinity, AFFINITIES)
         validation.one_of("method", self.method, METHODS)
-        rank = validation.integer("rank", self.rank, 1)
-        k = validation.integer("n_neighbors", self.n_neighbors, 1)
+        validation.integer("rank", self.rank, 1)
+        validation.integer("n_neighbors", self.n_neighbors, 1)
         likelihood = Probit() if validation.is_auto(self.likelihood) else self.likelihood
         adopt(likelihood)
         check_terms(self.graph_weight, self.level)
@@ -220,40 +220,15 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
                 'features and affinity="self-tuning"'
             )
         names = names_of_rows(X)
-        if self.affinity == PRECOMPUTED:
-            matrix = Graph.of(X).adjacency if hasattr(X, "adjacency") else X
-            refuse_masks_and_dates(matrix)
-            matrix = validate_data(
-                self, matrix, dtype=np.float64, accept_sparse="csr", ensure_min_samples=2
-            )
-            n = matrix.shape[0]
-            labels = self._labels(y, n)
-            self.graph_ = Graph(matrix)
-            self.graph_.require_connected()
-        else:
-            X = self._dense_features(X, ensure_min_samples=2)
-            n = X.shape[0]
-            labels = self._labels(y, n)
-            self._neighbors = Neighbors(X, min(k, n - 1), self.affinity)
-            self.graph_ = build_graph(self._neighbors, connect=True)
-        graph = default_graph_prior(self.graph_, min(rank, n - 1), self.alpha)
-        weight, level = self._weight_and_level(likelihood)
-        # cosines depend on directions alone, and features on lengths too
-        features = X if self.affinity == "self-tuning" else None
-        prior = default_sum(graph, features, weight, level)
+        # 1. graph and prior
+        labels, features = self._build_graph(X, y)
+        rank = min(int(self.rank), self.graph_.n_nodes - 1)
+        graph = default_graph_prior(self.graph_, rank, self.alpha)
+        prior = default_sum(graph, features, *self._weight_and_level(likelihood))
+        # 2. parameters that are "auto"
         self.prior_, self.likelihood_ = choose_parameters(prior, likelihood, labels)
-        if self.method == "sample":
-            self.posterior_: Any = sample(
-                self.prior_,
-                self.likelihood_,
-                labels,
-                draws=self.draws,
-                chains=self.chains,
-                seed=self.seed,
-                progress=False,
-            )
-        else:
-            self.posterior_ = approximate(self.prior_, self.likelihood_, labels)
+        # 3. posterior
+        self.posterior_: Any = self._infer(labels)
         if names is not None:
             self.posterior_ = self.posterior_.with_names(names)
         self.predictions_: Any = self.posterior_
@@ -266,6 +241,40 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         self.label_variance_: NDArray[np.float64] = self.posterior_.variance
         self.ranking_: NDArray[np.int64] = self.posterior_.ranking()
         return self
+
+    def _build_graph(self, X: Any, y: Any) -> tuple[Labels, Array | None]:
+        """Set ``graph_``; return the labels, and the features if the prior uses them, too."""
+        if self.affinity == PRECOMPUTED:
+            matrix = Graph.of(X).adjacency if hasattr(X, "adjacency") else X
+            refuse_masks_and_dates(matrix)
+            matrix = validate_data(
+                self, matrix, dtype=np.float64, accept_sparse="csr", ensure_min_samples=2
+            )
+            labels = self._labels(y, matrix.shape[0])
+            self.graph_ = Graph(matrix)
+            self.graph_.require_connected()
+            return labels, None
+        X = self._dense_features(X, ensure_min_samples=2)
+        n = X.shape[0]
+        labels = self._labels(y, n)
+        self._neighbors = Neighbors(X, min(int(self.n_neighbors), n - 1), self.affinity)
+        self.graph_ = build_graph(self._neighbors, connect=True)
+        # cosines depend on directions alone, and features on lengths too
+        return labels, X if self.affinity == "self-tuning" else None
+
+    def _infer(self, labels: Labels) -> Any:
+        """Return the posterior of ``prior_`` and ``likelihood_``."""
+        if self.method == "approximate":
+            return approximate(self.prior_, self.likelihood_, labels)
+        return sample(
+            self.prior_,
+            self.likelihood_,
+            labels,
+            draws=self.draws,
+            chains=self.chains,
+            seed=self.seed,
+            progress=False,
+        )
 
     def _dense_features(self, X: Any, **checks: Any) -> Array:
         """Return checked features; sparse ones are made dense if they fit in memory."""
