@@ -8,6 +8,8 @@ import numpy as np
 from scipy.special import entr, ndtr
 from scipy.stats import multivariate_normal
 
+import graphuq as gq
+
 
 def orthant(covariance):
     """P(x > 0) for x ~ N(0, covariance), deterministic to about 1e-6."""
@@ -40,52 +42,19 @@ def probit_masses(C_JJ, C_iJ, C_ii, y, gamma):
     return np.array(signed), mass
 
 
-def signs_up_to_reflection(J):
-    """One of each pair s, -s in {-1, 1}^J: both have the same mass and opposite E[S(u_i) 1(s)]."""
-    return (np.array([1.0, *rest]) for rest in itertools.product([1.0, -1.0], repeat=J - 1))
+def weighted_mean(C_JJ, C_iJ, C_ii, gamma, weight_of):
+    """E[S(u_i)], where the signs s of u_J + gamma eta_J have the posterior weight ``weight_of(s)``.
 
-
-def noisy_probit_mean(C_JJ, C_iJ, C_ii, y, gamma, flip_rate):
-    """E[S(u_i)]: probit's, summed over the true labels s, some of which were flipped."""
-
-    def weight_of(s):
-        return np.prod(np.where(s == y, 1 - flip_rate, flip_rate))
-
+    Of each pair s, -s one is computed: both have the same mass, and opposite E[S(u_i) 1(s)].
+    """
     total, norm = np.zeros(len(C_ii)), 0.0
-    for s in signs_up_to_reflection(len(y)):
+    for rest in itertools.product([1.0, -1.0], repeat=len(C_JJ) - 1):
+        s = np.array([1.0, *rest])
         weight, reflected = weight_of(s), weight_of(-s)
         if max(weight, reflected) < 1e-12:
             continue
         signed, mass = probit_masses(C_JJ, C_iJ, C_ii, s, gamma)
         total, norm = total + (weight - reflected) * signed, norm + (weight + reflected) * mass
-    return total / norm
-
-
-def level_set_mean(C_JJ, C_iJ, C_ii, y, gamma, labeled):
-    """E[S(u_i)]: a weighted sum over the 2^J orthants of u_J.
-
-    ``labeled[i]`` is the position of node i among the labeled ones, or -1.
-    """
-
-    def weight_of(s):
-        return np.exp(-2 * (s != y).sum() / gamma**2)
-
-    total, norm = np.zeros(len(C_ii)), 0.0
-    for s in signs_up_to_reflection(len(y)):
-        weight, reflected = weight_of(s), weight_of(-s)
-        if max(weight, reflected) < 1e-12:
-            continue
-        folded = s[:, None] * C_JJ * s
-        mass = orthant(folded)
-        signed = []
-        for c, v, at in zip(C_iJ, C_ii, labeled, strict=True):
-            if at >= 0:
-                signed.append(s[at] * mass)
-                continue
-            block = np.block([[np.array([[v]]), (c * s)[None]], [(c * s)[:, None], folded]])
-            signed.append(2 * orthant(block) - mass)
-        total = total + (weight - reflected) * np.array(signed)
-        norm += (weight + reflected) * mass
     return total / norm
 
 
@@ -95,14 +64,16 @@ def exact_mean(prior, likelihood, labels, nodes, overlap=0.0):
     C_JJ = C(labels.nodes, labels.nodes)
     C_iJ = C(nodes, labels.nodes)
     C_ii = prior.variance()[nodes] + overlap**2
-    name, gamma = type(likelihood).__name__, likelihood.gamma
-    assert name != "LevelSet" or overlap == 0
-    if name != "LevelSet":
-        flip_rate = getattr(likelihood, "flip_rate", 0.0)
-        return noisy_probit_mean(C_JJ, C_iJ, C_ii, labels.codes, gamma, flip_rate)
-    where = {node: at for at, node in enumerate(labels.nodes)}
-    labeled = [where.get(node, -1) for node in nodes]
-    return level_set_mean(C_JJ, C_iJ, C_ii, labels.codes, gamma, labeled)
+    y, gamma = labels.codes, likelihood.gamma
+    if isinstance(likelihood, gq.LevelSet):
+        assert overlap == 0
+        return weighted_mean(
+            C_JJ, C_iJ, C_ii, 0.0, lambda s: np.exp(-2 * (s != y).sum() / gamma**2)
+        )
+    flips = getattr(likelihood, "flip_rate", 0.0)
+    return weighted_mean(
+        C_JJ, C_iJ, C_ii, gamma, lambda s: np.prod(np.where(s == y, 1 - flips, flips))
+    )
 
 
 def expected_entropy(u, overlap):
