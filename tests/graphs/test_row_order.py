@@ -5,6 +5,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
+from references.selection import slow_among
 
 import graphuq as gq
 from graphuq.graphs import bridges, nearest
@@ -66,9 +67,7 @@ def infer(graph, order, rank, kind):
     return probability, float(gq.evidence(prior, gq.Probit(0.3), labels))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ALIKE)) for name in CASES]
-)
+@pytest.mark.parametrize("name", slow_among(CASES, ALIKE))
 def test_a_permutation_of_rows_permutes_probabilities(name):
     n, build = CASES[name]
     orders = np.arange(n), np.random.default_rng(3).permutation(n)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from conftest import quietly
 from references.problems import LABELS
+from references.selection import slow_among
 
 import graphuq as gq
 from graphuq.inference import checkpoint as module
@@ -64,9 +65,7 @@ def press_after(monkeypatch, kind, calls):
     monkeypatch.setattr(kind, "advance", pressing)
 
 
-@pytest.mark.parametrize("case", [
-    pytest.param(case, marks=[pytest.mark.slow] * (case in ("hmc", "tempered"))) for case in CASES
-])  # fmt: skip
+@pytest.mark.parametrize("case", slow_among(CASES, ("hmc", "tempered")))
 def test_an_interrupted_run_continues_to_the_same_draws(small, case, tmp_path, monkeypatch):
     whole, file = run(small, case), tmp_path / "run.npz"
     # The warm-up of a harmonic sampler takes five calls for each chain, which grow

@@ -8,7 +8,10 @@ SLOW = pytest.mark.slow
 
 
 def each_once(kinds, cases, count=None):
-    """Return all pairs ``(kind, *case)``; each of the first ``count`` is slow but with one kind."""
+    """Return all pairs ``(kind, *case)``.
+
+    Each of the first ``count`` cases, by default of all, runs with one kind. The rest is slow.
+    """
     last = len(cases) if count is None else count
     return [
         _case(kind, *_values(case), slow=at >= last or place != at % len(kinds))
@@ -20,6 +23,11 @@ def each_once(kinds, cases, count=None):
 def first_of(cases, count=1):
     """Return the cases; all but the first ``count`` are slow."""
     return [_case(*_values(case), slow=at >= count) for at, case in enumerate(cases)]
+
+
+def slow_among(cases, names):
+    """Return the cases; those of ``names`` are slow."""
+    return [_case(*_values(case), slow=case in names) for case in cases]
 
 
 def shown(value):

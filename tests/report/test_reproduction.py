@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from references.problems import LABELS, THREE, UNSEEN
+from references.selection import slow_among
 
 import graphuq as gq
 from graphuq.report.reproduction import code_of
@@ -42,9 +43,7 @@ LONG = ("tempered", "jointly with a level")
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in PROBLEMS]
-)
+@pytest.mark.parametrize("name", slow_among(PROBLEMS, LONG))
 def test_the_code_does_it_again(small, name):
     post = PROBLEMS[name](gq.Prior.projected(small[0], 8, alpha=2.0), LABELS[2])
     code = code_of(post)
