@@ -13,16 +13,13 @@ import math
 import numba
 import numpy as np
 
-from graphuq.posterior.node_kernels import FAST, OF_CLASS_ENTROPY
+from graphuq.posterior.node_kernels import FAST, OF_CLASS_ENTROPY, TILE
 from graphuq.utils.jit import kernel
 
 # c_1 is 1 + NEAR[0] log(K), and c_2 is NEAR[1]. Fields further than FAR below the largest count as
 # being that far below.
 NEAR = 0.1, 0.1
 FAR = np.float32(12.0)
-
-# Nodes whose sums are in the cache at a time.
-TILE = 512
 
 
 @numba.njit(fastmath=FAST, error_model="numpy")

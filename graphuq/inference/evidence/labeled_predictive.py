@@ -69,11 +69,8 @@ def probability_of_overlap(sites: Sites, likelihood: Bound) -> Array:
     """
     assert likelihood.sign_model is not None
     (noise, cost), y = likelihood.sign_model, likelihood.observed.y
-    flip, m, v = (
-        flip_rate(cost),
-        sites.cavity_mean,
-        np.maximum(sites.cavity_variance, _MIN_VARIANCE),
-    )
+    flip, m = flip_rate(cost), sites.cavity_mean
+    v = np.maximum(sites.cavity_variance, _MIN_VARIANCE)
     h, k = y * m / np.sqrt(v), y * m / np.sqrt(v + noise**2)
     seen = ndtr(k)
     opposite = seen - _both_positive(h, k, np.sqrt(v / (v + noise**2)))
