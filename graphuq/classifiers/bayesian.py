@@ -34,6 +34,7 @@ from graphuq.utils import validation
 from graphuq.utils.features import refuse_masks_and_dates
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array
+from graphuq.utils.words import count
 
 PRECOMPUTED = "precomputed"
 AFFINITIES = ("self-tuning", "cosine", PRECOMPUTED)
@@ -208,8 +209,9 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         _refuse_weights(refused)
         validation.one_of("affinity", self.affinity, AFFINITIES)
         validation.one_of("method", self.method, METHODS)
-        validation.integer("rank", self.rank, 1)
-        validation.integer("n_neighbors", self.n_neighbors, 1)
+        rank = validation.integer("rank", self.rank, 1)
+        k = validation.integer("n_neighbors", self.n_neighbors, 1)
+        run = self._check_run()
         likelihood = Probit() if validation.is_auto(self.likelihood) else self.likelihood
         adopt(likelihood)
         check_terms(self.graph_weight, self.level)
@@ -221,29 +223,48 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
             )
         names = names_of_rows(X)
         # 1. graph and prior
-        labels, features = self._build_graph(X, y)
-        rank = min(int(self.rank), self.graph_.n_nodes - 1)
-        graph = default_graph_prior(self.graph_, rank, self.alpha)
-        prior = default_sum(graph, features, *self._weight_and_level(likelihood))
+        graph, neighbors, labels, features = self._build_graph(X, y, k)
+        modes = default_graph_prior(graph, min(rank, graph.n_nodes - 1), self.alpha)
+        prior = default_sum(modes, features, *self._weight_and_level(likelihood))
         # 2. parameters that are "auto"
-        self.prior_, self.likelihood_ = choose_parameters(prior, likelihood, labels)
+        prior, likelihood = choose_parameters(prior, likelihood, labels)
         # 3. posterior
-        self.posterior_: Any = self._infer(labels)
+        if self.method == "sample":
+            posterior: Any = sample(prior, likelihood, labels, progress=False, **run)
+        else:
+            posterior = approximate(prior, likelihood, labels)
         if names is not None:
-            self.posterior_ = self.posterior_.with_names(names)
-        self.predictions_: Any = self.posterior_
+            posterior = posterior.with_names(names)
+        predictions: Any = posterior
         if self.class_shares is not None:
-            self.predictions_ = self.posterior_.with_class_shares(
+            predictions = posterior.with_class_shares(
                 self.class_shares, strength=self.class_shares_strength
             )
+        # a fit that fails leaves the one before it whole
+        self.graph_ = graph
+        self._neighbors: Any = neighbors
+        self.prior_, self.likelihood_ = prior, likelihood
+        self.posterior_, self.predictions_ = posterior, predictions
         self.classes_ = labels.classes
-        self.transduction_: NDArray[Any] = self.predictions_.prediction
-        self.label_variance_: NDArray[np.float64] = self.posterior_.variance
-        self.ranking_: NDArray[np.int64] = self.posterior_.ranking()
+        self.transduction_: NDArray[Any] = predictions.prediction
+        self.label_variance_: NDArray[np.float64] = posterior.variance
+        self.ranking_: NDArray[np.int64] = posterior.ranking()
         return self
 
-    def _build_graph(self, X: Any, y: Any) -> tuple[Labels, Array | None]:
-        """Set ``graph_``; return the labels, and the features if the prior uses them, too."""
+    def _check_run(self) -> dict[str, Any]:
+        """Return the arguments of `sample` that say how to run it."""
+        if self.method == "approximate":
+            return {}
+        return {
+            "draws": validation.integer("draws", self.draws, 1),
+            "chains": validation.integer("chains", self.chains, 1),
+            "seed": validation.seed_sequence(self.seed),
+        }
+
+    def _build_graph(
+        self, X: Any, y: Any, n_neighbors: int
+    ) -> tuple[Graph, Neighbors | None, Labels, Array | None]:
+        """Return the graph, its neighbors, the labels, and features that the prior uses, too."""
         if self.affinity == PRECOMPUTED:
             matrix = Graph.of(X).adjacency if hasattr(X, "adjacency") else X
             refuse_masks_and_dates(matrix)
@@ -251,30 +272,16 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
                 self, matrix, dtype=np.float64, accept_sparse="csr", ensure_min_samples=2
             )
             labels = self._labels(y, matrix.shape[0])
-            self.graph_ = Graph(matrix)
-            self.graph_.require_connected()
-            return labels, None
+            graph = Graph(matrix)
+            graph.require_connected()
+            return graph, None, labels, None
         X = self._dense_features(X, ensure_min_samples=2)
         n = X.shape[0]
         labels = self._labels(y, n)
-        self._neighbors = Neighbors(X, min(int(self.n_neighbors), n - 1), self.affinity)
-        self.graph_ = build_graph(self._neighbors, connect=True)
+        neighbors = Neighbors(X, min(n_neighbors, n - 1), self.affinity)
         # cosines depend on directions alone, and features on lengths too
-        return labels, X if self.affinity == "self-tuning" else None
-
-    def _infer(self, labels: Labels) -> Any:
-        """Return the posterior of ``prior_`` and ``likelihood_``."""
-        if self.method == "approximate":
-            return approximate(self.prior_, self.likelihood_, labels)
-        return sample(
-            self.prior_,
-            self.likelihood_,
-            labels,
-            draws=self.draws,
-            chains=self.chains,
-            seed=self.seed,
-            progress=False,
-        )
+        features = X if self.affinity == "self-tuning" else None
+        return build_graph(neighbors, connect=True), neighbors, labels, features
 
     def _dense_features(self, X: Any, **checks: Any) -> Array:
         """Return checked features; sparse ones are made dense if they fit in memory."""
@@ -380,24 +387,52 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            No class is known.
+            No class is known, other lengths than that of X, classes of another type than the labels
+            have, negative or infinite weights.
         """
+        from sklearn.metrics import accuracy_score  # takes a moment to import
+
+        predicted = self.predict(X)
         y = as_given(y)
+        y = column_or_1d(y, warn=True) if y.ndim == 2 else y
+        if y.shape != predicted.shape:
+            raise ValueError(
+                f"y must have the class of each of the {count(predicted.size, 'row')} of X, got "
+                f"shape {y.shape}"
+            )
         known = np.flatnonzero(~is_missing(y) & ~is_minus_one(y))
         if not known.size:
             raise ValueError(
                 "y shows no class: score items whose class is known, for example by "
                 "gq.LabelledKFold, which splits only labeled items"
             )
-        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-        right = self.predict(X)[known] == to_one_type(y[known])
-        return float(np.average(right, weights=weight))
+        weights = np.ones(y.size) if sample_weight is None else _check_weights(sample_weight, y)
+        right = accuracy_score(
+            to_one_type(y[known]), predicted[known], sample_weight=weights[known]
+        )
+        return float(right)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.affinity == PRECOMPUTED
         tags.input_tags.sparse = True
         return tags
+
+
+def _check_weights(sample_weight: Any, y: NDArray[Any]) -> Array:
+    """Return the weight of each item in a score."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != y.shape:
+        raise ValueError(
+            f"sample_weight must have one weight for each class in y, shape {y.shape}, got shape "
+            f"{weights.shape}"
+        )
+    if not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
+        raise ValueError(
+            "sample_weight must be finite and non-negative, and not 0 for all items: correct the "
+            "weights, or leave them out"
+        )
+    return weights
 
 
 def _refuse_weights(refused: dict[str, Any]) -> None:

@@ -416,6 +416,47 @@ def test_items_without_a_class_are_not_scored(moons):
         model.score(X[:5], np.full(5, -1))
 
 
+@pytest.mark.parametrize(
+    ("y", "weights", "message"),
+    [
+        ([0, 1, 0, 1], None, "each of the 5 rows of X, got shape"),
+        (list("abcab"), None, "Mix of label input types|mix"),
+        ([0, 1, 0, 1, 0], [1.0] * 9, "sample_weight must have one weight"),
+        ([0, 1, 0, 1, 0], [1, 1, 1, 1, -1], "finite and non-negative"),
+        ([0, 1, 0, 1, 0], [1, 1, np.nan, 1, 1], "finite and non-negative"),
+        ([0, 1, 0, 1, 0], [0] * 5, "not 0 for all"),
+    ],
+)
+def test_scores_of_other_lengths_or_types_are_refused(moons, y, weights, message):
+    X, _, known = moons
+    model = BayesianGraphClassifier(**PLAIN, method="approximate").fit(X, known)
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.score(X[:5], y, weights)
+    column = np.reshape([0, 1, 0, 1, 0], (5, 1))
+    with pytest.warns(UserWarning, match="column-vector"):
+        assert model.score(X[:5], column) == model.score(X[:5], column.ravel())
+
+
+def test_a_fit_that_fails_leaves_the_one_before(moons, monkeypatch):
+    X, _, known = moons
+    model = BayesianGraphClassifier(**PLAIN, method="approximate").fit(X, known)
+    before, order = model.predict_proba(X[:4]), np.random.default_rng(0).permutation(len(X))
+    monkeypatch.setattr("graphuq.classifiers.bayesian.approximate", None)
+    with pytest.raises(TypeError):
+        model.fit(X[order], known[order])
+    np.testing.assert_array_equal(model.predict_proba(X[:4]), before)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("draws", 0), ("draws", "x"), ("chains", 0), ("seed", "a")]
+)
+def test_how_to_run_is_checked_before_any_work(moons, monkeypatch, name, value):
+    X, _, known = moons
+    monkeypatch.setattr("graphuq.classifiers.bayesian.Neighbors", None)
+    with pytest.raises((ValueError, TypeError), match=f"{name} must be"):
+        BayesianGraphClassifier(**{name: value}).fit(X, known)
+
+
 def test_features_and_level_are_part_of_the_prior_by_default():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(160, 2))
