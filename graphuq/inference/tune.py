@@ -245,6 +245,6 @@ def _instance(likelihood: Any) -> Any:
         raise TypeError(
             "parameters are chosen for the sign models gq.Probit, gq.LevelSet and gq.NoisyProbit; "
             f"with {likelihood!r} take a prior and a likelihood with numbers, such as "
-            "gq.Prior.projected(spectrum, rank, alpha=1.0)"
+            "gq.Prior.projected(spectrum, rank, alpha=1.0), or an estimator with alpha=1.0"
         )
     return likelihood
