@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -45,6 +46,20 @@ def _let_threads_end() -> None:
     until = time.monotonic() + EXIT_SECONDS
     for thread in running:
         thread.join(max(0.0, until - time.monotonic()))
+    if any(thread.is_alive() for thread in running):
+        _end_before_libraries()
+
+
+def _end_before_libraries() -> None:
+    """End the process as soon as Python is done, before its libraries clean up.
+
+    OpenBLAS frees its buffers then, and a thread that still computes in them would crash.
+    """
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):  # glibc has it, which hands the exit code on
+        libc.on_exit(libc._exit, None)
 
 
 class _Presses:

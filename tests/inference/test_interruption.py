@@ -95,6 +95,29 @@ def test_interruptible_work_and_threads_left_behind_do_without_the_threads_of_bl
     subprocess.run([sys.executable, "-c", BLAS_THREADS], check=True)
 
 
+END = """
+import ctypes, sys, threading, time
+from graphuq.utils import interruption
+
+libc = ctypes.CDLL(None)
+libc.on_exit(libc.abort, None)  # in place of a library that cannot clean up while a thread computes
+interruption.EXIT_SECONDS = 0.1
+if sys.argv[1] == "left behind":
+    thread = threading.Thread(target=time.sleep, args=(60,), daemon=True)
+    thread.start()
+    interruption._LEFT_BEHIND.append(thread)
+sys.stdout.write("flushed")
+sys.exit(7)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no on_exit")
+@pytest.mark.parametrize(("kind", "code"), [("left behind", 7), ("no thread", -signal.SIGABRT)])
+def test_a_process_with_a_thread_left_behind_ends_before_its_libraries_clean_up(kind, code):
+    ended = subprocess.run([sys.executable, "-c", END, kind], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (code, "flushed")
+
+
 @dataclass(frozen=True)
 class Slow(gq.PCN):
     """Takes long from some chunk on, and presses Ctrl-C then."""
