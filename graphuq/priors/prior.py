@@ -458,8 +458,6 @@ class Prior(Summable):
         ``mark`` changes with the order of the nodes and with the signs of the eigenvectors, which
         are arbitrary.
         """
-        rng = np.random.default_rng(0)
-        left, right = rng.standard_normal(self.n_nodes), rng.standard_normal(self.rank)
         return {
             "kind": self.kind,
             "nodes": self.n_nodes,
@@ -469,8 +467,14 @@ class Prior(Summable):
             "null_mode": self.null_mode,
             "log_scale": self._scaled[0],
             "tail": self.tail,
-            "mark": float(left @ product(self.spectrum.vectors, right)),
+            "mark": self._mark,
         }
+
+    @cached_property
+    def _mark(self) -> float:
+        rng = np.random.default_rng(0)
+        left, right = rng.standard_normal(self.n_nodes), rng.standard_normal(self.rank)
+        return float(left @ product(self.spectrum.vectors, right))
 
     def __repr__(self) -> str:
         rank: Any = f"up to {self.rank}" if self.auto_rank else self.rank
