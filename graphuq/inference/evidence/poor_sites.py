@@ -113,7 +113,7 @@ def _weigh_draws(sites: Sites, bound: Bound) -> WeightedDraws | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(u == 0, 0.0, y * u / noise)
     # densities over that of the prior: of the Gaussian, of the mixture, and of the posterior
-    gaussian = (sites.shift * u - 0.5 * sites.precision * u**2).sum(axis=1) - sites.log_integral
+    gaussian = u @ sites.shift - 0.5 * (u**2 @ sites.precision) - sites.log_integral
     mixture = np.logaddexp(gaussian, 0.0) - math.log(2)
     log_weight = log_mass(z, cost).sum(axis=1) - mixture
     most = float(log_weight.max())
