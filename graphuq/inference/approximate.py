@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphuq.graphs.labels import Labels
 from graphuq.inference.approximate_classes import approximate_classes
@@ -132,11 +130,10 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
     n = prior.n_nodes
     latent_mean, latent_variance = np.empty(n), np.empty(n)
     with one_blas_thread():
-        # the mean and the columns of a root of the covariance, extended to all nodes
-        stacked = np.vstack([sites.mean, sites.spread.T])
         given = GivenLabeled(prior, labels.nodes, _NONE)
-        work = partial(_moments, given, given.summarize(stacked[:, None])[:, 0])
-        for rows, (mean, variance) in map_rows(work, given.basis, stacked.shape[0], given.which):
+        work = given.extend(sites.mean, sites.spread)
+        width = given.basis.shape[1]
+        for rows, (mean, variance) in map_rows(work, given.basis, width, given.which):
             latent_mean[rows], latent_variance[rows] = mean, variance
     latent = probability_positive(latent_mean, np.sqrt(latent_variance))
     latent[labels.nodes] = sign_probability(sites, bound)
@@ -165,15 +162,6 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
 
 
 _NONE = np.empty(0, dtype=np.int64)
-
-
-def _moments(
-    given: GivenLabeled, summaries: Array, basis: Array, which: NDArray[np.int32]
-) -> tuple[Array, Array]:
-    """Return mean and variance of some nodes, from those of the mean and of a root."""
-    rows = given.rows(basis, which)
-    extended = rows.mean(summaries)
-    return extended[:, 0], rows.deviation**2 + (extended[:, 1:] ** 2).sum(axis=1)
 
 
 def _sites_of(start: ApproximatePosterior, labels: Labels) -> tuple[Array, Array]:

@@ -6,17 +6,25 @@ field there, the rest of the graph is Gaussian, with a known mean and variance.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
+from scipy.linalg import blas
 
 from graphuq.priors.conditional import NONE, Conditional, Rows
 from graphuq.priors.expansion import Expansion
 from graphuq.priors.gaussian import Gaussian
 from graphuq.utils.typing import Array, Nodes
 from graphuq.utils.white_noise import white_noise
+
+# Smaller eigenvalues of a matrix of norm 1 are rounding.
+ROUNDING = 1e-13
+
+ExtendRows = Callable[[Array, NDArray[np.int32]], tuple[Array, Array]]
 
 
 class _GivenRead(Conditional):
@@ -105,11 +113,45 @@ class GivenLabeled(_GivenRead):
         self._matheron = _Matheron(prior, nodes, traced, self.law, noise)
         self.n_modes, self.n_traced = self._matheron.n_modes, traced.size
         self.n_read = 0 if prior.modes_determine_field else nodes.size
-        loads = whole.weights[:, None] * (whole.at(nodes).T @ self._whiten.T)
-        level_loads = whole.constant * self._whiten.sum(axis=1)
-        moments = whole._replace(basis=np.empty((0, 0)))
+        self._loads = whole.weights[:, None] * (whole.at(nodes).T @ self._whiten.T)
+        self._level_loads = whole.constant * self._whiten.sum(axis=1)
+        self._moments = whole._replace(basis=np.empty((0, 0)))
         left = self._left_at_labeled()
-        self.rows = partial(_given_labeled, loads, level_loads, moments, left, self._stores_field)
+        self.rows = partial(
+            _given_labeled, self._loads, self._level_loads, self._moments, left, self._stores_field
+        )
+
+    def extend(self, mean: Array, spread: Array) -> ExtendRows:
+        """Return a function to mean and variance at some nodes, if x ~ N(mean, S S').
+
+        The whitened x is then Gaussian, too, with a mean h and a covariance R. With a node's row l
+        of C_.J U kappa^(-1/2), its mean is l h and its variance C_ii - l (I - R) l'. Since l is
+        linear in the row b of the prior's expansion, l (I - R) l' is |b T|^2 for a T that is
+        triangular, or has fewer columns: one product.
+
+        Parameters
+        ----------
+        mean : ndarray, shape (J,)
+        spread : ndarray, shape (J, q)
+            S.
+
+        Returns
+        -------
+        callable
+            Takes rows of ``basis`` and ``which``, as `rows` does, and returns two arrays.
+        """
+        assert not self._noise  # the field itself is Gaussian
+        loads = np.vstack([self._loads, self._level_loads])
+        R = self._whiten @ spread
+        told, axes = linalg.eigh(np.eye(len(R)) - R @ R.T)
+        # labels that others contradict may tell less than nothing: their sites are negative
+        each = [
+            (sign, _triangular(loads @ (axes[:, of] * np.sqrt(abs(told[of])))))
+            for sign, of in ((1.0, told > 0), (-1.0, told < -ROUNDING))
+            if of.any()
+        ]
+        at_labeled = mean, np.einsum("ij,ij->i", spread, spread)
+        return partial(_extend, loads @ (self._whiten @ mean), each, self._moments, at_labeled)
 
     def _trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw modes and traced nodes from their joint law given the field read."""
@@ -216,6 +258,41 @@ def _moments(
     if not stores_field:
         known = columns = NONE
     return Rows(loadings, np.sqrt(left), known, columns)
+
+
+def _triangular(F: Array) -> Array:
+    """Return T with T T' = F F', lower triangular or with fewer columns than rows."""
+    return np.ascontiguousarray(linalg.qr(F.T, mode="r", check_finite=False)[0][: F.shape[0]].T)
+
+
+def _extend(
+    to_mean: Array,
+    each: list[tuple[float, Array]],
+    whole: Expansion,
+    at_labeled: tuple[Array, Array],
+    basis: Array,
+    which: NDArray[np.int32],
+) -> tuple[Array, Array]:
+    """Return mean and variance of some nodes; the last number of each column is for the level."""
+    mean = basis @ to_mean[:-1] + to_mean[-1]
+    variance = whole.variances_of(basis)
+    for sign, T in each:
+        variance -= sign * _row_squares(basis, T)
+    known = np.flatnonzero(which >= 0)
+    for found, exact in zip((mean, variance), at_labeled, strict=True):
+        found[known] = exact[which[known]]
+    return mean, np.maximum(variance, 0.0)
+
+
+def _row_squares(basis: Array, T: Array) -> Array:
+    """Return |[b, 1] T|^2 of each row b."""
+    width = basis.shape[1]
+    square, level = np.ascontiguousarray(T[:width, :width]), T[width]
+    # a triangular factor takes two thirds of the time
+    triangular = square.shape[1] == width
+    found = blas.dtrmm(1.0, square.T, basis.T).T if triangular else basis @ square
+    found += level[:width]
+    return np.asarray(np.einsum("ij,ij->i", found, found) + (level[width:] ** 2).sum())
 
 
 class _Matheron:

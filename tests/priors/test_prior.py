@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphuq import Graph, Prior, Spectrum, knn_graph
+from graphuq import FeaturePrior, Graph, Level, Prior, Spectrum, SumPrior, knn_graph
 from graphuq.priors.conditional import GivenAll
 from graphuq.priors.given_labeled import GivenLabeled
 from graphuq.priors.whittle_matern import log_spectral_weight
@@ -20,6 +20,8 @@ PRIORS = {
 kinds = pytest.mark.parametrize("kind", PRIORS)
 few = settings(max_examples=30, deadline=None)
 node_lists = st.lists(st.integers(0, N - 1), min_size=1, max_size=N, unique=True)
+
+HALVES = [slice(0, 5), slice(5, N)]
 
 # J < r, J = r + 1, J > r + 1, nearly all and all nodes, in no order
 SUBSETS = [[5], [9, 0, 4], [7, 1, 11, 2, 4], [3, 8, 0, 10, 6, 1, 9], [*range(1, N)], [*range(N)]]
@@ -284,6 +286,46 @@ def test_rows_are_the_conditional_moments(kind, nodes):
     gain, left = given_labeled(COVARIANCE[kind], nodes)
     np.testing.assert_allclose(mean, gain @ fields[:, nodes].T, atol=1e-6)
     np.testing.assert_allclose(deviation**2, np.diag(left), atol=1e-6)
+
+
+SUMS = {
+    **PRIORS,
+    "with a level": PRIORS["projected"] + Level(0.7),
+    "with q_0": Prior.projected(GRAPH, RANK, tau=0.3, null_mode=True),
+    "with features": SumPrior.of(
+        [
+            PRIORS["approximated"],
+            FeaturePrior(np.random.default_rng(5).normal(size=(N, 2)), length_scale=1.0),
+            Level(0.5),
+        ],
+        weights=[0.6, 0.4],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SUMS)
+@pytest.mark.parametrize("wider", [0.5, 1.0, 2.0], ids="spread times {}".format)
+@given(nodes=node_lists)
+@few
+def test_a_gaussian_at_labeled_nodes_extends_to_all(kind, wider, nodes):
+    # also one with a larger variance than the prior, as sites of negative precision make it
+    prior, nodes = SUMS[kind], np.sort(nodes)
+    C = prior.covariance(np.arange(N), np.arange(N))
+    if kind == "with features":  # nodes have a variance of their own
+        C[np.diag_indices(N)] = prior.expansion.variance()
+    root, mean = prior.root(nodes), np.random.default_rng(1).normal(size=len(nodes))
+    mean, spread = root @ (root.T @ mean), wider * root
+    conditional = GivenLabeled(prior, nodes, np.empty(0, dtype=np.int64))
+    extend = conditional.extend(mean, spread)
+    found = [extend(conditional.basis[block], conditional.which[block]) for block in HALVES]
+    gain, left = given_labeled(C, nodes)
+    hidden = np.setdiff1d(np.arange(N), nodes)
+    wanted = np.diag(left + gain @ spread @ spread.T @ gain.T)
+    got_mean, got_variance = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    np.testing.assert_allclose(got_mean[hidden], (gain @ mean)[hidden], atol=1e-6)
+    np.testing.assert_allclose(got_variance[hidden], wanted[hidden], atol=1e-6)
+    np.testing.assert_array_equal(got_mean[nodes], mean)
+    np.testing.assert_allclose(got_variance[nodes], (spread**2).sum(axis=1), rtol=1e-12)
 
 
 @kinds
