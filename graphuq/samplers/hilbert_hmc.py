@@ -130,8 +130,9 @@ class HilbertHMC(Sampler):
             name: np.zeros(draws)
             for name in ("potential", "acceptance_rate", "step_size", "n_steps", "diverging")
         }
-        for start in range(0, draws, WINDOW):
-            part = slice(start, start + WINDOW)
+        together = WINDOW if tune else draws  # a call of the kernel takes a millisecond
+        for start in range(0, draws, together):
+            part = slice(start, start + together)
             if tune and len(state.seen) >= state.window:
                 state = _with_new_reference(law, state)
             piece = Chunk(fields[part], {name: values[part] for name, values in stats.items()})
@@ -157,7 +158,7 @@ class HilbertHMC(Sampler):
     ) -> tuple[HMCState, int]:
         """Fill ``piece``; return the state, and how many trajectories were good."""
         bound, law, stats = target.likelihood, state.reference.law, piece.stats
-        field, averages = state.field.copy(), state.averages.copy()
+        field, averages = state.reference.inside(state.field).copy(), state.averages.copy()
         metric = _metric(state.reference)
         aim = float(self.target_acceptance) if tune else 0.0
         settings = Settings(aim, float(self.path), float(target.power))
@@ -207,6 +208,7 @@ def _metric(reference: Reference) -> Metric:
     law, tail_variance = reference.law, float(reference.law.tail**2)
     return Metric(
         reference.matrix,
+        reference.single,
         law.basis,
         law.variances - tail_variance,
         tail_variance,

@@ -9,6 +9,7 @@ import numba
 import numpy as np
 from numba import types
 from numba.core.types import NumPyRandomGeneratorType
+from numpy.typing import NDArray
 
 from graphuq.likelihoods.contract import FIELD, GRADIENT, OBSERVED, POTENTIAL
 from graphuq.utils.jit import kernel
@@ -29,6 +30,8 @@ class Metric(NamedTuple):
 
     matrix: Array
     """K, or empty: then K = U diag(excess) U' + tail_variance I, with U the basis."""
+    single: NDArray[np.float32]
+    """K in single precision, or empty."""
     basis: Array
     excess: Array
     tail_variance: float
@@ -59,7 +62,9 @@ class Output(NamedTuple):
 
 
 _VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
-METRIC = types.NamedTuple([_MATRIX, _MATRIX, _VECTOR, types.float64, _MATRIX, _VECTOR], Metric)
+METRIC = types.NamedTuple(
+    [_MATRIX, types.float32[:, ::1], _MATRIX, _VECTOR, types.float64, _MATRIX, _VECTOR], Metric
+)
 SETTINGS = types.NamedUniTuple(types.float64, 3, Settings)
 OUTPUT = types.NamedTuple(
     [types.int64, types.int64, types.float64[:, :, ::1], _VECTOR, _VECTOR, _VECTOR, _VECTOR],
@@ -74,8 +79,11 @@ def _tempered(phi, power):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(error_model="numpy")
-def _times(g, matrix, basis, excess, tail_variance):  # type: ignore[no-untyped-def]
+def _times(g, metric):  # type: ignore[no-untyped-def]
     """Return K g, for each column of g."""
+    matrix, single, basis, excess, tail_variance, _, _ = metric
+    if single.size > 0:
+        return np.dot(single, g.astype(np.float32)).astype(np.float64)
     if matrix.size > 0:
         return np.dot(matrix, g)
     inside = np.dot(basis.T, g)
@@ -136,8 +144,8 @@ def trajectories(  # type: ignore[no-untyped-def]
     Return how many trajectories were good: it stops where Phi is NaN or -infinity at a finite
     field, with that field in ``u``.
     """
-    m, k = u.shape
-    matrix, basis, excess, tail_variance, directions, pull = metric
+    k = u.shape[1]
+    directions, pull = metric.directions, metric.pull
     aim, path, power = settings
     first, thin, fields, potentials, acceptance, steps, diverging = out
     w, g = np.empty_like(u), np.empty_like(u)
@@ -145,13 +153,15 @@ def trajectories(  # type: ignore[no-untyped-def]
     phi = _tempered(potential(u, observed), power) - _narrowing(pull, along)
     gradient(u, observed, g)
     _less_narrowing(g, power, directions, pull, along)
-    Kg = _times(g, matrix, basis, excess, tail_variance)
+    Kg = _times(g, metric)
     g_start, Kg_start = g.copy(), Kg.copy()
+    # loops over one index run in vectors
+    flat_w, flat_g, flat_Kg = w.reshape(-1), g.reshape(-1), Kg.reshape(-1)
     for i in range(velocities.shape[0]):
         draw, rest = divmod(first + i + 1, thin)
         at = draw - (rest == 0)
         # a jittered number of steps of one size
-        v = velocities[i]
+        v = velocities[i].T.copy().reshape(-1)
         h = min(math.exp(averages[0] if aim > 0.0 else averages[1]), 0.5 * math.pi)
         count = min(MAX_STEPS, max(1, math.ceil(path * (0.5 + rng.random()) / h)))
         cos, sin = math.cos(h), math.sin(h)
@@ -161,23 +171,21 @@ def trajectories(  # type: ignore[no-untyped-def]
         change, last = 0.0, 0.0
         for _ in range(count):
             # half a kick, and a turn
-            for j in range(m):
-                for c in range(k):
-                    change += g[j, c] * (0.125 * h * h * Kg[j, c] - 0.5 * h * v[c, j])
-                    kicked = v[c, j] - 0.5 * h * Kg[j, c]
-                    v[c, j] = kicked * cos - w[j, c] * sin
-                    w[j, c] = w[j, c] * cos + kicked * sin
+            change += 0.125 * h * h * np.dot(flat_g, flat_Kg) - 0.5 * h * np.dot(flat_g, v)
+            for j in range(v.size):
+                kicked = v[j] - 0.5 * h * flat_Kg[j]
+                v[j] = kicked * cos - flat_w[j] * sin
+                flat_w[j] = flat_w[j] * cos + kicked * sin
             # the gradient of Phi_K where the turn ends
             gradient(w, observed, g)
             along = _along(directions, w)
             last = _narrowing(pull, along)
             _less_narrowing(g, power, directions, pull, along)
-            Kg[:] = _times(g, matrix, basis, excess, tail_variance)
+            Kg[:] = _times(g, metric)
             # the other half of the kick
-            for j in range(m):
-                for c in range(k):
-                    change += g[j, c] * (0.125 * h * h * Kg[j, c] - 0.5 * h * v[c, j])
-                    v[c, j] -= 0.5 * h * Kg[j, c]
+            change += 0.125 * h * h * np.dot(flat_g, flat_Kg) - 0.5 * h * np.dot(flat_g, v)
+            for j in range(v.size):
+                v[j] -= 0.5 * h * flat_Kg[j]
             steps[at] += 1
             if not change < 1e300:  # overflow: nothing is left to follow
                 break

@@ -18,7 +18,9 @@ from references.problems import THREE
 from references.selection import SLOW, each_once, first_of, shown
 
 import graphuq as gq
-from graphuq.samplers import elliptical_slice, hilbert_hmc
+from graphuq.likelihoods.bound import bind
+from graphuq.samplers import elliptical_slice, hilbert_hmc, hmc_reference
+from graphuq.samplers.protocol import Target
 
 NODES = np.array([0, 3, 16, 21, 34])
 HMC, SLICE = gq.HilbertHMC(), gq.EllipticalSlice()
@@ -179,6 +181,39 @@ def test_the_reference_narrows_to_the_posterior_in_warm_up(small):
     )
     assert long.stats["step_size"].mean() > 1.5 * short.stats["step_size"].mean()
     assert long.stats["acceptance_rate"].mean() > 0.8
+
+
+@pytest.mark.parametrize("kind", ["full", "projected", "approximated"])
+def test_single_precision_of_the_reference_is_enough(small, kind, monkeypatch):
+    # in double precision the same random numbers give the same trajectories
+    spectrum, labels, _ = small
+    prior, model = priors(spectrum, 30)[kind], gq.GinzburgLandau(1.0, 0.6)
+    target = Target(prior.law, bind(model, labels, n_nodes=prior.n_nodes))
+    single, double = [], []
+    for ratio, rates in ((hmc_reference.MAX_RATIO, single), (0.0, double)):
+        monkeypatch.setattr(hmc_reference, "MAX_RATIO", ratio)
+        rng = np.random.default_rng(0)
+        state = HMC.start(target, rng)
+        assert bool(state.reference.single.size) == (rates is single)
+        for _ in range(30):
+            state, chunk = HMC.advance(target, state, rng, draws=1, thin=1, tune=False)
+            rates.append(chunk.stats["acceptance_rate"][0])
+        # nothing is left over outside the span of the prior
+        alive = prior.law.inverse_variances > 0
+        outside = state.field - prior.law.basis @ (prior.law.basis.T @ state.field)
+        outside = outside * (not prior.law.has_tail)
+        outside += prior.law.basis[:, ~alive] @ (prior.law.basis[:, ~alive].T @ state.field)
+        assert abs(outside).max() < 1e-5
+    np.testing.assert_allclose(single, double, atol=1e-4)
+    assert single != double
+
+
+def test_uneven_variances_keep_double_precision(small):
+    spectrum, _, _ = small
+    law = gq.Prior.full(spectrum, alpha=8.0).law
+    reference = hmc_reference.Reference.narrowed(law, np.arange(1), np.ones(1))
+    assert reference.matrix.size
+    assert not reference.single.size
 
 
 @pytest.mark.parametrize(
