@@ -1,4 +1,8 @@
-"""The smallest eigenpairs of a large symmetric matrix: dense, or by Lanczos iterations."""
+"""The smallest eigenpairs of a large symmetric matrix.
+
+They come from a dense solver, from Lanczos iterations in double precision, or from a Chebyshev
+filter in single precision.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
+from graphuq.graphs.filtered_subspace import filtered_eigenpairs
 from graphuq.utils.forecast import announce_long_work
 from graphuq.utils.interruption import interruptible
 from graphuq.utils.memory import require_memory
@@ -36,17 +41,10 @@ SINGLE_NODES = 5000
 
 # The iterations missed a pair that is below the highest pair kept by this share of the spectrum's
 # width.
-MISSED_SHARE = {np.float64: 1e-9, np.float32: 1e-5}
+MISSED_SHARE = 1e-9
 
-# Tolerances of the iterations: full accuracy, and the accuracy of single precision.
-TOLERANCE = {np.float64: 0.0, np.float32: 1e-4}
-
-# The largest residual |L q - lambda q| accepted. Above it, single precision is followed by double
-# precision, and double precision warns.
-MAX_RESIDUAL = {np.float64: 1e-8, np.float32: 1e-4}
-
-# The largest relative error of lambda in single precision; |L q - lambda q|^2 estimates the error.
-MAX_VALUE_ERROR = 1e-3
+# The largest residual |L q - lambda q| without a warning.
+MAX_RESIDUAL = 1e-8
 
 
 class Eigenpairs(NamedTuple):
@@ -92,8 +90,9 @@ def smallest_eigenpairs(
     known : (ndarray, ndarray), shapes (k,) and (n, k), optional
         The first k < rank pairs; only the others are computed.
     precision : {"auto", "single", "double"}
-        Precision of the iterations; "auto" is single above 5,000 nodes. In double precision, pairs
-        from single precision are made orthonormal and the best in their span.
+        Precision of the iterations; "auto" is single above 5,000 nodes. Pairs from single precision
+        are made orthonormal and the best in their span, in double precision. Where they are not
+        accurate enough, double precision follows.
     progress : bool
         Show the number of products with M.
 
@@ -139,20 +138,17 @@ def smallest_eigenpairs(
                 values, vectors, beyond = interruptible(
                     DOING, _solve_dense, M, null, bound, rank, count
                 )
-            elif single:
-                # iterate in single precision, then refine by Rayleigh-Ritz in double precision
-                _, span, beyond = interruptible(
-                    DOING, _lanczos, M, null, bound, rank, known, np.float32, bar
-                )
-                values, vectors = interruptible(DOING, _best_in_span, M, null, span)
-                residuals = _residuals(M, values, vectors)
-                good = residuals.max() <= MAX_RESIDUAL[np.float32] * bound
-                if good and (residuals**2 <= MAX_VALUE_ERROR * bound * values).all():
-                    vectors *= column_signs(vectors)
-                    return Eigenpairs(values, vectors, residuals, beyond)
-            if not dense:
+            else:
+                if single:
+                    found = interruptible(
+                        DOING, filtered_eigenpairs, M, null, bound, rank, known, bar
+                    )
+                    if found is not None:
+                        values, vectors, residuals, beyond = found
+                        vectors *= column_signs(vectors)
+                        return Eigenpairs(values, vectors, residuals, beyond)
                 values, vectors, beyond = interruptible(
-                    DOING, _lanczos, M, null, bound, rank, known, np.float64, bar
+                    DOING, _lanczos, M, null, bound, rank, known, bar
                 )
         except ArpackError:  # few distinct eigenvalues leave no room to iterate
             require_memory(DENSE_BYTES * n**2, *too_large)
@@ -161,10 +157,10 @@ def smallest_eigenpairs(
             )
         vectors *= column_signs(vectors)
         residuals = _residuals(M, values, vectors)
-    if residuals.max() > MAX_RESIDUAL[np.float64] * bound:
+    if residuals.max() > MAX_RESIDUAL * bound:
         warnings.warn(
             f"eigenpair {residuals.argmax() + 1} has residual {residuals.max():.2g}, above "
-            f"{MAX_RESIDUAL[np.float64] * bound:g}: treat results as approximate",
+            f"{MAX_RESIDUAL * bound:g}: treat results as approximate",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -173,14 +169,6 @@ def smallest_eigenpairs(
 
 def _residuals(M: Any, values: Array, vectors: Array) -> Array:
     return np.asarray(np.linalg.norm(M @ vectors - vectors * values, axis=0))
-
-
-def _best_in_span(M: Any, null: Array, vectors: Array) -> tuple[Array, Array]:
-    """Return the best pairs in the span of ``vectors``, orthogonal to q_0 (Rayleigh-Ritz)."""
-    span, _ = linalg.qr(np.column_stack([null, vectors]), mode="economic", overwrite_a=True)
-    span = span[:, 1:]
-    values, rotation = linalg.eigh(span.T @ (M @ span))
-    return values, span @ rotation
 
 
 def _solve_dense(
@@ -205,7 +193,6 @@ def _lanczos(
     bound: float,
     rank: int,
     known: tuple[Array, Array] | None,
-    dtype: Any,
     bar: Any,
 ) -> tuple[Array, Array, float]:
     """Return the smallest pairs of L by Lanczos iterations with deflation, and the next value.
@@ -214,7 +201,6 @@ def _lanczos(
     pairs already known to the bottom of the spectrum.
     """
     half = bound / 2
-    L, null = L.astype(dtype), null.astype(dtype)
     rng = np.random.default_rng(0)
 
     def deflate(vectors: Array) -> Any:
@@ -224,46 +210,41 @@ def _lanczos(
             y = half * x - L @ x - (bound * (null @ x)) * null
             if vectors.size:
                 y -= vectors @ (vectors.T @ y) + bound * (vectors @ (vectors.T @ x))
-            return np.asarray(y, dtype=dtype)
+            return np.asarray(y)
 
         return apply
 
     def draw_start(vectors: Array) -> Array:
         # a new draw each time: an old start may lack the very direction that was missed
-        x = rng.standard_normal(null.size).astype(dtype)
+        x = rng.standard_normal(null.size)
         x -= null * (null @ x)
         x -= vectors @ (vectors.T @ x)
-        return np.asarray(x, dtype=dtype)
+        return np.asarray(x)
 
     # 1. Begin with the pairs that are known.
-    values = np.empty(0, dtype=dtype)
-    vectors = np.empty((null.size, 0), dtype=dtype)
+    values, vectors = np.empty(0), np.empty((null.size, 0))
     if known is not None:
-        values, vectors = (half - known[0]).astype(dtype), known[1].astype(dtype)
+        values, vectors = half - known[0], np.asarray(known[1], dtype=np.float64)
     # 2. Compute the others, orthogonal to these.
-    tolerance, missed = TOLERANCE[dtype], MISSED_SHARE[dtype]
-    top, found = _largest_eigenpairs(
-        deflate(vectors), rank - values.size, draw_start(vectors), tolerance
-    )
+    top, found = _largest_eigenpairs(deflate(vectors), rank - values.size, draw_start(vectors))
     values, vectors = np.append(values, top), np.hstack([vectors, found])
     # 3. The iterations may silently miss copies of a repeated eigenvalue. Look for a pair beyond
     #    the last one kept, orthogonal to all that are known, until there is none.
     while True:
         rest = deflate(vectors)
-        top, vector = _largest_eigenpairs(
-            rest, 1, draw_start(vectors), max(1e-3 * missed, tolerance)
-        )
-        if half * missed > top[0] - values.min():
+        top, vector = _largest_eigenpairs(rest, 1, draw_start(vectors), 1e-3 * MISSED_SHARE)
+        if half * MISSED_SHARE > top[0] - values.min():
             order = np.argsort(-values, kind="stable")
-            found = np.asarray(half - values[order], dtype=np.float64)
-            return found, vectors[:, order], float(half - top[0])
-        top, vector = _largest_eigenpairs(rest, 1, vector[:, 0], tolerance)
+            return half - values[order], vectors[:, order], float(half - top[0])
+        top, vector = _largest_eigenpairs(rest, 1, vector[:, 0])
         order = np.argsort(-np.append(values, top), kind="stable")[:rank]
         values = np.append(values, top)[order]
         vectors = np.column_stack([vectors, vector])[:, order]
 
 
-def _largest_eigenpairs(apply: Any, count: int, start: Array, tol: float) -> tuple[Array, Array]:
+def _largest_eigenpairs(
+    apply: Any, count: int, start: Array, tol: float = 0.0
+) -> tuple[Array, Array]:
     """Return the largest eigenpairs of a symmetric operator, in decreasing order."""
     operator = LinearOperator((start.size, start.size), matvec=apply, dtype=start.dtype)
     # where the iterations break down, ARPACK continues from random numbers

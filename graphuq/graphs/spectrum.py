@@ -201,9 +201,10 @@ class Spectrum:
     ) -> Spectrum:
         """Compute the smallest non-zero eigenpairs of a graph's Laplacian.
 
-        Small graphs and large ranks go to a dense solver, others to Lanczos iterations for the
-        largest eigenvalues of D^(-1/2) A D^(-1/2) = I - L, with the known q_0 deflated. Each
-        component of a disconnected graph is solved by itself.
+        Small graphs and large ranks go to a dense solver. Others go to Lanczos iterations for the
+        largest eigenvalues of D^(-1/2) A D^(-1/2) = I - L, or in single precision to a Chebyshev
+        filter of many vectors at once, with the known q_0 deflated. Each component of a
+        disconnected graph is solved by itself.
 
         Parameters
         ----------
