@@ -16,8 +16,8 @@ from graphuq.inference.problem import Problem
 from graphuq.likelihoods.argmax_sites import LabelModel, argmax_probability_of_gaussian
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.assessment.argmax_probability import argmax_probability
+from graphuq.posterior.class_entropy import add_class_entropy
 from graphuq.posterior.log_evidence import LogEvidence
-from graphuq.posterior.node_kernels import add_class_entropy
 from graphuq.priors.given_labeled import GivenLabeled
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import map_rows

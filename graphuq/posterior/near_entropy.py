@@ -13,7 +13,8 @@ import math
 import numba
 import numpy as np
 
-from graphuq.posterior.node_kernels import FAST, OF_CLASS_ENTROPY, TILE
+from graphuq.posterior.class_entropy import OF_CLASS_ENTROPY
+from graphuq.posterior.node_kernels import FAST, TILE
 from graphuq.utils.jit import kernel
 
 # c_1 is 1 + NEAR[0] log(K), and c_2 is NEAR[1]. Fields further than FAR below the largest count as

@@ -2,33 +2,31 @@
 
 Where classes overlap, the label of a node is S(u + gamma eta), eta ~ N(0, 1). Given the field read,
 u ~ N(m, s^2). For two classes the label is then +1 with probability Psi(m; (s^2 + gamma^2)^(1/2)).
-With x = u / gamma, the entropy of the label given u is
-
-    H(Psi(x; 1)) = exp(-x^2 / 2) (b_0 + b_1 x^2 + b_2 x^4),
-
-up to 2e-5. Let w = s^2 / (s^2 + gamma^2). Its expectation over x ~ N(m / gamma, (s / gamma)^2) is
+With x = u / gamma, the entropy of the label given u is nearly a polynomial in x^2 times
+exp(-x^2 / 2), with the coefficients b_0, b_1 and b_2 of `graphuq.posterior.class_entropy`. Let
+w = s^2 / (s^2 + gamma^2). Its expectation over x ~ N(m / gamma, (s / gamma)^2) is
 
     (1 - w)^(1/2) exp(-m^2 / (2 (s^2 + gamma^2))) E[b_0 + b_1 t^2 + b_2 t^4],
 
 where t has the mean (1 - w) m / gamma and the variance w.
 
 For K > 2 classes probabilities are as in `graphuq.posterior.node_moments`, those of the predictive
-with deviation (s^2 + gamma^2)^(1/2). The entropy is that of the probabilities of
-`graphuq.posterior.assessment.argmax_probability` at drawn fields. It costs as much as the
-probabilities of ten to twenty draws.
+with deviation (s^2 + gamma^2)^(1/2).
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numba import types
 from numpy.polynomial import Chebyshev, Polynomial
-from scipy.special import entr, erfcx, ndtr
+from scipy.special import erfcx
 
+from graphuq.posterior.class_entropy import B
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array
 
@@ -36,50 +34,30 @@ from graphuq.utils.typing import Array
 REACH = 7.0
 MAX_Z = REACH * math.sqrt(0.5)
 
-# Unlike the functions of math, polynomials are computed for several draws at a time: erfc(z) is
-# TAIL(z)^-32, up to 4e-8 relative to its value, and exp(-y) is BELL(y)^-32, up to 1e-6.
-ROOT = 32
-TAIL = tuple(
-    Chebyshev.interpolate(lambda z: np.exp(z**2 / ROOT) * erfcx(z) ** (-1 / ROOT), 12, [0, MAX_Z])
-    .convert(kind=Polynomial)
-    .coef.tolist()
-)
-BELL = tuple(
-    Chebyshev.interpolate(lambda y: np.exp(y / ROOT), 5, [0, MAX_Z**2])
-    .convert(kind=Polynomial)
-    .coef.tolist()
-)
+# Unlike the functions of math, polynomials are computed for several nodes at a time, and in single
+# precision for twice as many: log2 erfc(z) is z LOG_TAIL(z), up to 2e-7, and 2^x is 1 + x POWER(x)
+# for -1 <= x <= 0, up to 1e-8. The error of the logarithm is in proportion to it, so that erfc(z)
+# is right to 1e-7, and where it is small to 1e-5 of its value.
+PER_NAT = np.float32(1 / math.log(2))
 
-# b_0, b_1 and b_2, by least squares.
-_X = np.linspace(0, REACH, 1401)
-_POWERS = np.exp(-(_X[:, None] ** 2) / 2) * _X[:, None] ** [0, 2, 4]
-B = tuple(np.linalg.lstsq(_POWERS, entr(ndtr(_X)) + entr(ndtr(-_X)), rcond=None)[0].tolist())
 
-# The integral over the largest sum, in units of gamma about the largest field: fields further than
-# REACH_BELOW below it are left out, for they are largest in one of 1e6 cases.
-REACH_BELOW = 6.7
-POINTS = -3.6 + 0.6 * np.arange(16)
+def _in_single(f: Callable[[Array], Array], degree: int, ends: tuple[float, float]) -> Any:
+    found = Chebyshev.interpolate(f, degree, ends).convert(kind=Polynomial).coef
+    return tuple(found.astype(np.float32))
 
-# Below all deviations but 0, in double and in single precision.
-TINY = float(np.finfo(np.float64).tiny)
+
+LOG_TAIL = _in_single(lambda z: (np.log(erfcx(z)) - z**2) / (z * math.log(2)), 11, (0, MAX_Z))
+POWER = _in_single(lambda x: np.expm1(x * math.log(2)) / x, 5, (-1, 0))
+
+# Below all deviations but 0 in single precision.
 TINY_SINGLE = float(np.finfo(np.float32).tiny)
 
-# Nodes whose sums are in the cache at a time. A processor takes several of them at once.
-TILE = 512
+# Nodes whose sums are in the cache at a time. A processor takes several of them at once. And draws
+# that are summed in single precision, before their sum is added in double.
+TILE, RUN = 512, 16
 
 # Sums in any order, several at a time.
 FAST = {"reassoc", "contract", "nsz"}
-
-# The arguments of a kernel that adds entropies of K classes: mean (K, draws, n), deviation, noise,
-# overlap, the draws that count, and the entropies.
-OF_CLASS_ENTROPY = types.void(
-    types.float32[:, :, ::1],
-    types.float64[:],
-    types.float64[:, ::1],
-    types.float64,
-    types.int64[::1],
-    types.float64[::1],
-)
 
 
 def expected_entropy(mean: Array, deviation: Array, overlap: float) -> Array:
@@ -99,7 +77,8 @@ def expected_entropy(mean: Array, deviation: Array, overlap: float) -> Array:
     entropy = np.zeros(mean.size)
     if overlap > 0:
         one_draw = np.ascontiguousarray(mean[None], dtype=np.float32)
-        add_entropy(one_draw, deviation, overlap, entropy)
+        factors, unused = sign_factors(deviation, overlap), np.zeros((4, mean.size))
+        add_signs(one_draw, one_draw, deviation, factors, unused, entropy)
     return entropy
 
 
@@ -121,104 +100,119 @@ def class_probability(mean: Array, deviation: Array, noise: Array) -> Array:
 
 
 @numba.njit(fastmath=FAST, error_model="numpy")
-def _tail(z):  # type: ignore[no-untyped-def]
-    """Return erfc(z), 0 <= z <= MAX_Z."""
-    p = TAIL[12]
-    for k in range(11, -1, -1):
-        p = p * z + TAIL[k]
-    p *= p
-    p *= p
-    p *= p
-    p *= p
-    return 1.0 / (p * p)
+def _power_of_two(x):  # type: ignore[no-untyped-def]
+    """Return 2^x in single precision, -100 <= x <= 0: exactly 1 at 0."""
+    whole = np.int32(x)
+    rest = x - np.float32(whole)
+    p = POWER[5]
+    for k in range(4, -1, -1):
+        p = p * rest + POWER[k]
+    p = p * rest + np.float32(1.0)
+    # the exponent of a float32 begins at bit 23
+    bits = np.float32(p).view(np.int32) + (whole << np.int32(23))
+    return np.int32(bits).view(np.float32)
 
 
 @numba.njit(fastmath=FAST, error_model="numpy")
-def _erf(z):  # type: ignore[no-untyped-def]
-    """Return erf(z), which is -1 or 1 beyond MAX_Z."""
-    size = abs(z)
-    inside = 1.0 - _tail(size) if size < MAX_Z else 1.0
-    return inside if z > 0.0 else (-inside if z < 0.0 else 0.0)
+def _single_tail(z):  # type: ignore[no-untyped-def]
+    """Return erfc(z) in single precision, z >= 0: exactly 1 at 0, and 0 from MAX_Z on."""
+    largest = np.float32(MAX_Z)
+    size = min(z, largest)
+    p = LOG_TAIL[11]
+    for k in range(10, -1, -1):
+        p = p * size + LOG_TAIL[k]
+    return _power_of_two(p * size) if z < largest else np.float32(0.0)
 
 
-@numba.njit(fastmath=FAST, error_model="numpy")
-def _bell(y):  # type: ignore[no-untyped-def]
-    """Return exp(-y), 0 <= y <= MAX_Z^2."""
-    p = ((((BELL[5] * y + BELL[4]) * y + BELL[3]) * y + BELL[2]) * y + BELL[1]) * y + BELL[0]
-    p *= p
-    p *= p
-    p *= p
-    p *= p
-    return 1.0 / (p * p)
+def sign_factors(deviation: Array, overlap: float) -> Array:
+    """Return what `add_signs` knows of each node before its draws.
+
+    Without overlap these are the factors of z = m / (2^(1/2) s) alone, shape (1, n). With it there
+    follow those of m / (2 (s^2 + overlap^2))^(1/2), and the coefficients of the expected entropy as
+    exp(-z^2) times a polynomial in the latter's z^2, shape (5, n). They are in single precision.
+
+    Examples
+    --------
+    >>> sign_factors(np.array([0.5, 1.0]), overlap=0.0).round(3)
+    array([[1.414, 0.707]], dtype=float32)
+    """
+    # without a deviation every field but 0 is beyond MAX_Z
+    factors = [np.sqrt(0.5) / np.maximum(deviation, TINY_SINGLE)]
+    if overlap > 0:
+        spread = deviation
+        variance = spread**2 + overlap**2
+        w, own = spread**2 / variance, overlap**2 / variance
+        # E[b_0 + b_1 t^2 + b_2 t^4] as a polynomial in z^2 = m^2 / (2 variance)
+        polynomial = (
+            B[0] + B[1] * w + 3.0 * B[2] * w * w,
+            2.0 * own * (B[1] + 6.0 * B[2] * w),
+            4.0 * own * own * B[2],
+        )
+        factors.append(np.sqrt(0.5 / np.maximum(variance, TINY_SINGLE)))
+        factors += [np.sqrt(own) * coefficient for coefficient in polynomial]
+    return np.array(factors, dtype=np.float32)
 
 
-@kernel(types.void(types.float32[:, ::1], types.float64[:], types.float64[:, ::1]), fastmath=FAST)
-def add_moments(mean, deviation, sums):  # type: ignore[no-untyped-def]
-    """Add E[S(u)], E[u] and E[u^2] of each node's draws to the first rows of ``sums`` (4, n).
+@kernel(
+    types.void(
+        types.float32[:, ::1],
+        types.float32[:, ::1],
+        types.float64[:],
+        types.float32[:, ::1],
+        types.float64[:, ::1],
+        types.float64[::1],
+    ),
+    fastmath=FAST,
+)
+def add_signs(mean, scaled, deviation, factors, sums, entropies):  # type: ignore[no-untyped-def]
+    """Add E[S(u)], E[u], E[u^2] and predictive labels to ``sums`` (4, n), and expected entropies.
 
     E[S(u)] = 2 Psi(mean / deviation; 1) - 1 for Gaussian u: the sign without its noise
-    (Rao-Blackwell). ``mean`` has the shape (draws, n).
+    (Rao-Blackwell). ``mean`` has the shape (draws, n). The last two are added if there are factors
+    for them, and are of the means ``scaled``.
     """
     draws, n = mean.shape
+    # the rows of local arrays are apart, which lets loops over several of them run in vectors
+    run, known = np.empty((6, TILE), np.float32), np.empty((5, TILE), np.float32)
+    added = np.empty((6, TILE))
+    one, zero, largest = np.float32(1.0), np.float32(0.0), np.float32(MAX_Z * MAX_Z)
     for start in range(0, n, TILE):
         size = min(TILE, n - start)
-        sign, latent, square = np.zeros(size), np.zeros(size), np.zeros(size)
-        spread = deviation[start : start + size]
-        # without a deviation every field but 0 is beyond MAX_Z
-        scale = math.sqrt(0.5) / np.maximum(spread, TINY)
-        for t in range(draws):
-            row = mean[t, start : start + size]
-            for i in range(size):
-                m = float(row[i])
-                sign[i] += _erf(m * scale[i])
-                latent[i] += m
-                square[i] += m * m
-        sums[0, start : start + size] += sign
-        sums[1, start : start + size] += latent
-        sums[2, start : start + size] += square + draws * spread * spread
-
-
-@kernel(
-    types.void(types.float32[:, ::1], types.float64[:], types.float64, types.float64[:]),
-    fastmath=FAST,
-)
-def add_predictive(mean, deviation, overlap, sums):  # type: ignore[no-untyped-def]
-    """Add 2 P(label is +1) - 1 of each node's draws; deviation and overlap are not both 0."""
-    draws, n = mean.shape
-    for start in range(0, n, TILE):
-        size = min(TILE, n - start)
-        label = np.zeros(size)
-        scale = np.sqrt(0.5 / (deviation[start : start + size] ** 2 + overlap**2))
-        for t in range(draws):
-            row = mean[t, start : start + size]
-            for i in range(size):
-                label[i] += _erf(float(row[i]) * scale[i])
-        sums[start : start + size] += label
-
-
-@kernel(
-    types.void(types.float32[:, ::1], types.float64[:], types.float64, types.float64[:]),
-    fastmath=FAST,
-)
-def add_entropy(mean, deviation, overlap, entropies):  # type: ignore[no-untyped-def]
-    """Add the expected entropy of the label over each node's draws; the overlap is above 0."""
-    draws, n = mean.shape
-    for start in range(0, n, TILE):
-        size = min(TILE, n - start)
-        entropy, spread = np.zeros(size), deviation[start : start + size]
-        variance = spread**2 + overlap**2
-        w, own, scale = spread**2 / variance, overlap**2 / variance, 0.5 / variance
-        # E[b_0 + b_1 t^2 + b_2 t^4] as a polynomial in y = m^2 / (2 variance)
-        c_0 = B[0] + B[1] * w + 3.0 * B[2] * w * w
-        c_1 = 2.0 * own * (B[1] + 6.0 * B[2] * w)
-        c_2 = 4.0 * own * own * B[2]
-        for t in range(draws):
-            row = mean[t, start : start + size]
-            for i in range(size):
-                m = float(row[i])
-                y = min(scale[i] * m * m, MAX_Z * MAX_Z)
-                entropy[i] += (c_0[i] + y * (c_1[i] + y * c_2[i])) * _bell(y)
-        entropies[start : start + size] += np.sqrt(own) * entropy
+        stop = start + size
+        added[:] = 0.0
+        for k in range(factors.shape[0]):
+            known[k, :size] = factors[k, start:stop]
+        for first in range(0, draws, RUN):
+            run[:] = zero
+            for t in range(first, min(first + RUN, draws)):
+                row = mean[t, start:stop]
+                for i in range(size):
+                    m = row[i]
+                    sign = one if m >= zero else -one
+                    run[0, i] += sign
+                    run[1, i] += sign * _single_tail(abs(m) * known[0, i])
+                    run[2, i] += m
+                    run[3, i] += m * m
+                if factors.shape[0] > 1:
+                    row = scaled[t, start:stop]
+                    for i in range(size):
+                        m = row[i]
+                        sign = one if m >= zero else -one
+                        z = abs(m) * known[1, i]
+                        y = min(z * z, largest)
+                        run[4, i] += sign * _single_tail(z)
+                        polynomial = known[2, i] + y * (known[3, i] + y * known[4, i])
+                        run[5, i] += polynomial * _power_of_two(-PER_NAT * y)
+            for k in range(6):
+                for i in range(size):
+                    added[k, i] += run[k, i]
+        spread = deviation[start:stop]
+        sums[0, start:stop] += added[0, :size] - added[1, :size]
+        sums[1, start:stop] += added[2, :size]
+        sums[2, start:stop] += added[3, :size] + draws * spread * spread
+        if factors.shape[0] > 1:
+            sums[3, start:stop] += added[0, :size] - added[4, :size]
+            entropies[start:stop] += added[5, :size]
 
 
 class Rivals(NamedTuple):
@@ -249,13 +243,15 @@ def _add_largest(m, noise, total, rivals, sums):  # type: ignore[no-untyped-def]
             larger = (u > rival[i]) & (a[i] != own)
             rival[i] = u if larger else rival[i]
             b[i] = own if larger else b[i]
+    one, half, root = np.float32(1.0), np.float32(0.5), np.float32(math.sqrt(0.5))
     for i in range(rival.size):
-        ahead = float(best[i]) - float(rival[i])
-        wins[i] = 0.5 + 0.5 * _erf(ahead * math.sqrt(0.5) / float(total[i]))
+        ahead = best[i] - rival[i]
+        tail = half * _single_tail(abs(ahead) * (root / total[i]))
+        wins[i] = one - tail if ahead > np.float32(0.0) else tail
     for k in range(m.shape[0]):
         own, probability = np.int32(k), sums[k]
         for i in range(rival.size):
-            other = 1.0 - wins[i] if b[i] == own else 0.0
+            other = one - wins[i] if b[i] == own else np.float32(0.0)
             probability[i] += wins[i] if a[i] == own else other
 
 
@@ -279,95 +275,41 @@ def add_class_moments(mean, deviation, noise, overlap, sums):  # type: ignore[no
     for start in range(0, n, TILE):
         size = min(TILE, n - start)
         spread = deviation[start : start + size]
-        added = np.zeros((4, K, size))
+        run, added = np.empty((4, K, size), np.float32), np.zeros((4, K, size))
         m, total = np.empty((K, size), np.float32), np.empty(size, np.float32)
         a, best = np.empty(size, np.int32), np.empty(size, np.float32)
-        rivals = Rivals(a, best, np.empty_like(a), np.empty_like(best), np.empty(size))
-        for t in range(draws):
-            # 1. the moments of the fields, and the class a whose mean is the largest; loops of one
-            # line each, of which a processor takes several nodes at once
-            best[:] = -np.float32(math.inf)
-            for k in range(K):
-                own, row = np.int32(k), mean[k, t, start : start + size]
-                latent, square, field = added[1, k], added[2, k], m[k]
+        rivals = Rivals(a, best, np.empty_like(a), np.empty_like(best), np.empty_like(best))
+        for first in range(0, draws, RUN):
+            run[:] = np.float32(0.0)
+            for t in range(first, min(first + RUN, draws)):
+                # 1. the moments of the fields, and the class a whose mean is the largest; loops of
+                # one line each, of which a processor takes several nodes at once
+                best[:] = -np.float32(math.inf)
+                for k in range(K):
+                    own, row = np.int32(k), mean[k, t, start : start + size]
+                    latent, square, field = run[1, k], run[2, k], m[k]
+                    for i in range(size):
+                        field[i] = row[i]
+                    for i in range(size):
+                        latent[i] += row[i]
+                    for i in range(size):
+                        square[i] += row[i] * row[i]
+                    for i in range(size):
+                        larger = row[i] > best[i]
+                        best[i] = row[i] if larger else best[i]
+                        a[i] = own if larger else a[i]
+                # 2. the label: a, or the largest b of the others as drawn
                 for i in range(size):
-                    field[i] = row[i]
-                for i in range(size):
-                    latent[i] += float(row[i])
-                for i in range(size):
-                    square[i] += float(row[i]) * float(row[i])
-                for i in range(size):
-                    larger = row[i] > best[i]
-                    best[i] = row[i] if larger else best[i]
-                    a[i] = own if larger else a[i]
-            # 2. the label: a, or the largest b of the others as drawn
-            for i in range(size):
-                total[i] = max(spread[i], TINY_SINGLE)
-            _add_largest(m, noise[t], total, rivals, added[0])
-            # 3. the true class, likewise
-            if overlapping:
-                for i in range(size):
-                    total[i] = math.sqrt(spread[i] * spread[i] + overlap[t] * overlap[t])
-                _add_largest(m, noise[t], total, rivals, added[3])
+                    total[i] = max(spread[i], TINY_SINGLE)
+                _add_largest(m, noise[t], total, rivals, run[0])
+                # 3. the true class, likewise
+                if overlapping:
+                    for i in range(size):
+                        total[i] = math.sqrt(spread[i] * spread[i] + overlap[t] * overlap[t])
+                    _add_largest(m, noise[t], total, rivals, run[3])
+            added += run
         for k in range(K):
             for i in range(size):
                 added[2, k, i] += draws * spread[i] * spread[i]
                 for row in range(4):
                     sums[row, start + i, k] += added[row, k, i]
-
-
-@kernel(OF_CLASS_ENTROPY, fastmath=FAST)
-def add_class_entropy(mean, deviation, noise, overlap, which, entropies):  # type: ignore[no-untyped-def]
-    """Add the entropy of the label at the drawn fields of the draws ``which``.
-
-    ``mean`` has the shape (K, draws, n).
-    """
-    K, _, n_nodes = mean.shape
-    v, density = np.empty(K), np.empty(K)
-    rivals = np.empty(K, dtype=np.int64)
-    below, ratio = np.empty(POINTS.size), np.empty((K, POINTS.size))
-    for i in range(n_nodes):
-        spread = deviation[i]
-        for t in which:
-            # 1. the fields in units of gamma, and those near the largest
-            best = -math.inf
-            for k in range(K):
-                v[k] = (mean[k, t, i] + spread * noise[t, k]) / overlap
-                best = max(best, v[k])
-            n = 0
-            for k in range(K):
-                if v[k] > best - REACH_BELOW:
-                    rivals[n] = k
-                    n += 1
-            if n == 1:
-                continue
-            if n == 2:
-                # the sums differ by N(v_a - v_b, 2): as for two classes, with x^2 the half of
-                # the difference squared
-                y = 0.25 * (v[rivals[0]] - v[rivals[1]]) ** 2
-                entropies[i] += (B[0] + 2.0 * y * (B[1] + 2.0 * y * B[2])) * _bell(y)
-                continue
-            # 2. the density of the largest sum at the points, split by the class that it has
-            below[:] = 1.0
-            for r in range(n):
-                shift = best - v[rivals[r]]
-                for p in range(POINTS.size):
-                    x = (POINTS[p] + shift) * math.sqrt(0.5)
-                    size = min(abs(x), MAX_Z)
-                    under = 0.5 * _tail(size)
-                    under = 1.0 - under if x > 0.0 else under
-                    ratio[r, p] = _bell(size * size) / under
-                    below[p] *= under
-            total = 0.0
-            for r in range(n):
-                density[r] = 0.0
-                for p in range(POINTS.size):
-                    density[r] += below[p] * ratio[r, p]
-                total += density[r]
-            # 3. the entropy of the shares
-            entropy = 0.0
-            for r in range(n):
-                share = density[r] / total
-                if share > 0.0:
-                    entropy -= share * math.log(share)
-            entropies[i] += entropy

@@ -19,13 +19,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.posterior.class_entropy import add_class_entropy
 from graphuq.posterior.near_entropy import add_near_entropy
 from graphuq.posterior.node_kernels import (
-    add_class_entropy,
     add_class_moments,
-    add_entropy,
-    add_moments,
-    add_predictive,
+    add_signs,
+    sign_factors,
 )
 from graphuq.priors.conditional import Rows
 from graphuq.utils.typing import Array
@@ -134,6 +133,7 @@ class NodeMoments:
         # sums of what is near to the entropy, over all draws and over those of the entropy
         self._near, self._near_of_same = np.zeros(n[0]), np.zeros(n[0])
         self._overlapping = False
+        self._factors: tuple[float, Array] | None = None  # of one field, for an overlap
         self._batches = Batches(0, 0, *(np.zeros(n) for _ in range(4)))
         self.expect(draws)
 
@@ -198,13 +198,11 @@ class NodeMoments:
 
     def _add_signs(self, mean: Array, overlap: Array) -> None:
         """Add draws of one field."""
-        deviation = self._rows.deviation
-        add_moments(mean, deviation, self._batch)
-        if self._overlapping:
-            mean, gamma = _in_units_of(overlap, mean)
-            add_predictive(mean, deviation, gamma, self._batch[3])
-            add_entropy(mean, deviation, gamma, self._entropy)
-            self._entropy_draws += overlap.size
+        scaled, gamma = _in_units_of(overlap, mean)
+        if self._factors is None or gamma != self._factors[0]:
+            self._factors = gamma, sign_factors(self._rows.deviation, gamma)
+        add_signs(mean, scaled, self._rows.deviation, self._factors[1], self._batch, self._entropy)
+        self._entropy_draws += overlap.size
 
     def _add_classes(self, mean: Array, noise: Array, overlap: Array) -> None:
         """Add draws of K fields."""

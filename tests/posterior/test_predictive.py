@@ -13,7 +13,7 @@ from references.mutation import mutated
 from scipy.special import entr, ndtr
 
 import graphuq as gq
-from graphuq.posterior import near_entropy, node_kernels, node_moments
+from graphuq.posterior import class_entropy, near_entropy, node_kernels, node_moments
 from graphuq.posterior.assessment.argmax_probability import argmax_probability
 from graphuq.posterior.node_moments import NodeMoments
 from graphuq.priors.conditional import Rows
@@ -138,7 +138,7 @@ def test_what_is_near_to_the_entropy_is_near(n_classes, scale):
     deviation, noise = rng.uniform(0, 1, 700), rng.standard_normal((5, n_classes))
     exact, near, which = np.zeros(700), np.zeros(700), np.array([0, 3, 4])
     for add, found in (
-        (node_kernels.add_class_entropy, exact),
+        (class_entropy.add_class_entropy, exact),
         (near_entropy.add_near_entropy, near),
     ):
         add(mean, deviation, noise, 0.8, which, found)
@@ -212,11 +212,59 @@ def test_the_entropy_of_a_gaussian_field_is_that_of_quadrature(deviation, overla
 
 
 def test_the_polynomials_are_accurate():
-    z = np.linspace(0, node_kernels.MAX_Z, 501)
-    found = np.array([node_kernels._tail(value) for value in z])
+    z = np.linspace(0, class_entropy.MAX_Z, 501)
+    found = np.array([class_entropy._tail(value) for value in z])
     np.testing.assert_allclose(found, 2 * ndtr(-np.sqrt(2) * z), rtol=5e-8)
-    found = np.array([node_kernels._bell(value**2) for value in z])
+    found = np.array([class_entropy._bell(value**2) for value in z])
     np.testing.assert_allclose(found, np.exp(-(z**2)), rtol=1e-5)
+
+
+def test_the_polynomials_in_single_precision_are_accurate():
+    z = np.linspace(0, node_kernels.MAX_Z - 1e-6, 2001, dtype=np.float32)
+    found = np.array([node_kernels._single_tail(value) for value in z])
+    exact = 2 * ndtr(-np.sqrt(2) * z.astype(np.float64))
+    np.testing.assert_allclose(found, exact, atol=1e-7)
+    np.testing.assert_allclose(found, exact, rtol=2e-5)
+    assert found[0] == 1
+    assert node_kernels._single_tail(np.float32(node_kernels.MAX_Z)) == 0
+    x = np.linspace(-100, 0, 2001, dtype=np.float32)
+    found = np.array([node_kernels._power_of_two(value) for value in x])
+    np.testing.assert_allclose(found, np.exp2(x.astype(np.float64)), rtol=2e-7)
+    assert found[-1] == 1
+
+
+@pytest.mark.parametrize("overlap", [0.0, 0.1, 2.0])
+def test_one_pass_over_draws_makes_all_sums(overlap):
+    """More draws than a run has, more nodes than a tile has, certain nodes and none at all."""
+    rng = np.random.default_rng(0)
+    mean = rng.standard_normal((53, 1100)).astype(np.float32)
+    mean[:, 7], mean[:, 8] = 0.0, 40.0
+    deviation = rng.uniform(0.0, 2.0, 1100)
+    deviation[:10] = 0.0
+    found, entropies = np.zeros((4, 1100)), np.zeros(1100)
+    factors = node_kernels.sign_factors(deviation, overlap)
+    node_kernels.add_signs(mean, mean, deviation, factors, found, entropies)
+    m = mean.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sign = np.where(deviation > 0, 2 * ndtr(m / deviation) - 1, np.sign(m))
+        label = 2 * ndtr(m / np.hypot(deviation, overlap)) - 1 if overlap else np.zeros_like(m)
+    exact = [sign, m, m**2 + deviation**2, label]
+    np.testing.assert_allclose(found / 53, np.mean(exact, axis=1), atol=2e-7, rtol=2e-7)
+    np.testing.assert_array_equal(found[[0, 3], 8], [53, 53 if overlap else 0])
+    np.testing.assert_array_equal(found[:, 7], 0)
+    apart = [
+        node_kernels.expected_entropy(row.astype(np.float64), deviation, overlap) for row in mean
+    ]
+    np.testing.assert_allclose(entropies, np.sum(apart, axis=0), rtol=1e-6, atol=1e-9)
+
+
+def test_the_probability_of_the_other_sign_keeps_its_digits():
+    """Sums of signs would lose what is below the rounding of 1."""
+    z = np.array([4.0, 5.0, 6.0])
+    mean, found = np.tile(z, (1000, 1)).astype(np.float32), np.zeros((4, 3))
+    factors = node_kernels.sign_factors(np.ones(3), 0.0)
+    node_kernels.add_signs(mean, mean, np.ones(3), factors, found, np.zeros(3))
+    np.testing.assert_allclose(1 - found[0] / 1000, 2 * ndtr(-z), rtol=1e-4)
 
 
 @pytest.mark.parametrize("n_classes", [3, 10])
@@ -226,7 +274,7 @@ def test_the_entropy_of_many_classes_is_that_of_the_integral(n_classes, scale):
     u = (scale * rng.standard_normal((200, n_classes))).astype(np.float32)
     found, first = np.zeros(200), np.array([0])
     one_draw = np.ascontiguousarray(u.T)[:, None]
-    node_kernels.add_class_entropy(
+    class_entropy.add_class_entropy(
         one_draw, np.zeros(200), np.zeros((1, n_classes)), 0.8, first, found
     )
     exact = entr(argmax_probability(u.astype(np.float64), 0.8)).sum(axis=1)
@@ -243,8 +291,8 @@ def test_the_entropy_of_many_classes_is_that_of_the_integral(n_classes, scale):
     ],
 )
 def test_a_mistake_in_the_entropy_would_show(monkeypatch, right, wrong):
-    broken = mutated(node_kernels.add_entropy, right, wrong)
-    monkeypatch.setattr(node_kernels, "add_entropy", broken)
+    broken = mutated(node_kernels.sign_factors, right, wrong)
+    monkeypatch.setattr(node_kernels, "sign_factors", broken)
     with pytest.raises(AssertionError):
         test_the_entropy_of_a_gaussian_field_is_that_of_quadrature(0.4, 0.3)
 
