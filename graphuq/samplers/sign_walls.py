@@ -14,8 +14,8 @@ from graphuq.samplers.walls import Walls, walls_at, walls_of
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array, Nodes
 
-# |x_j| of a node at its wall.
-AT_THE_WALL = 1e-290
+# |x_j| of a node at its wall, and a cotangent whose square is finite.
+AT_THE_WALL, MAX_COT = 1e-290, 1e150
 
 
 class SignWalls(NamedTuple):
@@ -98,16 +98,31 @@ OUTPUT = types.NamedTuple(
 )
 
 
-@numba.njit(error_model="numpy", fastmath={"nnan", "nsz"})  # flags: a minimum in vectors
-def _turn(x, w, row, cos, sin, kick, start, stop):  # type: ignore[no-untyped-def]
-    """Turn and kick some of the nodes; return the smallest w_i / x_i among them."""
-    lowest = math.inf
-    for i in range(start, stop):
+@numba.njit(error_model="numpy", fastmath={"contract", "nsz"})
+def _turn(x, w, ratio, row, cos, sin, kick, but):  # type: ignore[no-untyped-def]
+    """Turn and kick all nodes; return the smallest ``ratio`` w_i / x_i of all ``but`` one.
+
+    If none is below 0 it is any of them.
+    """
+    # The bits of numbers below 0, as integers without sign, are above those of all others, and grow
+    # with the size of the number. Of integers a processor takes the largest of several at once.
+    largest = np.uint64(0)
+    for i in range(x.size):
         xi = x[i] * cos + w[i] * sin
         wi = w[i] * cos - x[i] * sin + kick * row[i]
         x[i], w[i] = xi, wi
-        lowest = min(lowest, wi / xi)
-    return lowest
+        ratio[i] = wi / xi if i != but else 0.0
+        largest = max(largest, np.float64(ratio[i]).view(np.uint64))
+    return np.uint64(largest).view(np.float64)
+
+
+@numba.njit
+def _find(ratio, value):  # type: ignore[no-untyped-def]
+    """Return where ``ratio`` has the value, without a branch for each node."""
+    found = 0
+    for i in range(ratio.size):
+        found = i if ratio[i] == value else found
+    return found
 
 
 @kernel(types.void(_VECTOR, types.float64[:, :, ::1], _MATRIX, _VECTOR, _VECTOR, OUTPUT))
@@ -120,23 +135,25 @@ def _flow(x, velocities, G, votes, costs, out):  # type: ignore[no-untyped-def]
     """
     fields, hits, kicks = out.fields, out.hits, out.kicks
     m = x.size
+    ratio = np.empty(m)
     for flow in range(velocities.shape[0]):
         draw, rest = divmod(out.first + flow + 1, out.thin)
         w = velocities[flow, 0]
-        left = 0.5 * math.pi
+        # of the angle that is left
+        cos_left, sin_left = 0.0, 1.0
         kicks[:] = 0.0
-        lowest = _turn(x, w, G[0], 1.0, 0.0, 0.0, 0, m)
+        lowest = _turn(x, w, ratio, G[0], 1.0, 0.0, 0.0, m)
         while True:
-            # next wall: x_j(s) = 0 first where cot(s) = -w_j / x_j is largest on (0, pi)
-            s = math.atan2(1.0, -lowest)
-            if s >= left:
+            # next wall: x_j(s) = 0 first where cot(s) = -w_j / x_j is largest on (0, pi), if that
+            # is above the cotangent of the angle left, which is at least 0
+            if not -lowest * sin_left > cos_left:
                 break
-            j = 0
-            while j < m - 1 and w[j] / x[j] != lowest:
-                j += 1
-            left -= s
+            j = _find(ratio, lowest)
             hits[draw - (rest == 0)] += 1
-            cos, sin = math.cos(s), math.sin(s)
+            cot = min(-lowest, MAX_COT)
+            sin = 1.0 / math.sqrt(1.0 + cot * cot)
+            cos = cot * sin
+            cos_left, sin_left = cos_left * cos + sin_left * sin, sin_left * cos - cos_left * sin
             # the unit normal velocity v_n, and the step V that it meets
             before = w[j] * cos - x[j] * sin
             speed = before / math.sqrt(G[j, j])
@@ -154,17 +171,14 @@ def _flow(x, velocities, G, votes, costs, out):  # type: ignore[no-untyped-def]
                 after = -speed
             # kick along row j of G
             kick = (after - speed) / math.sqrt(G[j, j])
-            kicks[j] += kick * math.sin(left)
-            lowest = _turn(x, w, G[j], cos, sin, kick, 0, j)
-            lowest = min(lowest, _turn(x, w, G[j], cos, sin, kick, j + 1, m))
+            kicks[j] += kick * sin_left
+            lowest = _turn(x, w, ratio, G[j], cos, sin, kick, j)
             # put x_j on the side that it moves to, so that its wall is not hit again at once
             w[j] = before + kick * G[j, j]
             x[j] = math.copysign(AT_THE_WALL, w[j])
-            lowest = min(lowest, w[j] / x[j])
         # no wall is left in this quarter turn
-        cos, sin = math.cos(left), math.sin(left)
         for i in range(m):
-            x[i] = x[i] * cos + w[i] * sin
+            x[i] = x[i] * cos_left + w[i] * sin_left
         # keep
         if rest == 0:
             fields[draw - 1, 0] = x

@@ -45,7 +45,12 @@ def test_node_means_are_exact(small, kind, model):
             ("_flow", "-speed", "speed", gq.Probit(0.3)),
             ("_turn", "... + kick * row[i]", "...", gq.Probit(0.3)),
             ("_turn", "... * cos - ... * sin", "...", gq.Probit(0.3)),
-            ("_flow", "_turn(x, w, G[j], cos, sin, kick, j + 1, m)", "lowest", gq.Probit(0.3)),
+            (
+                "_flow",
+                "_turn(x, w, ratio, G[j], cos, sin, kick, j)",
+                "_turn(x[:j], w[:j], ratio, G[j], cos, sin, kick, j)",
+                gq.Probit(0.3),
+            ),
         ]
     ),
     ids=[
@@ -90,6 +95,27 @@ def test_it_agrees_with_pcn_where_there_are_more_labels_than_modes(small, kind, 
     field = a.field.reshape(-1, 2)
     np.testing.assert_allclose(field.mean(0), a.latent_mean[[2, 30]], atol=6 / np.sqrt(ess))
     np.testing.assert_allclose(field.var(0), a.latent_variance[[2, 30]], rtol=10 / np.sqrt(ess))
+
+
+def test_the_next_wall_is_the_one_with_the_smallest_ratio():
+    rng = np.random.default_rng(0)
+    row, w = rng.standard_normal((2, 37))
+    for x in (rng.standard_normal(37), np.abs(w) * rng.uniform(1, 2, 37)):
+        for but in (5, 37):
+            new_x, new_w, ratio = x.copy(), w.copy(), np.empty(37)
+            lowest = sign_walls._turn(new_x, new_w, ratio, row, 0.8, 0.6, 0.3, but)
+            np.testing.assert_allclose(new_x, 0.8 * x + 0.6 * w, rtol=1e-14, atol=1e-14)
+            np.testing.assert_allclose(new_w, 0.8 * w - 0.6 * x + 0.3 * row, rtol=1e-13, atol=1e-14)
+            every = np.delete(new_w / new_x, [but] if but < 37 else [])
+            np.testing.assert_array_equal(np.delete(ratio, [but] if but < 37 else []), every)
+            if every.min() < 0:
+                assert lowest == every.min()
+                assert ratio[sign_walls._find(ratio, lowest)] == lowest
+            else:
+                assert lowest >= 0
+    # no wall ahead: all fields grow
+    x = np.arange(1.0, 38.0)
+    assert sign_walls._turn(x, x.copy(), np.empty(37), row, 1.0, 0.0, 0.0, 37) >= 0
 
 
 def test_draws_are_nearly_independent(small):
