@@ -178,14 +178,14 @@ def add_signs(mean, scaled, deviation, factors, sums, entropies):  # type: ignor
     one, zero, largest = np.float32(1.0), np.float32(0.0), np.float32(MAX_Z * MAX_Z)
     for start in range(0, n, TILE):
         size = min(TILE, n - start)
-        stop = start + size
-        added[:] = 0.0
         for k in range(factors.shape[0]):
-            known[k, :size] = factors[k, start:stop]
+            for i in range(size):
+                known[k, i] = factors[k, start + i]
+        added[:] = 0.0
         for first in range(0, draws, RUN):
             run[:] = zero
             for t in range(first, min(first + RUN, draws)):
-                row = mean[t, start:stop]
+                row = mean[t, start : start + size]
                 for i in range(size):
                     m = row[i]
                     sign = one if m >= zero else -one
@@ -194,7 +194,7 @@ def add_signs(mean, scaled, deviation, factors, sums, entropies):  # type: ignor
                     run[2, i] += m
                     run[3, i] += m * m
                 if factors.shape[0] > 1:
-                    row = scaled[t, start:stop]
+                    row = scaled[t, start : start + size]
                     for i in range(size):
                         m = row[i]
                         sign = one if m >= zero else -one
@@ -206,13 +206,14 @@ def add_signs(mean, scaled, deviation, factors, sums, entropies):  # type: ignor
             for k in range(6):
                 for i in range(size):
                     added[k, i] += run[k, i]
-        spread = deviation[start:stop]
-        sums[0, start:stop] += added[0, :size] - added[1, :size]
-        sums[1, start:stop] += added[2, :size]
-        sums[2, start:stop] += added[3, :size] + draws * spread * spread
-        if factors.shape[0] > 1:
-            sums[3, start:stop] += added[0, :size] - added[4, :size]
-            entropies[start:stop] += added[5, :size]
+        for i in range(size):
+            spread = deviation[start + i]
+            sums[0, start + i] += added[0, i] - added[1, i]
+            sums[1, start + i] += added[2, i]
+            sums[2, start + i] += added[3, i] + draws * spread * spread
+            if factors.shape[0] > 1:
+                sums[3, start + i] += added[0, i] - added[4, i]
+                entropies[start + i] += added[5, i]
 
 
 class Rivals(NamedTuple):

@@ -132,7 +132,12 @@ class Gaussian:
 
     def energy(self, fields: Array) -> Array:
         """Return <u, C^+ u> / 2 for each row u of ``fields``."""
-        return np.asarray(0.5 * np.einsum("ij,ij->i", fields, self.solve(fields)))
+        inside = fields @ self.basis
+        outside = self.tail**-2 if self.has_tail else 0.0
+        twice = inside**2 @ (self.inverse_variances - outside)
+        if self.has_tail:
+            twice += outside * np.einsum("ij,ij->i", fields, fields)
+        return np.asarray(0.5 * twice)
 
 
 def law_of(C: Array) -> Gaussian:
