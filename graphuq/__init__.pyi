@@ -69,6 +69,7 @@ from .samplers import PCN as PCN
 from .samplers import EllipticalSlice as EllipticalSlice
 from .samplers import Harmonic as Harmonic
 from .samplers import HilbertHMC as HilbertHMC
+from .samplers import PreconditionedHMC as PreconditionedHMC
 from .samplers import Tempered as Tempered
 from .utils.version import __version__ as __version__
 from .utils.warnings import ConvergenceWarning as ConvergenceWarning

@@ -148,6 +148,10 @@ CALLS = {
     "EllipticalSlice": (gq.EllipticalSlice, {"thin": 2}),
     "Harmonic": (gq.Harmonic, {"thin": 1}),
     "HilbertHMC": (gq.HilbertHMC, {"step_size": 0.1, "target_acceptance": 0.9, "path": 1.0}),
+    "PreconditionedHMC": (
+        gq.PreconditionedHMC,
+        {"step_size": 0.1, "target_acceptance": 0.9, "path": 1.0},
+    ),
     "Tempered": (gq.Tempered, {"base": gq.PCN(), "replicas": 3, "thin": 1}),
     "sample": (
         gq.sample,

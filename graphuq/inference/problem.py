@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from graphuq.graphs.labels import Labels
 from graphuq.inference.checks import (
     bind_checked,
@@ -17,7 +19,9 @@ from graphuq.likelihoods.bound import Bound, fingerprint
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.priors.conditional import Conditional
 from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.given_modes import GivenModes, is_latent_prior
 from graphuq.priors.solved import SolvedPrior
+from graphuq.samplers.protocol import Sampler, Target
 from graphuq.utils import validation
 from graphuq.utils.fingerprint import array_fingerprint
 from graphuq.utils.threads import one_blas_thread
@@ -85,3 +89,25 @@ class Problem:
         """Return the law of the field at all nodes, given the noisy field that is read."""
         with one_blas_thread():  # the number of BLAS threads changes last digits
             return self.prior.conditional(self.bound.nodes, self.traced, noise)
+
+    def sampled_by(self, sampler: Sampler) -> tuple[Conditional, Target]:
+        """Return the law of the field at all nodes given what a sampler draws, and its target.
+
+        Raises
+        ------
+        ValueError
+            The sampler draws modes, and those of the prior do not determine the field.
+        """
+        noise = sampler.noise(self.bound)
+        if not sampler.samples_modes:
+            conditional = self.conditional(noise)
+            return conditional, Target(conditional.law, self.bound)
+        if not is_latent_prior(self.prior):
+            raise ValueError(
+                f"gq.{type(sampler).__name__} needs a prior whose modes determine the field, such "
+                f"as gq.Prior.projected, or one plus gq.Level(), got {self.prior!r}: use "
+                "gq.Harmonic or gq.HilbertHMC"
+            )
+        conditional = GivenModes(self.prior, self.traced)
+        loadings = np.ascontiguousarray(self.prior.mode_loadings(self.bound.nodes))
+        return conditional, Target(conditional.law, self.bound, loadings=loadings)

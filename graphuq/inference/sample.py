@@ -22,7 +22,7 @@ from graphuq.posterior.sampled import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.solved import SolvedPrior
 from graphuq.samplers.choice import choose_sampler, require_sampler
-from graphuq.samplers.protocol import Sampler, Target
+from graphuq.samplers.protocol import Sampler
 from graphuq.utils import validation
 from graphuq.utils.interruption import named_interruption
 from graphuq.utils.warnings import warn
@@ -63,9 +63,10 @@ def sample(
     labels : Labels
         The observed labels.
     sampler : sampler or "auto"
-        By default `Harmonic` for sign models (probit, level-set), `HilbertHMC` for other
-        likelihoods with a gradient, `EllipticalSlice` for the rest; the choice is recorded in
-        ``settings``. `PCN` is the sampler of the paper.
+        By default `Harmonic` for sign models (probit, level-set), and `PreconditionedHMC` where
+        thousands of labels make that slow; `HilbertHMC` for other likelihoods with a gradient,
+        `EllipticalSlice` for the rest. The choice is recorded in ``settings``. `PCN` is the
+        sampler of the paper.
     draws : int, optional
         Draws kept from each chain, 1,000 by default.
     target_ess : float, optional
@@ -143,19 +144,20 @@ def sample(
     # 1. the posterior exp(-Phi(u)) N(u; 0, C), its "auto" parameters chosen by the labels
     with named_interruption("preparing the run"):
         problem = Problem.check(prior, likelihood, labels, nodes)
-        sampler = choose_sampler(sampler, problem.bound)
+        sampler = choose_sampler(sampler, problem.bound, problem.prior)
         plan = plan.with_defaults_of(sampler)
-        # 2. the law of the field at all nodes, given the field that the likelihood reads
-        noise = sampler.noise(problem.bound)
-        conditional = problem.conditional(noise)
-        target = Target(conditional.law, problem.bound)
+        # 2. the law of the field at all nodes, given what the sampler draws
+        conditional, target = problem.sampled_by(sampler)
+        sampler.check(target)
         storage = Storage(conditional, problem.bound, plan, folder)
         storage.require_room()
         announce_run(sampler, target, plan)
         records = storage.records()
     # 3. chains that sample the field that is read, then the statistics of all nodes
     until = TargetEss(plan, records)
-    settings = settings_of(problem, settings_of_sampler(sampler), plan, noise)
+    settings = settings_of(
+        problem, settings_of_sampler(sampler), plan, sampler.noise(problem.bound)
+    )
     run = {"run": {**settings, "draws": plan.draws}, **problem.fingerprint()}
     with open_checkpoint(checkpoint, run, storage.n_bytes) as state:
         outcome = run_chains(sampler, target, records, plan, until.more, state)

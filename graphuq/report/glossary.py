@@ -67,6 +67,7 @@ _PARAMETERS = {
 _SAMPLERS = {
     "Harmonic": "Exact Hamiltonian flow between walls. Its draws are nearly independent.",
     "HilbertHMC": "Hamiltonian Monte Carlo. Its draws are weakly correlated.",
+    "PreconditionedHMC": "Hamiltonian Monte Carlo for many labels, with weakly correlated draws.",
     "EllipticalSlice": "Elliptical slice sampling, for any likelihood. Its draws are correlated.",
     "PCN": "The preconditioned Crank-Nicolson random walk. Its draws are strongly correlated.",
     "Tempered": "Parallel tempering: hotter copies of the chain move between separate modes.",

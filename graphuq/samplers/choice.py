@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphuq.likelihoods.bound import Bound
+from graphuq.priors.given_modes import graph_of, is_latent_prior
 from graphuq.samplers.elliptical_slice import EllipticalSlice
-from graphuq.samplers.harmonic import Harmonic
+from graphuq.samplers.harmonic import HIT_SECONDS, Harmonic
 from graphuq.samplers.hilbert_hmc import HilbertHMC
+from graphuq.samplers.preconditioned_hmc import (
+    PreconditionedHMC,
+    independent_draw_seconds,
+    is_supported,
+)
 from graphuq.samplers.protocol import Sampler
+
+# A draw of `Harmonic` may take this long: a run of a thousand draws in four chains then takes some
+# two minutes on two cores.
+MAX_HARMONIC_SECONDS = 0.05
 
 
 def require_sampler(sampler: Sampler | str) -> None:
@@ -23,10 +35,29 @@ def require_sampler(sampler: Sampler | str) -> None:
         )
 
 
-def choose_sampler(sampler: Sampler | str, likelihood: Bound) -> Sampler:
-    """Return the sampler, and for "auto" the best one for a likelihood."""
+def choose_sampler(sampler: Sampler | str, likelihood: Bound, prior: Any = None) -> Sampler:
+    """Return the sampler, and for "auto" the best one for a likelihood.
+
+    Parameters
+    ----------
+    sampler : sampler or "auto"
+    likelihood : Bound
+    prior : GaussianPrior or SolvedPrior, optional
+        Without it, the choice does not depend on the number of labels.
+    """
     if not isinstance(sampler, str):
         return sampler
     if likelihood.sign_model is not None:
-        return Harmonic()
+        return PreconditionedHMC() if _has_many_labels(likelihood, prior) else Harmonic()
     return EllipticalSlice() if likelihood.gradient is None else HilbertHMC()
+
+
+def _has_many_labels(likelihood: Bound, prior: Any) -> bool:
+    """Whether `Harmonic` is slow, and `PreconditionedHMC` supports the problem and is faster."""
+    if not is_supported(likelihood) or not is_latent_prior(prior):
+        return False
+    # a flow between walls that agree hits about as many as there are labels
+    n_labels = likelihood.observed.y.size
+    harmonic = HIT_SECONDS * n_labels**2
+    n_modes = graph_of(prior).vectors.shape[1]
+    return harmonic > max(MAX_HARMONIC_SECONDS, independent_draw_seconds(n_labels, n_modes))

@@ -19,7 +19,7 @@ from graphuq.likelihoods.label_rule import Argmax, LabelRule, Sign
 from graphuq.samplers.argmax_walls import ArgmaxWalls
 from graphuq.samplers.protocol import Chunk, Sampler, Target, prior_blocks
 from graphuq.samplers.sign_walls import SignWalls
-from graphuq.samplers.walls import LabelWalls
+from graphuq.samplers.walls import LabelWalls, require_walls_memory
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
@@ -91,6 +91,10 @@ class Harmonic(Sampler):
                 "likelihoods use gq.HilbertHMC (with a gradient), gq.EllipticalSlice or gq.PCN"
             )
         return likelihood.sign_model[0]
+
+    def check(self, target: Target) -> None:
+        """Refuse labels whose covariance exceeds the memory."""
+        require_walls_memory(target.law.size)
 
     def draw_seconds(
         self, target: Target, thin: int, stats: dict[str, Array] | None = None

@@ -20,7 +20,9 @@ class Target(NamedTuple):
     """Prior law of the sampled field: of u, plus the noise that the sampler asked for."""
     likelihood: Bound
     power: float = 1.0
-    """Inverse temperature b: the posterior is that of b Phi. `Harmonic` ignores it."""
+    """Inverse temperature b: the posterior is that of b Phi. `Tempered` sets it."""
+    loadings: Array | None = None
+    """A, shape (J, p), where modes z are sampled: the field read is A z, and ``law`` that of z."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -89,8 +91,8 @@ class Sampler(ABC):
     A sampler defines ``start`` and ``advance``; the rest has defaults. The state of a chain is a
     NamedTuple. Its ``field`` is the sampled field at the nodes read, shape (m, C). Samplers that
     use ``target.power`` can continue from any field, so that `Tempered` and
-    `graphuq.annealed_evidence` hand fields from state to state. `Harmonic` and `Joint`, which do
-    not use it, keep the field in coordinates of their own.
+    `graphuq.annealed_evidence` hand fields from state to state. `Harmonic`, `PreconditionedHMC` and
+    `Joint`, which do not use it, keep the field in coordinates of their own.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class Sampler(ABC):
     >>> sampler.warmup(draws=1000), sampler.noise(bound)
     (100, 0.1)
     >>> target = Target(prior.at(labels.nodes).with_noise(0.1), bound)
+    >>> sampler.check(target)                          # there is memory for its walls
     >>> state = sampler.start(target, rng)
     >>> state, chunk = sampler.advance(target, state, rng, draws=5, thin=1, tune=False)
     >>> chunk.fields.shape, bool((chunk.fields * labels.codes > 0).all())
@@ -124,6 +127,9 @@ class Sampler(ABC):
     steady: ClassVar[bool] = True
     """Whether all draws take about the same time, which `draw_seconds` knows before the first."""
 
+    samples_modes: ClassVar[bool] = False
+    """Whether the modes are sampled, of priors where they determine the field, in its place."""
+
     def warmup(self, draws: int) -> int:
         """Return how many draws to discard, by default."""
         return max(100, draws // 2)
@@ -138,6 +144,17 @@ class Sampler(ABC):
         """
         del likelihood
         return 0.0
+
+    def check(self, target: Target) -> None:
+        """Refuse a target that the sampler does not support, or has no memory for.
+
+        It is called before any draw, and by default refuses nothing.
+
+        Raises
+        ------
+        ValueError, MemoryError
+        """
+        del target
 
     def draw_seconds(
         self, target: Target, thin: int, stats: dict[str, Array] | None = None

@@ -86,14 +86,20 @@ class Walls(NamedTuple):
         return np.asarray(np.bincount(self.of, y * np.sign(self.ratio)), dtype=np.float64)
 
 
+def require_walls_memory(n_labeled: int) -> None:
+    """Refuse walls whose covariance exceeds the memory."""
+    require_memory(
+        8.0 * n_labeled**2,
+        f"the covariance of {n_labeled} labeled nodes",
+        "take gq.PreconditionedHMC, for probit and noisy probit of two classes, gq.PCN, or fewer "
+        "labels",
+    )
+
+
 @lru_cache(maxsize=1)  # chains share it
 def walls_at(law: Gaussian, signed: bool = False) -> Walls:
     """Return the walls of the nodes of a law; see `walls_of`."""
-    require_memory(
-        8.0 * law.size**2,
-        f"the covariance of {law.size} labeled nodes",
-        "take gq.PCN, or fewer labels",
-    )
+    require_walls_memory(law.size)
     return walls_of(law.covariance(), signed)
 
 

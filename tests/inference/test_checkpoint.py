@@ -24,6 +24,7 @@ CASES = {
     "pcn": (gq.Probit(0.3), gq.PCN(), {"draws": 1500, "warmup": 700}),
     "slice": (gq.Probit(0.3), gq.EllipticalSlice(), {"draws": 900}),
     "hmc": (gq.Probit(0.3), gq.HilbertHMC(), {"draws": 900, "warmup": 600}),
+    "many labels": (gq.Probit(0.3), gq.PreconditionedHMC(), {"draws": 900}),
     "hmc, all nodes": (WELLS, gq.HilbertHMC(), {"draws": 900, "warmup": 600}),
     "pcn, all nodes": (WELLS, gq.PCN(beta=0.4), {"draws": 1200, "warmup": 0}),
     "tempered": (gq.Probit(0.3), TEMPERED, {"draws": 600, "warmup": 500}),
@@ -37,7 +38,8 @@ NAMES = ("modes", "field", "read", "mean", "variance", "probability", "mcse", "l
 
 def run(small, case, **more):
     likelihood, sampler, options = CASES[case]
-    prior = gq.Prior.approximated(small[0], 8)
+    kind = gq.Prior.projected if "many" in case else gq.Prior.approximated
+    prior = kind(small[0], 8)
     labels = LABELS[3 if "three" in case else 2]
     return quietly(
         prior, likelihood, labels, sampler, nodes=[2, 7], chains=3, progress=False,

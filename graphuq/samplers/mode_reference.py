@@ -1,0 +1,171 @@
+"""The Gaussian about which `graphuq.samplers.preconditioned_hmc` moves: close to the posterior.
+
+Without a tail the field at the m labeled nodes is u = A a, where a ~ N(0, I) are the p modes and A
+has shape (m, p). Expectation propagation puts a site exp(nu_j u_j - tau_j u_j^2 / 2) in place of
+the likelihood of each label, so that a has the precision H = I + A' diag(tau) A and the mean
+H^-1 A' nu. All sites are updated together, in O(m p^2). Sites need not converge: any Gaussian
+leaves the posterior as it is, and a close one allows long steps.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.special import log_ndtr, ndtr
+
+from graphuq.likelihoods.bound import Bound
+from graphuq.priors.gaussian import Gaussian
+from graphuq.samplers.protocol import Target
+from graphuq.utils.row_blocks import row_slices
+from graphuq.utils.typing import Array, Nodes
+
+# Each iteration but the first moves the sites by this share of the way. Full steps swing between a
+# wide and a narrow Gaussian.
+DAMPING = 0.6
+
+# The iterations stop when the mean moves by a tenth of a deviation in each coordinate, or after so
+# many.
+MOVED, MAX_ITERATIONS = 0.1, 30
+
+
+class ModeReference(NamedTuple):
+    """A Gaussian N(c, R R') on the modes a, and the field in its own: u = A c + A R z.
+
+    exp(-Phi(u)) N(a; 0, I) is exp(-Psi(z)) N(z; 0, I), up to a constant, with
+
+        Psi(z) = Phi(A c + A R z) + |c + R z|^2 / 2 - |z|^2 / 2.
+    """
+
+    mean: Array
+    """c, shape (p,)."""
+    root: Array
+    """R, shape (p, p)."""
+    center: Array
+    """A c, shape (m,)."""
+    loadings: NDArray[np.float32]
+    """A R, shape (m, p), in single precision: each step of a chain reads it once."""
+
+    def modes(self, z: Array) -> Array:
+        """Return the modes a for each row of ``z``."""
+        return self.mean + z @ self.root.T
+
+    @classmethod
+    def of(cls, loadings: Array, bound: Bound) -> ModeReference:
+        """Return the Gaussian of expectation propagation.
+
+        Parameters
+        ----------
+        loadings : ndarray, shape (m, p)
+            A.
+        bound : Bound
+            A sign model with one field at each node.
+        """
+        m, p = loadings.shape
+        tau, nu, mean = np.zeros(m), np.zeros(m), np.zeros(p)
+        center, variance = np.zeros(m), np.einsum("ij,ij->i", loadings, loadings)
+        for iteration in range(MAX_ITERATIONS):
+            step = DAMPING if iteration else 1.0
+            # 1. the sites, as the Gaussian so far suggests them
+            found = _sites(bound, center, variance, tau, nu)
+            tau, nu = tau + step * (found[0] - tau), nu + step * (found[1] - nu)
+            # 2. the Gaussian with these sites
+            try:
+                factor = linalg.cholesky(_precision(loadings, tau), lower=True, check_finite=False)
+            except linalg.LinAlgError:  # sites of labels that may be flipped can be negative
+                tau = np.maximum(tau, 0.0)
+                factor = linalg.cholesky(_precision(loadings, tau), lower=True, check_finite=False)
+            before, right = mean, loadings.T @ nu
+            mean = linalg.cho_solve((factor, True), right, check_finite=False)
+            root = linalg.solve_triangular(
+                factor, np.eye(p), lower=True, trans="T", check_finite=False
+            )
+            # 3. its marginals at the nodes
+            center = loadings @ mean
+            turned = _turned(loadings, root)
+            variance = np.einsum("ij,ij->i", turned, turned, dtype=np.float64)
+            if np.sum(np.square((mean - before) @ factor)) < MOVED**2 * p:
+                break
+        return cls(mean, np.ascontiguousarray(root), center, turned)
+
+
+def _sites(
+    bound: Bound, mean: Array, variance: Array, tau: Array, nu: Array
+) -> tuple[Array, Array]:
+    """Return tau and nu that give each node the mean and variance that its label gives it.
+
+    The label's likelihood is f + (1 - 2 f) Psi(y u; noise) with the odds f / (1 - f) = exp(-cost),
+    and its mass under the Gaussian without its own site has derivatives in closed form. A node
+    keeps its site where that Gaussian does not exist.
+    """
+    assert bound.sign_model is not None
+    noise, cost = bound.sign_model
+    y, flip, margin = bound.observed.y, 1 / (1 + np.exp(cost)), math.tanh(cost / 2)
+    alive = variance > 0
+    precision = 1 / np.where(alive, variance, 1.0) - tau
+    alive &= precision > 0
+    precision = np.where(alive, precision, 1.0)
+    at = (mean * (precision + tau) - nu) / precision
+    spread = np.sqrt(1 / precision + noise**2)
+    z = y * at / spread
+    log_density = -0.5 * z**2 - 0.5 * math.log(2 * math.pi)
+    if flip > 0:
+        slope = margin * np.exp(log_density) / (flip + margin * ndtr(z))
+    else:
+        slope = np.exp(log_density - log_ndtr(z))
+    bend = slope * (z + slope) / spread**2
+    left = 1 - bend / precision
+    alive &= left > 0  # but for rounding
+    left = np.where(alive, left, 1.0)
+    return (
+        np.where(alive, bend / left, tau),
+        np.where(alive, (y * slope / spread + at * bend) / left, nu),
+    )
+
+
+def _precision(loadings: Array, tau: Array) -> Array:
+    """Return I + A' diag(tau) A."""
+    above, below = np.flatnonzero(tau > 0), np.flatnonzero(tau < 0)
+    total = _gram(loadings, above, tau) - _gram(loadings, below, -tau)
+    total[np.diag_indices_from(total)] += 1.0
+    return total
+
+
+def _gram(loadings: Array, nodes: Nodes, weights: Array) -> Array:
+    """Return sum_j w_j A_j A_j' over some nodes; the product of a matrix with itself is cheap."""
+    p = loadings.shape[1]
+    total = np.zeros((p, p))
+    for rows in row_slices(nodes.size, p):
+        some = loadings[nodes[rows]] * np.sqrt(weights[nodes[rows]])[:, None]
+        total += some.T @ some
+    return total
+
+
+def _turned(loadings: Array, root: Array) -> NDArray[np.float32]:
+    """Return A R in single precision."""
+    out = np.empty(loadings.shape, dtype=np.float32)
+    for rows in row_slices(*loadings.shape):
+        out[rows] = loadings[rows] @ root
+    return out
+
+
+_found: weakref.WeakKeyDictionary[Gaussian, tuple[Bound, ModeReference]] = (
+    weakref.WeakKeyDictionary()
+)
+_lock = Lock()
+
+
+def mode_reference(target: Target) -> ModeReference:
+    """Return the reference of a target; chains share it."""
+    assert target.loadings is not None
+    with _lock:
+        bound, reference = _found.get(target.law, (None, None))
+        if reference is None or bound is not target.likelihood:
+            reference = ModeReference.of(target.loadings, target.likelihood)
+            _found[target.law] = target.likelihood, reference
+        return reference
