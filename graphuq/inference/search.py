@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from graphuq.inference.climb import Height, climb_from_all
+from graphuq.inference.evidence.tangent import Near, Tangent
 from graphuq.inference.parameter_ranges import Ranges, value_at, with_values
 from graphuq.likelihoods.contract import adopt
 from graphuq.posterior.log_evidence import LogEvidence
-from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.gaussian_prior import GaussianPrior, base_name
 from graphuq.priors.hyperprior import log_prior
 from graphuq.utils.forecast import Pace
 from graphuq.utils.typing import Array
@@ -18,18 +21,19 @@ from graphuq.utils.typing import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-# Sobol points that are evaluated first: 2^(d + 3) for d open parameters, but not more than this.
-# With 6 parameters, twice or four times as many gained 0.06 nats on one of three data sets.
-MAX_FIRST_POINTS = 32
+# Points that are evaluated first, and as many more as have no evidence, up to a limit.
+FIRST_POINTS, MAX_FIRST_POINTS = 7, 32
 
-# The climb ends when its steps are below the second radius, as a share of each range, and after
-# MAX_STEPS for each open parameter.
-FIRST_RADIUS, LAST_RADIUS, MAX_STEPS = 0.15, 0.02, 20
+# The climb ends after MAX_STEPS for each open parameter.
+MAX_STEPS = 20
 
-# A point without evidence is treated as this much worse than the worst.
-PENALTY = 10.0
+# Places on each side of the cube by which quantiles of the prior density are found.
+N_PLACES = 64
 
-# Decimal places of the loss, which sites to a coarse tolerance know no better.
+# Lengths of the differences that give gradients, as shares of each side. That of ranks spans some.
+DIFFERENCE, DIFFERENCE_OF_RANKS = 1e-5, 0.05
+
+# Decimal places of the log posterior density, which sites to a coarse tolerance know no better.
 LOSS_DIGITS = 6
 
 
@@ -39,8 +43,8 @@ class Evidence(Protocol):
     def __call__(self, prior: GaussianPrior, likelihood: Any) -> LogEvidence:
         """Return the evidence."""
 
-    def near(self, prior: GaussianPrior, likelihood: Any, start: Any) -> tuple[LogEvidence, Any]:
-        """Return the evidence to a coarse tolerance, and its sites.
+    def near(self, prior: GaussianPrior, likelihood: Any, start: Any) -> Near:
+        """Return the evidence to a coarse tolerance.
 
         ``start`` has the sites of another setting, or is None.
         """
@@ -76,35 +80,45 @@ class Search:
         self._sites: list[Any] = []
 
     def run(self) -> None:
-        """Evaluate points that fill the ranges, and climb from the best of them."""
-        from scipy.optimize import minimize
-        from scipy.stats.qmc import Sobol
-
+        """Evaluate points that fill the prior density, and climb from the best of them."""
         dimension = len(self._ranges)
-        # 1. points that fill the cube evenly; the first of Sobol's points is a corner
-        n_points = min(2 ** (dimension + 3), MAX_FIRST_POINTS)
-        points = Sobol(dimension, scramble=False).random(n_points)[1:]
         self._pace = Pace(
-            len(points) + MAX_STEPS * dimension,
+            FIRST_POINTS + MAX_STEPS * dimension,
             f"choosing {', '.join(self._ranges)}",
             "give numbers for some of them, or fewer labels; Ctrl-C stops it",
         )
-        losses = np.array([self._loss(point) for point in points])
-        if not np.isfinite(losses).any():
-            return
-        # 2. a trust region about the best of them, in which a quadratic model interpolates
-        worst = losses[np.isfinite(losses)].max() + PENALTY
-        minimize(
-            lambda point: min(self._loss(point), worst),
-            points[losses.argmin()],
-            method="COBYQA",
-            bounds=[(0.0, 1.0)] * dimension,
-            options={
-                "initial_tr_radius": FIRST_RADIUS,
-                "final_tr_radius": LAST_RADIUS,
-                "maxfev": MAX_STEPS * dimension,
-            },
-        )
+        seen: list[tuple[Array, Height]] = []
+        for point in self._first_points():
+            height = self._height(point)
+            if height is not None:
+                seen.append((point, height))
+            if len(seen) == FIRST_POINTS:
+                break
+        if seen:
+            climb_from_all(self._height, seen, MAX_STEPS * dimension)
+
+    def _first_points(self) -> Iterator[Array]:
+        """Return the mode of the prior density, and points that divide its mass evenly.
+
+        Its parameters are independent. A mode at an end of a range is replaced by the median.
+        """
+        middle = self._values(np.full(len(self._ranges), 0.5))
+        likelihood = with_values(self._prior, self._likelihood, middle)[1]
+        places = (np.arange(N_PLACES) + 0.5) / N_PLACES
+        modes, masses = [], []
+        for name, ends in self._ranges.items():
+            logs = np.array([
+                self._log_prior({name: value_at(name, x, *ends)}, likelihood) for x in places
+            ])  # fmt: skip
+            mass = np.cumsum(np.exp(logs - logs.max()))
+            masses.append(mass / mass[-1])
+            at = logs.argmax()
+            median = np.interp(0.5, masses[-1], places)
+            modes.append(places[at] if 0 < at < N_PLACES - 1 else median)
+        yield np.array(modes)
+        for quantiles in _fill_evenly(len(self._ranges), MAX_FIRST_POINTS - 1):
+            pairs = zip(quantiles, masses, strict=True)
+            yield np.array([np.interp(share, mass, places) for share, mass in pairs])
 
     def _values(self, point: Array) -> dict[str, float]:
         """Return the parameters at a point of the unit cube."""
@@ -113,8 +127,8 @@ class Search:
             for name, x in zip(self._ranges, point, strict=True)
         }
 
-    def _loss(self, point: Array) -> float:
-        """Return minus the log posterior density of the parameters at a point of the unit cube."""
+    def _height(self, point: Array) -> Height | None:
+        """Return the log posterior density of the parameters at a point of the unit cube."""
         values = self._values(point)
         start = None
         if self._points:  # the sites of the nearest point
@@ -122,18 +136,38 @@ class Search:
             start = self._sites[distances.argmin()]
         setting = with_values(self._prior, self._likelihood, values)
         if self._log_prior(values, setting[1]) == -math.inf:  # a weight of 0 or 1
-            return math.inf
+            return None
         try:
-            evidence, sites = self._evidence.near(*setting, start)
+            near = self._evidence.near(*setting, start)
             self._pace.step()
         except RuntimeError as error:
             self._failures.append(str(error))
             self._rows.append({**values, "log_evidence": math.nan, "log_posterior": math.nan})
-            return math.inf
+            return None
         self._points.append(np.array(point))
-        self._sites.append(sites)
+        self._sites.append(near.sites)
         # the last digits depend on the order of the nodes, and must not steer the search
-        return -round(self._add_row(values, setting[1], evidence), LOSS_DIGITS)
+        rest = round(near.log_evidence.correction, LOSS_DIGITS)
+        value = round(self._add_row(values, setting[1], near.log_evidence), LOSS_DIGITS)
+        return Height(value - rest, rest, self._gradient(point, near.tangent))
+
+    def _gradient(self, point: Array, tangent: Tangent) -> Array:
+        """Return the gradient of the log posterior density, but for the evidence's correction."""
+
+        def at(x: Array) -> float:
+            values = self._values(x)
+            prior, likelihood = with_values(self._prior, self._likelihood, values)
+            sign_model = adopt(likelihood).sign_model(self._n_classes)
+            assert sign_model is not None
+            return tangent(prior, sign_model) + self._log_prior(values, likelihood)
+
+        here, gradient = at(point), np.empty(point.size)
+        for i, name in enumerate(self._ranges):
+            moved = point.copy()
+            length = DIFFERENCE_OF_RANKS if base_name(name) == "rank" else DIFFERENCE
+            moved[i] += length if point[i] < 0.5 else -length
+            gradient[i] = (at(moved) - here) / (moved[i] - point[i])
+        return gradient
 
     def _add_row(self, values: dict[str, float], likelihood: Any, evidence: float) -> float:
         """Add a setting to the table, and return its log posterior density."""
@@ -177,3 +211,16 @@ class Search:
         import pandas as pd
 
         return pd.DataFrame(self._rows)
+
+
+def _fill_evenly(dimension: int, count: int) -> Iterator[Array]:
+    """Return points that fill the unit cube evenly.
+
+    From its center they are multiples of (1/g, 1/g^2, ...), with g^(d + 1) = g + 1, the golden
+    ratio for d = 1 (Roberts 2018).
+    """
+    ratio = 2.0
+    for _ in range(64):
+        ratio = (1 + ratio) ** (1 / (dimension + 1))
+    shift = ratio ** -np.arange(1.0, dimension + 1)
+    return ((0.5 + k * shift) % 1.0 for k in range(1, count + 1))

@@ -104,9 +104,10 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     + log alpha - alpha / 4 + log tau - tau / 0.3 + log gamma - log(1 + (gamma / 0.2)^2), plus
     - level^2 / 2 for an open level and log w + log(1 - w) for each open weight w of a sum. "auto"
     does not choose tau = 0, which ``tau=0`` asks for, and no weight of 0 or 1. The objective is
-    computed at Sobol points, which fill the ranges evenly, and then maximized by quadratic models
-    in a trust region (COBYQA) about the best of them: `graphuq.inference.search`. Eigenpairs are
-    computed once.
+    computed at points that divide the mass of the weak prior evenly, and then maximized by
+    quadratic models in a trust region, from the best of these points and others whose slope leads
+    elsewhere: `graphuq.inference.climb`. The gradient of the evidence costs little more than its
+    value: `graphuq.inference.evidence.tangent`. Eigenpairs are computed once.
 
     For K > 2 classes a composite likelihood replaces the evidence, from the labels of two classes
     at a time; for K > 5, each class is paired with four others. See

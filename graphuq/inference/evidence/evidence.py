@@ -20,7 +20,9 @@ from graphuq.inference.evidence.expectation_propagation import (
     Sites,
     propagate,
 )
+from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
 from graphuq.inference.evidence.poor_sites import describe_poor_evidence
+from graphuq.inference.evidence.tangent import Near, Tangent, TangentPart
 from graphuq.likelihoods.bound import Bound
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import Argmax
@@ -110,7 +112,7 @@ class SignEvidence:
     """
 
     def __init__(self, labels: Labels) -> None:
-        self._bind = BindOnce(labels)
+        self._bind, self._covariance = BindOnce(labels), LabeledCovariance(labels.nodes)
 
     def __call__(self, prior: GaussianPrior, likelihood: Likelihood) -> LogEvidence:
         """Return it for one setting.
@@ -125,11 +127,18 @@ class SignEvidence:
 
     def near(
         self, prior: GaussianPrior, likelihood: Likelihood, start: tuple[Array, Array] | None
-    ) -> tuple[LogEvidence, tuple[Array, Array]]:
-        """Return it to a coarse tolerance, from the sites of another setting, and its sites."""
+    ) -> Near:
+        """Return it to a coarse tolerance, from the sites of another setting."""
         bound = self._bind(prior, likelihood)
-        sites = converged_sites(prior, likelihood, bound, start, tolerance=COARSE)
-        return log_evidence_of(sites), (sites.precision, sites.shift)
+        _nodes_of_sign_model(likelihood, bound)
+        with one_blas_thread():
+            root = root_of(self._covariance.terms(prior), slice(None))
+            sites = _sites_of_main_mode(root, prior, likelihood, bound, start, COARSE)
+            part = TangentPart(np.arange(len(root)), bound.observed.y, sites)
+            value = at_most_half(sites.log_evidence)
+            log_evidence = log_evidence_of(dataclasses.replace(sites, log_evidence=value))
+            tangent = Tangent(self._covariance, [part])
+            return Near(log_evidence, (sites.precision, sites.shift), tangent)
 
 
 def log_evidence_of(sites: Sites) -> LogEvidence:
@@ -152,11 +161,8 @@ def converged_sites(
     nodes = _nodes_of_sign_model(likelihood, bound)
     with one_blas_thread():
         root = prior.root(nodes)
-        try:
-            sites = propagate(root, bound, start, max(tolerance, TOLERANCE))
-            _require_main_mode(root, bound, sites)
-        except NotConvergedError as error:
-            raise not_converged(prior, likelihood, nodes.size, error) from error
+        coarse = max(tolerance, TOLERANCE)
+        sites = _sites_of_main_mode(root, prior, likelihood, bound, start, coarse)
         if tolerance < TOLERANCE:
             with suppress(NotConvergedError):
                 finer = propagate(root, bound, (sites.precision, sites.shift), tolerance)
@@ -165,6 +171,23 @@ def converged_sites(
                     finer, log_evidence=sites.log_evidence, correction=sites.correction
                 )
     return dataclasses.replace(sites, log_evidence=at_most_half(sites.log_evidence))
+
+
+def _sites_of_main_mode(
+    root: Array,
+    prior: GaussianPrior,
+    likelihood: Likelihood,
+    bound: Bound,
+    start: tuple[Array, Array] | None,
+    tolerance: float,
+) -> Sites:
+    """Return the sites for a root of C_JJ, or say with which settings propagation failed."""
+    try:
+        sites = propagate(root, bound, start, tolerance)
+        _require_main_mode(root, bound, sites)
+    except NotConvergedError as error:
+        raise not_converged(prior, likelihood, len(root), error) from error
+    return sites
 
 
 def converged_class_sites(

@@ -10,6 +10,7 @@ nodes, C_JJ = F F', all computations have as many dimensions as F has columns.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numba
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import log_ndtr, ndtr, owens_t
 
+from graphuq.inference.evidence.simultaneous_sweeps import sweep_at_once
 from graphuq.likelihoods.bound import Bound
 from graphuq.likelihoods.probit import log_cdf_slope
 from graphuq.priors.gaussian_sites import NotConvergedError, at_labeled, whitened
@@ -125,6 +127,9 @@ def propagate(
     assert likelihood.sign_model is not None
     noise, cost = likelihood.sign_model
     flip, y = flip_rate(cost), likelihood.observed.y
+    if flip == 0 and y.size > BLOCK_NODES:
+        with suppress(NotConvergedError):
+            return _sites(root, *sweep_at_once(root, y, noise, start, tolerance), y, noise, cost)
     order = _order_of_visits(root, y)
     back = np.argsort(order)
     ordered, signs = np.ascontiguousarray(root[order]), y[order]

@@ -29,9 +29,10 @@ from graphuq.inference.evidence.expectation_propagation import (
     Sites,
     propagate,
 )
-from graphuq.likelihoods.bound import Bound
+from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
+from graphuq.inference.evidence.tangent import Near, Tangent, TangentPart
 from graphuq.posterior.log_evidence import LogEvidence
-from graphuq.priors.gaussian_prior import GaussianPrior, narrow
+from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.gaussian_sites import NotConvergedError
 from graphuq.utils.threads import cpu_count, one_blas_thread
 from graphuq.utils.typing import Array
@@ -89,6 +90,7 @@ class PairwiseEvidence:
                 "label a node of another class too, or give numbers, such as gq.Probit(gamma=0.1)"
             )
         self.labels, self._bind = labels, BindOnce(labels)
+        self._covariance = LabeledCovariance(labels.nodes)
         self._pairs = [_pair(labels.indices, a, b) for a, b in _choose_pairs(shown)]
         self._weight = np.log2(labels.classes.size) * shown.size / (2 * len(self._pairs))
 
@@ -100,24 +102,23 @@ class PairwiseEvidence:
         RuntimeError
             Expectation propagation does not converge.
         """
-        return self._converge(prior, likelihood, None, TOLERANCE)[0]
+        return self._converge(prior, likelihood, None, TOLERANCE).log_evidence
 
-    def near(
-        self, prior: GaussianPrior, likelihood: Any, start: PairSites | None
-    ) -> tuple[LogEvidence, PairSites]:
-        """Return it to a coarse tolerance, from the sites of another setting, and its sites."""
+    def near(self, prior: GaussianPrior, likelihood: Any, start: PairSites | None) -> Near:
+        """Return it to a coarse tolerance, from the sites of another setting."""
         return self._converge(prior, likelihood, start, COARSE)
 
     def _converge(
         self, prior: GaussianPrior, likelihood: Any, start: PairSites | None, tolerance: float
-    ) -> tuple[LogEvidence, PairSites]:
+    ) -> Near:
         bound = self._bind(prior, likelihood)
         starts = [None] * len(self._pairs) if start is None else start
         with one_blas_thread(), ThreadPoolExecutor(cpu_count()) as pool:
-            root = prior.root(self.labels.nodes)
+            terms = self._covariance.terms(prior)
 
             def converge(pair: _Pair, own: tuple[Array, Array] | None) -> Sites:
-                return propagate(*self._part(root, bound, pair), own, tolerance)
+                theirs = bound._replace(observed=bound.observed._replace(y=pair.y))
+                return propagate(root_of(terms, pair.rows), theirs, own, tolerance)
 
             try:
                 found = list(pool.map(converge, self._pairs, starts))
@@ -126,12 +127,9 @@ class PairwiseEvidence:
         total = sum(at_most_half(sites.log_evidence) for sites in found)
         correction = sum(sites.correction for sites in found)
         value = LogEvidence(self._weight * total, "pairwise composite", self._weight * correction)
-        return value, [(sites.precision, sites.shift) for sites in found]
-
-    def _part(self, root: Array, bound: Bound, pair: _Pair) -> tuple[Array, Bound]:
-        """Return the root and the likelihood of the labels of a pair."""
-        theirs = bound._replace(observed=bound.observed._replace(y=pair.y))
-        return narrow(root[pair.rows]), theirs
+        parts = [TangentPart(*pair, sites) for pair, sites in zip(self._pairs, found, strict=True)]
+        tangent = Tangent(self._covariance, parts, self._weight)
+        return Near(value, [(sites.precision, sites.shift) for sites in found], tangent)
 
 
 def _choose_pairs(classes: NDArray[np.intp]) -> list[tuple[int, int]]:

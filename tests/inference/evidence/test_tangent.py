@@ -1,0 +1,128 @@
+"""The gradient of the evidence, and the sweeps that update all sites at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.inference.evidence.evidence import SignEvidence
+from graphuq.inference.evidence.expectation_propagation import propagate
+from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
+from graphuq.inference.evidence.pairwise import PairwiseEvidence
+from graphuq.inference.evidence.simultaneous_sweeps import sweep_at_once
+from graphuq.inference.parameter_ranges import with_values
+from graphuq.likelihoods.bound import bind
+from graphuq.likelihoods.label_rule import label_rule
+from graphuq.priors.gaussian_sites import NotConvergedError
+
+STEP = 1e-3
+
+
+@pytest.fixture(scope="module")
+def moons():
+    X, y = gq.datasets.two_moons(200, seed=0)
+    return X, y, gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), rank=40)
+
+
+def problems(moons):
+    X, y, spectrum = moons
+    graph = gq.Prior.projected(spectrum, 40, alpha=3.0, tau=0.2)
+    few, many = gq.reveal(y, counts=8, seed=0), gq.reveal(y, counts=50, seed=0)
+    thirds = gq.reveal((X[:, 0] * 1.5).round().clip(0, 2).astype(int), counts=6, seed=0)
+    level = {"alpha": 3.0, "tau": 0.2, "level": 0.7}
+    return {
+        "probit": (graph + gq.Level(0.7), gq.Probit(0.3), many, {**level, "gamma": 0.3}),
+        "flips": (
+            graph + gq.Level(0.7),
+            gq.NoisyProbit(0.3, 0.1),
+            few,
+            {**level, "flip_rate": 0.1},
+        ),
+        "level-set": (graph, gq.LevelSet(0.8), few, {"alpha": 3.0, "gamma": 0.8}),
+        "tail": (
+            gq.Prior.approximated(spectrum, 10, alpha=3.0, tau=0.2),
+            gq.Probit(0.3),
+            few,
+            {"alpha": 3.0, "tau": 0.2},
+        ),
+        "features": (
+            gq.SumPrior.of([graph, gq.FeaturePrior(X, 0.8)], weights=[2, 1]),
+            gq.Probit(0.3),
+            few,
+            {"length_scale": 0.8, "weight": 2 / 3},
+        ),
+        "classes": (graph + gq.Level(0.7), gq.Probit(0.3), thirds, {**level, "gamma": 0.3}),
+    }
+
+
+@pytest.mark.parametrize("name", ["probit", "flips", "level-set", "tail", "features", "classes"])
+def test_the_tangent_has_the_slope_of_the_evidence(moons, name, monkeypatch):
+    from graphuq.inference.evidence import evidence as module
+
+    monkeypatch.setattr(module, "COARSE", 1e-9)
+    prior, likelihood, labels, values = problems(moons)[name]
+    n_classes = label_rule(labels).n_classes
+    value_of = PairwiseEvidence(labels) if name == "classes" else SignEvidence(labels)
+    tangent = value_of.near(prior, likelihood, None).tangent
+
+    def exact(setting):
+        found = value_of.near(*setting, None).log_evidence
+        return found - found.correction
+
+    for parameter, value in values.items():
+        ends = [with_values(prior, likelihood, {parameter: value + d}) for d in (-STEP, STEP)]
+        lower, upper = ((p, model.sign_model(n_classes)) for p, model in ends)
+        rise = tangent(*upper) - tangent(*lower)
+        expected = exact(ends[1]) - exact(ends[0])
+        # pairs of classes converge to a coarser tolerance
+        accuracy = 2e-2 if name == "classes" else 2e-3
+        assert rise == pytest.approx(expected, rel=accuracy, abs=accuracy * STEP)
+
+
+def test_the_tangent_of_other_labels_has_another_slope(moons):
+    prior, likelihood, labels, _ = problems(moons)["probit"]
+    flipped = gq.Labels(labels.nodes, 1 - labels.values)
+    flipped = gq.Labels(labels.nodes, np.where(np.arange(100) < 20, flipped.values, labels.values))
+    slopes = []
+    for each in (labels, flipped):
+        tangent = SignEvidence(each).near(prior, likelihood, None).tangent
+        lower, upper = (prior.with_parameters(alpha=3.0 + d) for d in (-STEP, STEP))
+        model = likelihood.sign_model()
+        slopes.append((tangent(upper, model) - tangent(lower, model)) / (2 * STEP))
+    assert abs(slopes[0] - slopes[1]) > 0.1
+
+
+@pytest.mark.parametrize("count", [8, 50])
+@pytest.mark.parametrize("gamma", [0.02, 0.2, 2.0])
+def test_sites_updated_at_once_are_those_updated_in_turn(moons, count, gamma):
+    _, y, spectrum = moons
+    labels = gq.reveal(y, counts=count, seed=1)
+    bound = bind(gq.Probit(gamma), labels, spectrum.n_nodes)
+    root = gq.Prior.projected(spectrum, 40, alpha=4.0, tau=0.1).root(labels.nodes)
+    tau, nu = sweep_at_once(root, bound.observed.y, gamma, None, 1e-9)
+    # flips that never happen keep to sweeps in turn
+    in_turn = propagate(root, bound._replace(sign_model=(gamma, 700.0)), None, 1e-9)
+    np.testing.assert_allclose(tau, in_turn.precision, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(nu, in_turn.shift, rtol=1e-5, atol=1e-9)
+
+
+def test_a_label_where_the_field_is_zero_has_no_site(moons):
+    bound = bind(gq.Probit(0.1), gq.Labels([0, 1, 2], [0, 1, 1]), 3)
+    root = np.array([[1.0, 0.0], [0.0, 0.0], [0.5, 1.0]])
+    tau, nu = sweep_at_once(root, bound.observed.y, 0.1, None, 1e-6)
+    assert tau[1] == nu[1] == 0
+    assert (tau[[0, 2]] > 0).all()
+    with pytest.raises(NotConvergedError):
+        sweep_at_once(root, bound.observed.y, np.nan, None, 1e-6)
+
+
+def test_the_covariance_of_each_setting_is_that_of_the_prior(moons):
+    for prior, likelihood, labels, values in problems(moons).values():
+        at = LabeledCovariance(labels.nodes)
+        for factor in (1.0, 0.9):
+            own = {name: factor * v for name, v in values.items() if name in prior.ranges}
+            prior, _ = with_values(prior, likelihood, own)
+            F = root_of(at.terms(prior), slice(None))
+            expected = prior.covariance(labels.nodes, labels.nodes)
+            np.testing.assert_allclose(F @ F.T, expected, atol=1e-9)
