@@ -130,8 +130,9 @@ def filtered_eigenpairs(
     products = BlockProducts(M, np.float64)
     found = _best_in_span(V, products.times(V), null)
     bar.update(size)
-    vectors = np.empty((n, rank))
-    vectors[order] = _rotate(V, found._replace(rotation=found.rotation[:, :rank]), null, np.float64)
+    back = np.argsort(order)
+    V = V[back]
+    vectors = _rotate(V, found._replace(rotation=found.rotation[:, :rank]), null[back], np.float64)
     return found.values[:rank], vectors, found.residuals[:rank], float(found.values[rank])
 
 

@@ -18,6 +18,9 @@ from graphuq.utils.typing import Array, Nodes
 # Distances in one block.
 BLOCK_SIZE = 2**23
 
+# Columns whose medians are computed at once: they copy their part of the items.
+MEDIAN_COLUMNS = 16
+
 WEIGHTS = ("self-tuning", "gaussian", "binary", "cosine")
 
 
@@ -141,7 +144,10 @@ def center_of(X: Array) -> Array:
 
     One such cell would move means so far that all other items lose their digits.
     """
-    center: Array = np.median(X, axis=0)
+    center = np.empty(X.shape[1])
+    for start in range(0, X.shape[1], MEDIAN_COLUMNS):
+        part = slice(start, start + MEDIAN_COLUMNS)
+        center[part] = np.median(X[:, part], axis=0)
     warn_of_outliers(X, center, stacklevel=4)
     return center
 

@@ -91,6 +91,15 @@ def test_too_few_rounds_give_nothing(monkeypatch):
     assert find(GRAPHS["cloud"], 30)[0] is None
 
 
+def test_without_the_limits_of_residuals_pairs_would_be_wrong(monkeypatch):
+    true, *_ = np.linalg.eigh(laplacian_parts(GRAPHS["cloud"], "normalized")[0].toarray())
+    monkeypatch.setattr(filtered_subspace, "MAX_RESIDUAL", 1.0)
+    monkeypatch.setattr(filtered_subspace, "MAX_VALUE_ERROR", 1e9)
+    monkeypatch.setattr(filtered_subspace, "RANGE", 100.0)
+    (values, *_), *_ = find(GRAPHS["cloud"], 30)
+    assert abs(values - true[1:31]).max() > 1e-6
+
+
 def test_a_wrong_estimate_of_the_cut_costs_rounds_only(monkeypatch):
     estimate = filtered_subspace._estimate_ends
     (true, *_), *_ = find(GRAPHS["cloud"], 30)
