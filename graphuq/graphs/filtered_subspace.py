@@ -32,7 +32,7 @@ MIN_SHARE = 1e-13
 
 # The largest residual |M q - lambda q|, relative to the bound of the spectrum, and the largest
 # relative error of lambda, which |M q - lambda q|^2 estimates.
-MAX_RESIDUAL, MAX_VALUE_ERROR = 2.5e-5, 1e-3
+MAX_RESIDUAL, MAX_VALUE_ERROR = 1e-5, 1e-3
 
 # Residuals that single precision reaches, relative to the bound, and rounds after which it has not.
 REACHED, MAX_ROUNDS = 1e-6, 20
