@@ -14,7 +14,6 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
-from graphuq.graphs.filtered_subspace import filtered_eigenpairs
 from graphuq.utils.forecast import announce_long_work
 from graphuq.utils.interruption import interruptible
 from graphuq.utils.memory import require_memory
@@ -140,6 +139,9 @@ def smallest_eigenpairs(
                 )
             else:
                 if single:
+                    # compiled code is slow to import, and not needed for small graphs
+                    from graphuq.graphs.filtered_subspace import filtered_eigenpairs
+
                     found = interruptible(
                         DOING, filtered_eigenpairs, M, null, bound, rank, known, bar
                     )

@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.graphs.single_search import SingleSearch
 from graphuq.utils import validation
 from graphuq.utils.forecast import announce_long_work
 from graphuq.utils.interruption import interruptible
@@ -100,6 +99,9 @@ class Exact:
         found = np.empty((X.shape[0], k), dtype=np.int64)
         fast = None
         if X.shape[1] > TREE_FEATURES and X.shape[0] * self._X.shape[0] >= MIN_PAIRS:
+            # compiled code is slow to import, and not needed for few items
+            from graphuq.graphs.single_search import SingleSearch
+
             fast = SingleSearch(self._X)
         for start in range(0, X.shape[0], EXACT_ROWS):
             part = np.arange(start, min(start + EXACT_ROWS, X.shape[0]))
