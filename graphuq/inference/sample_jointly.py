@@ -33,7 +33,7 @@ from graphuq.priors.hyperprior import LINEAR, Density, density_of
 from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
 from graphuq.samplers.hyperparameter_slices import N_LINEAR, NAMES, OF_THE_PRIOR
-from graphuq.samplers.joint import Joint
+from graphuq.samplers.joint import Joint, informed_shares
 from graphuq.samplers.protocol import Target
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
@@ -143,7 +143,7 @@ def sample_jointly(
     middle = {name: value_at(name, 0.5, *ends) for name, ends in box.items()}
     chosen, likelihood = with_values(chosen, likelihood, middle)
     problem = Problem.check(chosen, likelihood, labels, nodes)
-    sampler = _joint_sampler(chosen, likelihood, box, label_rule(labels).n_classes)
+    sampler = _joint_sampler(chosen, likelihood, box, labels)
     plan = plan.with_defaults_of(sampler)
     # 2. the field at all nodes, given the modes and the prior's parameters
     names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
@@ -234,13 +234,17 @@ def _without_rank(ranges: dict[str, Any]) -> dict[str, Any]:
     return ranges
 
 
-def _joint_sampler(prior: Any, likelihood: Any, ranges: Ranges, n_classes: int) -> Joint:
+def _joint_sampler(prior: Any, likelihood: Any, ranges: Ranges, labels: Labels) -> Joint:
     """Return the sampler of modes and of the hyperparameters that have ranges."""
+    n_classes = label_rule(labels).n_classes
+    with one_blas_thread():
+        shares = informed_shares(prior, labels.nodes)
     return Joint(
         prior,
         _box(prior, likelihood, ranges),
         _densities(ranges, n_classes, likelihood.overlap(n_classes) > 0),
         isinstance(likelihood, LevelSet),
+        shares,
     )
 
 

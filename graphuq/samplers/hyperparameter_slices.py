@@ -4,6 +4,11 @@ A point is (alpha, level, log tau, log gamma, log flip_rate), in a box whose sid
 width. In the box each has the density of `graphuq.priors.hyperprior`. Given z, each field at the
 labeled nodes is f = Q_J diag(sigma(alpha, level, tau)) z, and the noise before the label rule is
 integrated out, so that the likelihood of the labels costs O(J r) for each field.
+
+Where labels determine a mode of the field, sigma z, a new sigma with the same z contradicts them,
+and slices are narrow. Where they say nothing of a mode, the same sigma z would keep sigma narrow.
+So every other round holds sigma^w z, with w between 0 and 1, of each mode (partially non-centered
+parametrizations, Papaspiliopoulos, Roberts and Skold 2007; interweaving, Yu and Meng 2011).
 """
 
 from __future__ import annotations
@@ -24,6 +29,8 @@ NAMES = ("alpha", "level", "tau", "gamma", "flip_rate")
 # This many of the names belong to the prior, and this many are sampled on their own scale, the
 # others on a logarithmic one.
 OF_THE_PRIOR, N_LINEAR = 3, 2
+
+ALPHA, TAU = 0, 2
 
 # A slice makes at most this many proposals; each about halves the interval.
 MAX_PROPOSALS = 200
@@ -56,6 +63,8 @@ class Problem(NamedTuple):
     """Number of classes to which a label may be flipped."""
     sweeps: int
     """Rounds of slices in a step."""
+    centering: Array
+    """w of each mode, shape (p,): every other round holds sigma^w z in place of z."""
 
 
 PROBLEM = types.NamedTuple(
@@ -69,6 +78,7 @@ PROBLEM = types.NamedTuple(
         types.boolean,
         types.float64,
         types.int64,
+        _VECTOR,
     ],
     Problem,
 )
@@ -122,6 +132,33 @@ def _fields(problem, point, z, sigma, f):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
+def _hold(z, sigma, centering, held):  # type: ignore[no-untyped-def]
+    """Write sigma^w z."""
+    for c in range(z.shape[0]):
+        for k in range(sigma.size):
+            held[c, k] = z[c, k]
+            if centering[k] > 0.0:
+                held[c, k] *= sigma[k] ** centering[k]
+
+
+@numba.njit
+def _moved_modes(problem, point, held, z, sigma, f):  # type: ignore[no-untyped-def]
+    """Write ``sigma``, ``z`` and ``f`` for a new point; return log p(held) up to a constant."""
+    _deviations(problem.values, problem.n_nodes, point[0], point[1], math.exp(point[2]), sigma)
+    total = 0.0
+    for k in range(sigma.size):
+        w = problem.centering[k]
+        if w > 0.0:
+            scale = sigma[k] ** -w
+            for c in range(z.shape[0]):
+                z[c, k] = held[c, k] * scale
+                total += math.log(scale) - 0.5 * z[c, k] * z[c, k]
+    for c in range(z.shape[0]):
+        _field(problem.Q, sigma, z[c], f[c])
+    return total
+
+
+@numba.njit
 def _log_density(point, density):  # type: ignore[no-untyped-def]
     """Return the log density of a point; see `graphuq.priors.hyperprior.Density`."""
     total = 0.0
@@ -160,6 +197,29 @@ def _log_likelihood(f, problem, noise, cost, log_right):  # type: ignore[no-unty
     return total - y.size * math.log1p(problem.n_wrong * odds)
 
 
+@numba.njit
+def _line(rng, i, box, point, line):  # type: ignore[no-untyped-def]
+    """Write the direction in which coordinate i moves; return the ends of the line in the box.
+
+    Alpha and log tau move together, in a random direction: a rougher field of a longer range is
+    much like a smoother one of a shorter range.
+    """
+    low, high = -math.inf, math.inf
+    for k in range(point.size):
+        line[k] = 0.0
+        if not box[k, 0] < box[k, 1]:
+            continue
+        side = box[k, 1] - box[k, 0]
+        if k == i:
+            line[k] = side
+        elif (i == ALPHA and k == TAU) or (i == TAU and k == ALPHA):
+            line[k] = side * rng.standard_normal()
+        if line[k] != 0.0:
+            first, second = (box[k, 0] - point[k]) / line[k], (box[k, 1] - point[k]) / line[k]
+            low, high = max(low, min(first, second)), min(high, max(first, second))
+    return low, high
+
+
 @kernel(
     types.UniTuple(types.float64, 2)(
         _GENERATOR, _MATRIX, PROBLEM, _VECTOR, _LOG_RIGHT, _VECTOR, _MATRIX
@@ -169,37 +229,48 @@ def slice_hyperparameters(rng, z, problem, point, log_right, sigma, f):  # type:
     """Move ``point`` within its box, and return its noise and cost; ``sigma`` and ``f`` follow.
 
     Neal 2003, section 4: the first interval is the whole side, which shrinks toward the point
-    until a proposal lies in the slice.
+    until a proposal lies in the slice. Even rounds hold z, and odd ones sigma^w z, whose density is
+    that of z times sigma^-w; ``z`` follows.
     """
     box, level_set, n_wrong = problem.box, problem.level_set, problem.n_wrong
+    held, here, line = np.empty(z.shape), np.empty(point.size), np.empty(point.size)
     _fields(problem, point, z, sigma, f)
     noise, cost = _sign_model(point, level_set, n_wrong)
-    now = _log_likelihood(f, problem, noise, cost, log_right)
-    now += _log_density(point, problem.density)
-    for update in range(problem.sweeps * point.size):
-        i = update % point.size
-        low, high, here = box[i, 0], box[i, 1], point[i]
-        if not low < high:
-            continue
-        # draw the level of the slice
-        floor = now - rng.standard_exponential()
-        for proposal in range(MAX_PROPOSALS):
-            # propose
-            last = proposal == MAX_PROPOSALS - 1
-            point[i] = here if last else low + (high - low) * rng.random()
-            if i < OF_THE_PRIOR:
-                _fields(problem, point, z, sigma, f)
-            noise, cost = _sign_model(point, level_set, n_wrong)
-            now = _log_likelihood(f, problem, noise, cost, log_right)
-            now += _log_density(point, problem.density)
-            # accept
-            if now >= floor:
-                break
-            # shrink the interval
-            if point[i] < here:
-                low = point[i]
-            else:
-                high = point[i]
+    for sweep in range(problem.sweeps):
+        of_modes, centered = 0.0, sweep % 2 == 1
+        if centered:
+            _hold(z, sigma, problem.centering, held)
+            of_modes = _moved_modes(problem, point, held, z, sigma, f)
+        now = _log_likelihood(f, problem, noise, cost, log_right) + of_modes
+        now += _log_density(point, problem.density)
+        for i in range(point.size):
+            if not box[i, 0] < box[i, 1]:
+                continue
+            low, high = _line(rng, i, box, point, line)
+            here[:] = point
+            # draw the level of the slice
+            floor = now - rng.standard_exponential()
+            for proposal in range(MAX_PROPOSALS):
+                # propose
+                last = proposal == MAX_PROPOSALS - 1
+                length = 0.0 if last else low + (high - low) * rng.random()
+                for k in range(point.size):
+                    point[k] = min(max(here[k] + length * line[k], box[k, 0]), box[k, 1])
+                if i < OF_THE_PRIOR and centered:
+                    of_modes = _moved_modes(problem, point, held, z, sigma, f)
+                elif i < OF_THE_PRIOR:
+                    _fields(problem, point, z, sigma, f)
+                noise, cost = _sign_model(point, level_set, n_wrong)
+                now = _log_likelihood(f, problem, noise, cost, log_right) + of_modes
+                now += _log_density(point, problem.density)
+                # accept
+                if now >= floor:
+                    break
+                # shrink the interval
+                if length < 0.0:
+                    low = length
+                else:
+                    high = length
     return noise, cost
 
 

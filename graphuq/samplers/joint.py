@@ -15,6 +15,7 @@ first: the constant direction, whose sigma is the level's deviation.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -34,11 +35,17 @@ from graphuq.samplers.hyperparameter_slices import (
 )
 from graphuq.samplers.label_noise import add_class_noise, add_noise
 from graphuq.samplers.protocol import Chunk, Sampler, Target
-from graphuq.utils.typing import Array
+from graphuq.utils.typing import Array, Nodes
 from graphuq.utils.white_noise import white_noise
 
 # About how long the probability of a label of K > 2 classes takes, for each class.
 LABEL_SECONDS = 2.5e-7
+
+# Precision of the Gaussian site that gives a field of variance 1 the moments that its sign does.
+SIGN_PRECISION = 1 / (math.pi / 2 - 1)
+
+# Modes of which labels say less are not centered, and take no time.
+MIN_SHARE = 0.01
 
 
 class JointState(NamedTuple):
@@ -64,6 +71,8 @@ class Joint(Sampler):
         Their prior densities; see `Problem`.
     level_set : bool
         Whether gamma is that of the level-set likelihood, which has no flip rate.
+    centering : ndarray, shape (p,)
+        Of each mode, `informed_shares`.
     sweeps : int
         Rounds of slices in a step.
     thin : int
@@ -74,6 +83,7 @@ class Joint(Sampler):
     box: Array
     density: Array
     level_set: bool
+    centering: Array
     sweeps: int = 2
     thin: int = 5
     steady: ClassVar[bool] = False
@@ -135,7 +145,7 @@ class Joint(Sampler):
         """Make ``draws * thin`` steps and keep every ``thin``-th state."""
         del tune  # there is nothing to tune
         problem = self._problem(target)
-        z, point = state.field, state.point.copy()
+        z, point = state.field.copy(), state.point.copy()
         _, sigma, f = _buffers(problem, len(z))
         modes, points = np.empty((draws, *z.shape)), np.empty((draws, point.size))
         potential, hits = np.empty(draws), np.zeros(draws)
@@ -178,7 +188,25 @@ class Joint(Sampler):
             self.level_set,
             float(target.likelihood.rule.n_classes - 1),
             self.sweeps,
+            self.centering,
         )
+
+
+def informed_shares(prior: LatentPrior, nodes: Nodes) -> Array:
+    """Return about the share of each mode's prior variance that labels at some nodes remove.
+
+    Each label counts as much as the sign of a field of variance 1. With loadings F of the nodes,
+    these are the diagonal entries of F' (F F' + I / tau)^-1 F.
+    """
+    F = np.asarray(prior.mode_loadings(nodes))
+    if F.shape[0] > F.shape[1]:
+        inner = F.T @ F
+        found = np.diag(np.linalg.solve(inner + np.eye(len(inner)) / SIGN_PRECISION, inner))
+    else:
+        outer = F @ F.T
+        half = np.linalg.solve(outer + np.eye(len(outer)) / SIGN_PRECISION, F)
+        found = (F * half).sum(axis=0)
+    return np.where(found > MIN_SHARE, found, 0.0)
 
 
 def _values(point: Array) -> Array:

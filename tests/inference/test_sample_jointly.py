@@ -344,6 +344,15 @@ def test_a_likelihood_without_its_constant_is_detected(small, monkeypatch):
     assert worst_error(small, "level-set") > 5
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("right", ["math.log(...)", "0.5 * ... * ..."], ids=["scale", "modes"])
+def test_held_modes_without_their_density_are_detected(small, monkeypatch, right):
+    plant(monkeypatch, hyperparameters, "_moved_modes", right, "0.0")
+    slices = recompiled(hyperparameters.slice_hyperparameters)
+    monkeypatch.setattr(joint, "slice_hyperparameters", slices)
+    assert worst_error(small, "q_0, rough") > 5
+
+
 # -- calibration (Talts et al. 2018) ---------------------------------------------------------
 
 LABELED, DRAWS, SIMULATIONS = np.array([0, 5, 9, 13, 20, 26, 33, 38]), 15, 120
