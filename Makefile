@@ -45,8 +45,8 @@ docs: $(VENV)/installed-docs
 # trust.annotate_cells: pip install graphuq[peers]) and the UQ paper's. Takes an hour or two; each
 # says whether its claims hold.
 STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pixels \
-    samplers.ginzburg_landau samplers.tempering papers.robust_gc papers.ando_zhang papers.kaog \
-    papers.gdpca trust.active_labeling trust.approximation trust.calibration trust.suspect_labels \
+    samplers.ginzburg_landau samplers.tempering samplers.angle papers.robust_gc papers.ando_zhang \
+    papers.kaog papers.gdpca trust.active_labeling trust.approximation trust.calibration trust.suspect_labels \
     trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
     speed.scale speed.multiclass_scale trust.multiclass_pairs trust.imbalance trust.overlap \
     trust.few_labels trust.components speed.cells speed.one_more_label
