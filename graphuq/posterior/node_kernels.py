@@ -244,15 +244,16 @@ def _add_largest(m, noise, total, rivals, sums):  # type: ignore[no-untyped-def]
             larger = (u > rival[i]) & (a[i] != own)
             rival[i] = u if larger else rival[i]
             b[i] = own if larger else b[i]
-    one, half, root = np.float32(1.0), np.float32(0.5), np.float32(math.sqrt(0.5))
+    root = np.float32(math.sqrt(0.5))
     for i in range(rival.size):
         ahead = best[i] - rival[i]
-        tail = half * _single_tail(abs(ahead) * (root / total[i]))
-        wins[i] = one - tail if ahead > np.float32(0.0) else tail
+        # in double precision the two probabilities add up to 1
+        tail = 0.5 * float(_single_tail(abs(ahead) * (root / total[i])))
+        wins[i] = 1.0 - tail if ahead > np.float32(0.0) else tail
     for k in range(m.shape[0]):
         own, probability = np.int32(k), sums[k]
         for i in range(rival.size):
-            other = one - wins[i] if b[i] == own else np.float32(0.0)
+            other = 1.0 - wins[i] if b[i] == own else 0.0
             probability[i] += wins[i] if a[i] == own else other
 
 
@@ -276,39 +277,36 @@ def add_class_moments(mean, deviation, noise, overlap, sums):  # type: ignore[no
     for start in range(0, n, TILE):
         size = min(TILE, n - start)
         spread = deviation[start : start + size]
-        run, added = np.empty((4, K, size), np.float32), np.zeros((4, K, size))
+        added = np.zeros((4, K, size))
         m, total = np.empty((K, size), np.float32), np.empty(size, np.float32)
         a, best = np.empty(size, np.int32), np.empty(size, np.float32)
-        rivals = Rivals(a, best, np.empty_like(a), np.empty_like(best), np.empty_like(best))
-        for first in range(0, draws, RUN):
-            run[:] = np.float32(0.0)
-            for t in range(first, min(first + RUN, draws)):
-                # 1. the moments of the fields, and the class a whose mean is the largest; loops of
-                # one line each, of which a processor takes several nodes at once
-                best[:] = -np.float32(math.inf)
-                for k in range(K):
-                    own, row = np.int32(k), mean[k, t, start : start + size]
-                    latent, square, field = run[1, k], run[2, k], m[k]
-                    for i in range(size):
-                        field[i] = row[i]
-                    for i in range(size):
-                        latent[i] += row[i]
-                    for i in range(size):
-                        square[i] += row[i] * row[i]
-                    for i in range(size):
-                        larger = row[i] > best[i]
-                        best[i] = row[i] if larger else best[i]
-                        a[i] = own if larger else a[i]
-                # 2. the label: a, or the largest b of the others as drawn
+        rivals = Rivals(a, best, np.empty_like(a), np.empty_like(best), np.empty(size))
+        for t in range(draws):
+            # 1. the moments of the fields, and the class a whose mean is the largest; loops of one
+            # line each, of which a processor takes several nodes at once
+            best[:] = -np.float32(math.inf)
+            for k in range(K):
+                own, row = np.int32(k), mean[k, t, start : start + size]
+                latent, square, field = added[1, k], added[2, k], m[k]
                 for i in range(size):
-                    total[i] = max(spread[i], TINY_SINGLE)
-                _add_largest(m, noise[t], total, rivals, run[0])
-                # 3. the true class, likewise
-                if overlapping:
-                    for i in range(size):
-                        total[i] = math.sqrt(spread[i] * spread[i] + overlap[t] * overlap[t])
-                    _add_largest(m, noise[t], total, rivals, run[3])
-            added += run
+                    field[i] = row[i]
+                for i in range(size):
+                    latent[i] += float(row[i])
+                for i in range(size):
+                    square[i] += float(row[i]) * float(row[i])
+                for i in range(size):
+                    larger = row[i] > best[i]
+                    best[i] = row[i] if larger else best[i]
+                    a[i] = own if larger else a[i]
+            # 2. the label: a, or the largest b of the others as drawn
+            for i in range(size):
+                total[i] = max(spread[i], TINY_SINGLE)
+            _add_largest(m, noise[t], total, rivals, added[0])
+            # 3. the true class, likewise
+            if overlapping:
+                for i in range(size):
+                    total[i] = math.sqrt(spread[i] * spread[i] + overlap[t] * overlap[t])
+                _add_largest(m, noise[t], total, rivals, added[3])
         for k in range(K):
             for i in range(size):
                 added[2, k, i] += draws * spread[i] * spread[i]
