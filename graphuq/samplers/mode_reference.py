@@ -29,9 +29,9 @@ from graphuq.utils.typing import Array, Nodes
 # wide and a narrow Gaussian.
 DAMPING = 0.6
 
-# The iterations stop when the mean moves by a tenth of a deviation in each coordinate, or after so
-# many.
-MOVED, MAX_ITERATIONS = 0.1, 30
+# The iterations stop when the mean moves by this share of a deviation in each coordinate, or after
+# so many. One that is ten times as far away asks for half as many steps again.
+MOVED, MAX_ITERATIONS = 0.01, 30
 
 
 class ModeReference(NamedTuple):
