@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from graphuq.likelihoods.bound import Bound
@@ -53,8 +54,11 @@ def choose_sampler(sampler: Sampler | str, likelihood: Bound, prior: Any = None)
 
 
 def _has_many_labels(likelihood: Bound, prior: Any) -> bool:
-    """Whether `Harmonic` is slow, and `PreconditionedHMC` supports the problem and is faster."""
+    """Whether `Harmonic` is slow, and `PreconditionedHMC` serves the problem well and is faster."""
     if not is_supported(likelihood) or not is_latent_prior(prior):
+        return False
+    assert likelihood.sign_model is not None
+    if likelihood.sign_model[1] < math.inf:  # where labels may be flipped there can be many modes
         return False
     # a flow between walls that agree hits about as many as there are labels
     n_labels = likelihood.observed.y.size

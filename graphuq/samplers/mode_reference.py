@@ -25,12 +25,13 @@ from graphuq.samplers.protocol import Target
 from graphuq.utils.row_blocks import row_slices
 from graphuq.utils.typing import Array, Nodes
 
-# Each iteration but the first moves the sites by this share of the way. Full steps swing between a
-# wide and a narrow Gaussian.
-DAMPING = 0.6
+# Each iteration moves the sites by this share of the way; full steps swing between a wide and a
+# narrow Gaussian. Where that does not converge, as with labels that may be flipped, smaller steps
+# start again.
+DAMPINGS = (0.6, 0.3, 0.1)
 
-# The iterations stop when the mean moves by this share of a deviation in each coordinate, or after
-# so many. One that is ten times as far away asks for half as many steps again.
+# The iterations stop when full steps would move the mean by this share of a deviation in each
+# coordinate, or after so many. A mean that is ten times as far off halves the steps of chains.
 MOVED, MAX_ITERATIONS = 0.01, 30
 
 
@@ -66,32 +67,43 @@ class ModeReference(NamedTuple):
         bound : Bound
             A sign model with one field at each node.
         """
-        m, p = loadings.shape
-        tau, nu, mean = np.zeros(m), np.zeros(m), np.zeros(p)
-        center, variance = np.zeros(m), np.einsum("ij,ij->i", loadings, loadings)
-        for iteration in range(MAX_ITERATIONS):
-            step = DAMPING if iteration else 1.0
-            # 1. the sites, as the Gaussian so far suggests them
-            found = _sites(bound, center, variance, tau, nu)
-            tau, nu = tau + step * (found[0] - tau), nu + step * (found[1] - nu)
-            # 2. the Gaussian with these sites
-            try:
-                factor = linalg.cholesky(_precision(loadings, tau), lower=True, check_finite=False)
-            except linalg.LinAlgError:  # sites of labels that may be flipped can be negative
-                tau = np.maximum(tau, 0.0)
-                factor = linalg.cholesky(_precision(loadings, tau), lower=True, check_finite=False)
-            before, right = mean, loadings.T @ nu
-            mean = linalg.cho_solve((factor, True), right, check_finite=False)
-            root = linalg.solve_triangular(
-                factor, np.eye(p), lower=True, trans="T", check_finite=False
-            )
-            # 3. its marginals at the nodes
-            center = loadings @ mean
-            turned = _turned(loadings, root)
-            variance = np.einsum("ij,ij->i", turned, turned, dtype=np.float64)
-            if np.sum(np.square((mean - before) @ factor)) < MOVED**2 * p:
+        for damping in DAMPINGS:
+            reference, converged = _propagate(loadings, bound, damping)
+            if converged:
                 break
-        return cls(mean, np.ascontiguousarray(root), center, turned)
+        return reference
+
+
+def _propagate(loadings: Array, bound: Bound, damping: float) -> tuple[ModeReference, bool]:
+    """Return the Gaussian after iterations that move the sites, and whether it converged."""
+    m, p = loadings.shape
+    tau, nu, mean = np.zeros(m), np.zeros(m), np.zeros(p)
+    center, variance = np.zeros(m), np.einsum("ij,ij->i", loadings, loadings)
+    converged = False
+    for _ in range(MAX_ITERATIONS):
+        # 1. the sites, as the Gaussian so far suggests them
+        found = _sites(bound, center, variance, tau, nu)
+        tau, nu = tau + damping * (found[0] - tau), nu + damping * (found[1] - nu)
+        # 2. the Gaussian with these sites, which are negative where a label may be flipped
+        try:
+            factor = linalg.cholesky(_precision(loadings, tau), lower=True, check_finite=False)
+            defined = True
+        except linalg.LinAlgError:
+            above = _precision(loadings, np.maximum(tau, 0.0))
+            factor = linalg.cholesky(above, lower=True, check_finite=False)
+            defined = False
+        before, right = mean, loadings.T @ nu
+        mean = linalg.cho_solve((factor, True), right, check_finite=False)
+        root = linalg.solve_triangular(factor, np.eye(p), lower=True, trans="T", check_finite=False)
+        # 3. its marginals at the nodes
+        center, turned = loadings @ mean, _turned(loadings, root)
+        variance = np.einsum("ij,ij->i", turned, turned, dtype=np.float64)
+        converged = defined and np.sum(np.square((mean - before) @ factor)) < (
+            p * (MOVED * damping) ** 2
+        )
+        if converged or (not defined and damping > DAMPINGS[-1]):
+            break
+    return ModeReference(mean, np.ascontiguousarray(root), center, turned), bool(converged)
 
 
 def _sites(

@@ -207,6 +207,8 @@ def test_it_is_chosen_where_the_harmonic_sampler_is_slow(many):
         more = bound._replace(observed=bound.observed._replace(y=np.ones(of)))
         assert isinstance(choice.choose_sampler("auto", more, prior), chosen)
         assert isinstance(choice.choose_sampler("auto", more), gq.Harmonic)
+    noisy = more._replace(sign_model=(0.3, 2.0))
+    assert isinstance(choice.choose_sampler("auto", noisy, prior), gq.Harmonic)
     flat = more._replace(gradient=None)
     assert isinstance(choice.choose_sampler("auto", flat, prior), gq.Harmonic)
 
