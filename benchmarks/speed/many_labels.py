@@ -21,7 +21,7 @@ from benchmarks.common import report
 from benchmarks.common.processes import measure_apart, peak_gib
 
 GAMMAS = (0.1, 0.3)
-DRAWS = {0.1: 330, 0.3: 230}  # of each chain
+DRAWS = {0.1: 260, 0.3: 220}  # of each chain
 CLUSTERS, DIMENSION, TAU = 30, 6, 1.5
 LEAST_ESS, MOST_SECONDS, MOST_GIB, MOST_ERRORS = 400, 20.0, 4.0, 4.0
 RUN = {"threads": 2, "progress": False}
