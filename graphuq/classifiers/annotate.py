@@ -16,8 +16,8 @@ from graphuq.classifiers.cell_columns import (
 )
 from graphuq.classifiers.cells import read_cells, read_labels, require_anndata, require_unknown
 from graphuq.inference.approximate import approximate
+from graphuq.inference.choose_parameters import choose_parameters
 from graphuq.inference.sample import sample
-from graphuq.inference.tune import choose_parameters
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import adopt
 from graphuq.posterior.approximate import ApproximatePosterior

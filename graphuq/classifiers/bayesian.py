@@ -20,8 +20,8 @@ from graphuq.graphs.construction import build_graph
 from graphuq.graphs.labels import Labels
 from graphuq.graphs.neighbors import Neighbors
 from graphuq.inference.approximate import approximate
+from graphuq.inference.choose_parameters import choose_parameters
 from graphuq.inference.sample import sample
-from graphuq.inference.tune import choose_parameters
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import adopt, has_sign_model
 from graphuq.posterior.assessment.class_shares import require_shares, require_strength, reweight

@@ -90,6 +90,15 @@ def require_eigenvectors(prior: Any, what: str) -> None:
         )
 
 
+def require_numbers(prior: Any) -> None:
+    """Refuse "auto" parameters under a `SolvedPrior`: it has no evidence to choose them by."""
+    if isinstance(prior, SolvedPrior):
+        raise TypeError(
+            "parameters are chosen by the evidence, which needs eigenvectors, and a "
+            "gq.SolvedPrior has none: give numbers, such as gq.Probit(gamma=0.1)"
+        )
+
+
 def prior_or_graph(prior: Any) -> Any:
     """Return a prior or a spectrum itself, and otherwise a graph, also of an adjacency matrix."""
     if isinstance(prior, GaussianPrior | SolvedPrior | Spectrum | Graph):

@@ -14,7 +14,7 @@ from graphuq.inference.checks import (
     require_eigenvectors,
     require_prior_and_labels,
 )
-from graphuq.inference.tune import choose_parameters
+from graphuq.inference.choose_parameters import choose_parameters
 from graphuq.likelihoods.bound import Bound, fingerprint
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.priors.conditional import Conditional

@@ -11,26 +11,24 @@ import numpy as np
 from graphuq.graphs import Graph
 from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.inference.checks import prior_or_graph, require_prior_and_labels
+from graphuq.inference.checks import prior_or_graph, require_numbers, require_prior_and_labels
 from graphuq.inference.evidence.evidence import SignEvidence
 from graphuq.inference.evidence.pairwise import PairwiseEvidence
 from graphuq.inference.parameter_ranges import (
     check_range,
-    fix_idle,
     open_ranges,
     place_of,
     with_values,
 )
 from graphuq.inference.search import Evidence, Search
 from graphuq.likelihoods import Probit
-from graphuq.likelihoods.bound import open_parameters, require_supported
+from graphuq.likelihoods.bound import require_supported
 from graphuq.likelihoods.contract import Likelihood, has_sign_model
 from graphuq.likelihoods.label_rule import Argmax, label_rule
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior, base_name
 from graphuq.priors.kept_modes import default_rank
-from graphuq.priors.solved import SolvedPrior
 from graphuq.utils import validation
 from graphuq.utils.interruption import interruptible
 
@@ -159,7 +157,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     """
     likelihood = _instance(likelihood)
     prior = prior_or_graph(prior)
-    _require_eigenvectors(prior)
+    require_numbers(prior)
     require_prior_and_labels(prior, labels)
     require_supported(likelihood, labels)
     evidence = _evidence_for(labels)
@@ -180,33 +178,6 @@ def _is_at_edge(name: str, value: float, low: float, high: float) -> bool:
     place = place_of(name, value, low, high)
     whole = base_name(name) == "weight" and high == 1
     return (place > 1 - EDGE_SHARE and not whole) or (place < EDGE_SHARE and low != 0)
-
-
-def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
-    """Return prior and likelihood with the parameters that are "auto" chosen by the labels.
-
-    A Spectrum or Graph stands for `Prior.projected` with alpha and tau open, and a level.
-    """
-    require_prior_and_labels(prior, labels)
-    if isinstance(prior, SolvedPrior):
-        if open_parameters(likelihood):
-            _require_eigenvectors(prior)
-        return prior, likelihood
-    if isinstance(prior, GaussianPrior):
-        prior = fix_idle(prior)
-        if not prior.open and not open_parameters(likelihood):
-            return prior, likelihood
-    found = tune(prior, labels, likelihood)
-    return found.prior, found.likelihood
-
-
-def _require_eigenvectors(prior: Any) -> None:
-    """Refuse a prior that has none."""
-    if isinstance(prior, SolvedPrior):
-        raise TypeError(
-            "parameters are chosen by the evidence, which needs eigenvectors, and a "
-            "gq.SolvedPrior has none: give numbers, such as gq.Probit(gamma=0.1)"
-        )
 
 
 def _evidence_for(labels: Labels) -> Evidence:
