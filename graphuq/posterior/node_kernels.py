@@ -173,8 +173,8 @@ def add_signs(mean, scaled, deviation, factors, sums, entropies):  # type: ignor
     """
     draws, n = mean.shape
     # the rows of local arrays are apart, which lets loops over several of them run in vectors
-    run, known = np.empty((6, TILE), np.float32), np.empty((5, TILE), np.float32)
-    added = np.empty((6, TILE))
+    run, known = np.empty((4, TILE), np.float32), np.empty((5, TILE), np.float32)
+    added, moments = np.empty((4, TILE)), np.empty((2, TILE))
     one, zero, largest = np.float32(1.0), np.float32(0.0), np.float32(MAX_Z * MAX_Z)
     for start in range(0, n, TILE):
         size = min(TILE, n - start)
@@ -182,6 +182,7 @@ def add_signs(mean, scaled, deviation, factors, sums, entropies):  # type: ignor
             for i in range(size):
                 known[k, i] = factors[k, start + i]
         added[:] = 0.0
+        moments[:] = 0.0
         for first in range(0, draws, RUN):
             run[:] = zero
             for t in range(first, min(first + RUN, draws)):
@@ -191,8 +192,10 @@ def add_signs(mean, scaled, deviation, factors, sums, entropies):  # type: ignor
                     sign = one if m >= zero else -one
                     run[0, i] += sign
                     run[1, i] += sign * _single_tail(abs(m) * known[0, i])
-                    run[2, i] += m
-                    run[3, i] += m * m
+                # in double precision: the variance may be far below the mean's square
+                for i in range(size):
+                    moments[0, i] += np.float64(row[i])
+                    moments[1, i] += np.float64(row[i]) * np.float64(row[i])
                 if factors.shape[0] > 1:
                     row = scaled[t, start : start + size]
                     for i in range(size):
@@ -200,20 +203,20 @@ def add_signs(mean, scaled, deviation, factors, sums, entropies):  # type: ignor
                         sign = one if m >= zero else -one
                         z = abs(m) * known[1, i]
                         y = min(z * z, largest)
-                        run[4, i] += sign * _single_tail(z)
+                        run[2, i] += sign * _single_tail(z)
                         polynomial = known[2, i] + y * (known[3, i] + y * known[4, i])
-                        run[5, i] += polynomial * _power_of_two(-PER_NAT * y)
-            for k in range(6):
+                        run[3, i] += polynomial * _power_of_two(-PER_NAT * y)
+            for k in range(4):
                 for i in range(size):
                     added[k, i] += run[k, i]
         for i in range(size):
             spread = deviation[start + i]
             sums[0, start + i] += added[0, i] - added[1, i]
-            sums[1, start + i] += added[2, i]
-            sums[2, start + i] += added[3, i] + draws * spread * spread
+            sums[1, start + i] += moments[0, i]
+            sums[2, start + i] += moments[1, i] + draws * spread * spread
             if factors.shape[0] > 1:
-                sums[3, start + i] += added[0, i] - added[4, i]
-                entropies[start + i] += added[5, i]
+                sums[3, start + i] += added[0, i] - added[2, i]
+                entropies[start + i] += added[3, i]
 
 
 class Rivals(NamedTuple):
@@ -293,7 +296,7 @@ def add_class_moments(mean, deviation, noise, overlap, sums):  # type: ignore[no
                 for i in range(size):
                     latent[i] += float(row[i])
                 for i in range(size):
-                    square[i] += float(row[i]) * float(row[i])
+                    square[i] += np.float64(row[i]) * np.float64(row[i])
                 for i in range(size):
                     larger = row[i] > best[i]
                     best[i] = row[i] if larger else best[i]

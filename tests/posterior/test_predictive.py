@@ -258,6 +258,15 @@ def test_one_pass_over_draws_makes_all_sums(overlap):
     np.testing.assert_allclose(entropies, np.sum(apart, axis=0), rtol=1e-6, atol=1e-9)
 
 
+def test_a_small_variance_about_a_large_mean_keeps_its_digits():
+    mean = (1000.0 + np.random.default_rng(0).standard_normal((4000, 5))).astype(np.float32)
+    found, factors = np.zeros((4, 5)), node_kernels.sign_factors(np.zeros(5), 0.0)
+    for block in np.split(mean, 16):
+        node_kernels.add_signs(block, block, np.zeros(5), factors, found, np.zeros(5))
+    variance = found[2] / 4000 - (found[1] / 4000) ** 2
+    np.testing.assert_allclose(variance, mean.astype(np.float64).var(axis=0), rtol=1e-6)
+
+
 def test_the_probability_of_the_other_sign_keeps_its_digits():
     """Sums of signs would lose what is below the rounding of 1."""
     z = np.array([4.0, 5.0, 6.0])
