@@ -18,8 +18,8 @@ from graphuq.samplers.preconditioned_hmc import (
 from graphuq.samplers.protocol import Sampler
 
 # A draw of `Harmonic` may take this long: a run of a thousand draws in four chains then takes some
-# two minutes on two cores.
-MAX_HARMONIC_SECONDS = 0.05
+# ten seconds on two cores.
+MAX_HARMONIC_SECONDS = 0.005
 
 
 def require_sampler(sampler: Sampler | str) -> None:
@@ -60,8 +60,8 @@ def _has_many_labels(likelihood: Bound, prior: Any) -> bool:
     assert likelihood.sign_model is not None
     if likelihood.sign_model[1] < math.inf:  # where labels may be flipped there can be many modes
         return False
-    # a flow between walls that agree hits about as many as there are labels
+    # a flow between walls that agree hits about half as many as there are labels
     n_labels = likelihood.observed.y.size
-    harmonic = HIT_SECONDS * n_labels**2
+    harmonic = HIT_SECONDS[type(likelihood.rule)] * 0.5 * n_labels**2
     n_modes = graph_of(prior).vectors.shape[1]
     return harmonic > max(MAX_HARMONIC_SECONDS, independent_draw_seconds(n_labels, n_modes))

@@ -104,7 +104,7 @@ class Joint(Sampler):
         if C > 1:
             proposals = 5 * self.sweeps * np.count_nonzero(self.box[:, 0] < self.box[:, 1])
             step += LABEL_SECONDS * C * m * proposals
-        return thin * step + HIT_SECONDS * hits * C * m
+        return thin * step + HIT_SECONDS[type(target.likelihood.rule)] * hits * C * m
 
     def advice(self, target: Target, thin: int, stats: dict[str, Array]) -> str:
         """Return what to do if labels contradict each other, so that draws hit many walls."""

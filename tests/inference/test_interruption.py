@@ -16,6 +16,7 @@ from conftest import quietly
 
 import graphuq as gq
 from graphuq.inference import assembly, runner
+from graphuq.likelihoods.label_rule import Sign
 from graphuq.posterior import node_statistics as statistics
 from graphuq.samplers import harmonic
 from graphuq.utils.interruption import interruptible, named_interruption
@@ -209,7 +210,7 @@ def test_contradicting_labels_bound_the_work_of_chunks_and_of_starts(contradicti
 
     def counting(self, *arguments):
         state, chunk = advance(self, *arguments)
-        work.append(float(chunk.stats["n_walls"].sum()) * len(labels) * harmonic.HIT_SECONDS)
+        work.append(float(chunk.stats["n_walls"].sum()) * len(labels) * harmonic.HIT_SECONDS[Sign])
         return state, chunk
 
     def timing(*arguments):
