@@ -31,8 +31,9 @@ from graphuq.utils.typing import Array, Nodes
 DAMPINGS = (0.6, 0.3, 0.1)
 
 # The iterations stop when full steps would move the mean by this share of a deviation in each
-# coordinate, or after so many. A mean that is ten times as far off halves the steps of chains.
-MOVED, MAX_ITERATIONS = 0.01, 30
+# coordinate, or after so many full ones. A mean that is ten times as far off halves the steps of
+# chains. If none converge, chains take the last Gaussian, and more steps.
+MOVED, MAX_ITERATIONS = 0.01, 12
 
 
 class ModeReference(NamedTuple):
@@ -80,7 +81,7 @@ def _propagate(loadings: Array, bound: Bound, damping: float) -> tuple[ModeRefer
     tau, nu, mean = np.zeros(m), np.zeros(m), np.zeros(p)
     center, variance = np.zeros(m), np.einsum("ij,ij->i", loadings, loadings)
     converged = False
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(round(MAX_ITERATIONS / damping)):
         # 1. the sites, as the Gaussian so far suggests them
         found = _sites(bound, center, variance, tau, nu)
         tau, nu = tau + damping * (found[0] - tau), nu + damping * (found[1] - nu)

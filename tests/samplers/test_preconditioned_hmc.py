@@ -116,6 +116,17 @@ def test_the_reference_is_that_of_expectation_propagation(many, model, monkeypat
     np.testing.assert_allclose(variance, sites.variance, rtol=1e-3)
 
 
+def test_the_smallest_steps_of_the_reference_get_time_to_converge(monkeypatch):
+    rng = np.random.default_rng(0)
+    loadings = rng.standard_normal((1500, 30)) * np.linspace(1, 0.1, 30)
+    y = np.sign(loadings @ rng.standard_normal(30)) * np.where(rng.random(1500) < 0.2, -1, 1)
+    labels = gq.Labels(np.arange(1500), y)
+    bound = bind(gq.NoisyProbit(0.1, 0.2), labels, 1500)
+    assert all(mode_reference._propagate(loadings, bound, d)[1] for d in mode_reference.DAMPINGS)
+    monkeypatch.setattr(mode_reference, "MAX_ITERATIONS", 3)
+    assert not mode_reference._propagate(loadings, bound, mode_reference.DAMPINGS[-1])[1]
+
+
 def test_the_field_is_that_of_the_modes(many):
     prior, labels = many
     loadings, bound = prior.mode_loadings(labels.nodes), bind(gq.Probit(0.3), labels, 40)
