@@ -47,6 +47,7 @@ def sweep_at_once(
     F = np.asfortranarray(root)
     diagonal = np.arange(F.shape[1])
     tau, nu = (np.zeros(y.size), np.zeros(y.size)) if start is None else start
+    tau = np.maximum(tau, 0.0)  # where the start is from a likelihood with flips
     step, before, last = 1.0, None, None
     for _ in range(MAX_SWEEPS):
         # 1. mean and variance of the Gaussian of all sites, from (I + F' diag(tau) F)^-1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -105,6 +107,28 @@ def test_sites_updated_at_once_are_those_updated_in_turn(moons, count, gamma):
     in_turn = propagate(root, bound._replace(sign_model=(gamma, 700.0)), None, 1e-9)
     np.testing.assert_allclose(tau, in_turn.precision, rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(nu, in_turn.shift, rtol=1e-5, atol=1e-9)
+
+
+def test_sites_of_a_likelihood_with_flips_may_start_one_without(moons):
+    _, y, spectrum = moons
+    labels = gq.reveal(y, counts=50, seed=1)
+    prior = gq.Prior.projected(spectrum, 40, alpha=4.0, tau=0.1)
+    wrong = gq.Labels(
+        labels.nodes, np.where(np.arange(100) % 10 == 0, 1 - labels.values, labels.values)
+    )
+    doubted = quietly_approximate(prior, gq.NoisyProbit(0.1, 0.1), wrong)
+    assert doubted.site_precision.min() < 0
+    alone, after = (
+        quietly_approximate(prior, gq.Probit(0.3), wrong, start=start) for start in (None, doubted)
+    )
+    np.testing.assert_allclose(after.probability, alone.probability, atol=1e-8)
+
+
+def quietly_approximate(*arguments, **options):
+    """Approximate without the warning that the Gaussian is poor, but with all others."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "expectation propagation is poor")
+        return gq.approximate(*arguments, **options)
 
 
 def test_a_label_where_the_field_is_zero_has_no_site(moons):
