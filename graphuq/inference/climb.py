@@ -52,16 +52,16 @@ def climb_from_all(
     seen : list of (ndarray, Height)
         At least one. New points are appended.
     max_points : int
-        Of each climb.
+        Of all climbs.
     """
-    first = seen[0]
+    first, last = seen[0], len(seen) + max_points
     best, *others = sorted(seen, key=lambda pair: -pair[1].value)
     summits = [_climb(height_at, best, seen, max_points, [])]
     for start in [first, *others] if first is not best else others:
-        if len(summits) == MAX_CLIMBS:
+        if len(summits) == MAX_CLIMBS or len(seen) >= last:
             break
         if start is first or all(_leads_away(*start, summit) for summit in summits):
-            summits.append(_climb(height_at, start, seen, max_points, summits))
+            summits.append(_climb(height_at, start, seen, last - len(seen), summits))
 
 
 def _leads_away(point: Array, height: Height, summit: Array) -> bool:
