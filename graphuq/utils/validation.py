@@ -96,6 +96,8 @@ def file_path(name: str, path: object) -> Path:
     """Return ``path`` as a `pathlib.Path`."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"{name} must be a path, a text or a pathlib.Path, got {path!r}")
+    if "\0" in os.fsdecode(path):
+        raise ValueError(f"{name} must be a path without null characters, got {path!r}")
     return Path(path)
 
 
