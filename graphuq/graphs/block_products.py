@@ -80,12 +80,12 @@ def in_threads(work: Callable[[Any], None], parts: Iterable[Any]) -> None:
 def order_by_cells(M: Any) -> Nodes:
     """Return an order of the nodes of a sparse matrix in which most neighbors are near.
 
-    A cell are the nodes that have the same one of some random nodes as the nearest, by the number
-    of edges. The vectors of a cell fit in the cache.
+    A cell is the set of nodes that are nearest, by the number of edges, to the same one of some
+    random nodes. The vectors of a cell fit in the cache.
     """
     n = M.shape[0]
     hops = M.copy()
-    hops.data = np.ones_like(hops.data)
+    hops.data = np.ones_like(hops.data)  # scipy warns of negative weights that it does not use
     centers = np.random.default_rng(0).choice(n, -(-n // CELL_NODES), replace=False)
     *_, cell = csgraph.dijkstra(
         hops, indices=centers, min_only=True, return_predecessors=True, unweighted=True

@@ -70,8 +70,8 @@ def build_search(X: Array, k: int, method: str) -> Search:
 class Exact:
     """All distances, in blocks, by matrix products on all cores.
 
-    The products are in single precision first. Items for which its rounding may matter, as for all
-    whose neighbors tie, are searched in double precision.
+    The products are in single precision first. Items for which its rounding may matter, such as
+    those with many neighbors at the same distance, are searched in double precision.
     """
 
     recall = 1.0

@@ -18,8 +18,8 @@ NARROW = 0.5
 # Up to this many nodes, K is stored as one matrix if that is less to read than its factors.
 MAX_DENSE = 1500
 # Up to this ratio of its variances it is in single precision, which takes less than half the time.
-# A kick by K g is then off by e, about 1e-7 of its size, and the energy's change by <v, K^-1 e>:
-# less than 1e-4.
+# A kick by (h/2) K g is then off by e, 6e-8 of its size, and the energy's change by <v, K^-1 e>, at
+# most 3e-6 h |K^(1/2) g|: steps that are accepted have h |K^(1/2) g| below some 30.
 MAX_RATIO = 1e4
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -102,8 +102,9 @@ def test_auto_means_tuned_everywhere(simulated, likelihood):
     assert post.settings["prior"]["alpha"] == found.chosen["alpha"]
     assert post.settings["prior"]["level"] == found.chosen["level"]
     assert post.settings["likelihood"]["gamma"] == found.likelihood.gamma
-    with warnings.catch_warnings():  # where labels are often flipped the Gaussian may be poor
-        warnings.simplefilter("ignore", RuntimeWarning)
+    often_flipped = isinstance(likelihood, gq.NoisyProbit)  # the Gaussian is poor, and that is said
+    poor = pytest.warns(RuntimeWarning, match="expectation propagation is poor here")
+    with poor if often_flipped else nullcontext():
         quick = gq.approximate(spectrum, likelihood, labels)
     assert quick.log_evidence == pytest.approx(found.log_evidence, abs=1e-6)
 
