@@ -31,7 +31,8 @@ RANGE = 1e6
 MIN_SHARE = 1e-13
 
 # The largest residual |M q - lambda q|, relative to the bound of the spectrum, and the largest
-# relative error of lambda, which |M q - lambda q|^2 estimates.
+# relative error of lambda. The error is at most the residual, and its square over the gap to the
+# eigenvalues outside the span; while vectors are filtered, the bound stands for the gap.
 MAX_RESIDUAL, MAX_VALUE_ERROR = 1e-5, 1e-3
 
 # Residuals that single precision reaches, relative to the bound, and rounds after which it has not.
@@ -130,10 +131,14 @@ def filtered_eigenpairs(
     products = BlockProducts(M, np.float64)
     found = _best_in_span(V, products.times(V), null)
     bar.update(size)
+    values, residuals = found.values[:rank], found.residuals[:rank]
+    gaps = np.maximum(found.values[-1] - values, residuals)
+    if (residuals**2 > MAX_VALUE_ERROR * values * gaps).any():
+        return None
     back = np.argsort(order)
     V = V[back]
     vectors = _rotate(V, found._replace(rotation=found.rotation[:, :rank]), null[back], np.float64)
-    return found.values[:rank], vectors, found.residuals[:rank], float(found.values[rank])
+    return values, vectors, residuals, float(found.values[rank])
 
 
 def _filter(

@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+from scipy import sparse
 
 import graphuq as gq
 from graphuq.graphs import block_products, filtered_subspace
@@ -50,6 +51,18 @@ def test_pairs_are_those_of_a_dense_solver(name, kind):
     assert np.allclose(own, residuals, rtol=1e-3, atol=1e-6 * bound)
     limit = filtered_subspace.MAX_RESIDUAL + filtered_subspace.REACHED
     assert own.max() <= limit * bound
+
+
+def test_weights_of_many_sizes_are_left_to_double_precision(monkeypatch):
+    upper = sparse.triu(GRAPHS["cloud"].adjacency, format="csr")
+    upper.data = 10 ** np.random.default_rng(0).uniform(-7, 7, upper.data.size)
+    graph = gq.Graph(upper + upper.T)
+    assert find(graph, 10, "combinatorial")[0] is None
+    monkeypatch.setattr(filtered_subspace, "MAX_VALUE_ERROR", 1e9)
+    monkeypatch.setattr(filtered_subspace, "REACHED", 0.0)
+    (values, *_), M, *_ = find(graph, 10, "combinatorial")
+    true = np.linalg.eigvalsh(M.toarray())[1:11]
+    assert abs(values / true - 1).max() > 0.1
 
 
 def test_a_matrix_without_a_known_null_vector_keeps_all_its_pairs():
