@@ -85,7 +85,10 @@ def check_range(name: str, pair: Any, max_rank: float) -> tuple[float, float]:
         raise TypeError(f"{name} must be a number or a range (low, high), got {pair!r}")
     low, high = (validation.real(name, end) for end in pair)
     if not low < high:
-        raise ValueError(f"the range of {name} must have low below high, got ({low:g}, {high:g})")
+        raise ValueError(
+            f"the range of {name} must have low below high, got ({low:g}, {high:g}): fix it by a "
+            f"number, such as {name}={low:g}"
+        )
     if base_name(name) == "rank":
         for end in pair:
             validation.integer(name, end, 1, int(max_rank), f"the spectrum holds {max_rank} modes")

@@ -64,9 +64,9 @@ def sample(
         The observed labels.
     sampler : sampler or "auto"
         By default `Harmonic` for sign models (probit, level-set), and `PreconditionedHMC` for
-        probit where thousands of labels make that slow; `HilbertHMC` for other likelihoods with a
-        gradient, `EllipticalSlice` for the rest. The choice is recorded in ``settings``. `PCN` is
-        the sampler of the paper.
+        probit from some 16,000 labels on; `HilbertHMC` for other likelihoods with a gradient,
+        `EllipticalSlice` for the rest. The choice is recorded in ``settings``. `PCN` is the
+        sampler of the paper.
     draws : int, optional
         Draws kept from each chain, 1,000 by default.
     target_ess : float, optional

@@ -8,18 +8,15 @@ from typing import Any
 from graphuq.likelihoods.bound import Bound
 from graphuq.priors.given_modes import graph_of, is_latent_prior
 from graphuq.samplers.elliptical_slice import EllipticalSlice
-from graphuq.samplers.harmonic import HIT_SECONDS, Harmonic
+from graphuq.samplers.harmonic import Harmonic
 from graphuq.samplers.hilbert_hmc import HilbertHMC
-from graphuq.samplers.preconditioned_hmc import (
-    PreconditionedHMC,
-    independent_draw_seconds,
-    is_supported,
-)
+from graphuq.samplers.preconditioned_hmc import PreconditionedHMC, is_supported
 from graphuq.samplers.protocol import Sampler
 
-# A draw of `Harmonic` may take this long: a run of a thousand draws in four chains then takes some
-# ten seconds on two cores.
-MAX_HARMONIC_SECONDS = 0.005
+# `Harmonic` may need this much memory for the covariance of all pairs of labels: some 16,000 of
+# them. With fewer labels it is faster where they agree: it hits few walls then, while the steps of
+# `PreconditionedHMC` are short.
+MAX_WALLS_BYTES = 2 * 2**30
 
 
 def require_sampler(sampler: Sampler | str) -> None:
@@ -54,14 +51,11 @@ def choose_sampler(sampler: Sampler | str, likelihood: Bound, prior: Any = None)
 
 
 def _has_many_labels(likelihood: Bound, prior: Any) -> bool:
-    """Whether `Harmonic` is slow, and `PreconditionedHMC` serves the problem well and is faster."""
+    """Whether `Harmonic` needs much memory, and `PreconditionedHMC` serves the problem well."""
     if not is_supported(likelihood) or not is_latent_prior(prior):
         return False
     assert likelihood.sign_model is not None
     if likelihood.sign_model[1] < math.inf:  # where labels may be flipped there can be many modes
         return False
-    # a flow between walls that agree hits about half as many as there are labels
-    n_labels = likelihood.observed.y.size
-    harmonic = HIT_SECONDS[type(likelihood.rule)] * 0.5 * n_labels**2
-    n_modes = graph_of(prior).vectors.shape[1]
-    return harmonic > max(MAX_HARMONIC_SECONDS, independent_draw_seconds(n_labels, n_modes))
+    n_labels, n_modes = likelihood.observed.y.size, graph_of(prior).vectors.shape[1]
+    return 8 * n_labels**2 > MAX_WALLS_BYTES and n_modes < n_labels

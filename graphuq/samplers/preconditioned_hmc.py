@@ -23,8 +23,8 @@ from graphuq.utils.typing import Array
 
 FIRST_STEP = 0.5
 
-# A forecast: the steps of a trajectory, and the trajectories from one independent draw to another.
-STEPS, TRAJECTORIES = 4, 3
+# A forecast of the steps of a trajectory; labels that agree need more.
+STEPS = 4
 
 # Velocities drawn at a time.
 BLOCK_STEPS = 256
@@ -46,16 +46,6 @@ def is_supported(likelihood: Bound) -> bool:
     """Whether a likelihood is a sign model of two classes with a gradient."""
     signs = likelihood.sign_model is not None and likelihood.n_fields == 1
     return signs and likelihood.gradient is not None
-
-
-def independent_draw_seconds(n_labels: int, n_modes: int) -> float:
-    """Return about how long an independent draw takes."""
-    return TRAJECTORIES * trajectory_seconds(n_labels, n_modes)
-
-
-def trajectory_seconds(n_labels: int, n_modes: int) -> float:
-    """Return about how long a trajectory takes: most of it reads the loadings."""
-    return 1e-6 + STEPS * 4e-10 * n_labels * n_modes
 
 
 @dataclass(frozen=True)
@@ -132,10 +122,10 @@ class PreconditionedHMC(Sampler):
     def draw_seconds(
         self, target: Target, thin: int, stats: dict[str, Array] | None = None
     ) -> float:
-        """Return about how long a kept draw takes."""
-        del stats
+        """Return about how long a kept draw takes: most of it reads the loadings."""
         assert target.loadings is not None
-        return thin * trajectory_seconds(*target.loadings.shape)
+        steps = STEPS if stats is None else float(stats["n_steps"].mean()) / thin
+        return thin * (1e-6 + steps * 4e-10 * target.loadings.size)
 
     def start(self, target: Target, rng: np.random.Generator) -> PreconditionedState:
         """Return a draw from a Gaussian twice as wide as the reference."""

@@ -159,13 +159,13 @@ def _messages(posterior: Run, r_hat: float, ess: float, acceptance: float) -> tu
     frozen = np.ptp(posterior.stats["lp"], axis=1) == 0
     if draws > 1 and frozen.any():
         messages.append(
-            f"Chain {int(np.flatnonzero(frozen)[0])} never moved: take a smaller step (beta), or "
-            "leave it to be adapted with warmup > 0."
+            f"Chain {int(np.flatnonzero(frozen)[0])} never moved: take smaller steps (beta, "
+            "step_size), or leave it to be adapted with warmup > 0."
         )
     if acceptance < ACCEPTANCE:
         messages.append(
-            f"Only {acceptance:.2%} of proposals were accepted: take a smaller step (beta), or "
-            "leave it to be adapted with warmup > 0."
+            f"Only {acceptance:.2%} of proposals were accepted: take smaller steps (beta, "
+            "step_size), or leave it to be adapted with warmup > 0."
         )
     diverged = posterior.stats.get("diverging", np.zeros(1)).mean()
     if diverged > 0:
