@@ -11,6 +11,7 @@ import numpy as np
 from graphuq.likelihoods.bound import Bound
 from graphuq.priors.gaussian import Gaussian
 from graphuq.samplers.hmc_reference import Reference, leading_directions
+from graphuq.samplers.hmc_settings import check_settings
 from graphuq.samplers.leapfrog import Metric, Output, Settings, trajectories
 from graphuq.samplers.protocol import (
     Chunk,
@@ -19,7 +20,6 @@ from graphuq.samplers.protocol import (
     Target,
     prior_blocks,
 )
-from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
 # Warm-up learns the reference for the first time from this many draws; the number then doubles.
@@ -81,14 +81,7 @@ class HilbertHMC(Sampler):
     thin: int = 1
 
     def __post_init__(self) -> None:
-        if self.step_size is not None and not (
-            0 < validation.real("step_size", self.step_size) <= math.pi / 2
-        ):
-            raise ValueError(f"step_size must lie in (0, pi/2], got {self.step_size}")
-        if not 0 < validation.real("target_acceptance", self.target_acceptance) < 1:
-            raise ValueError(f"target_acceptance must lie in (0, 1), got {self.target_acceptance}")
-        validation.positive("path", self.path)
-        validation.integer("thin", self.thin, 1)
+        check_settings(self.step_size, self.target_acceptance, self.path, self.thin)
 
     def warmup(self, draws: int) -> int:
         """Return half of ``draws``, and at least 200, which the step size needs."""

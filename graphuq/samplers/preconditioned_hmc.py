@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from graphuq.likelihoods.bound import Bound
+from graphuq.samplers.hmc_settings import check_settings
 from graphuq.samplers.mode_reference import mode_reference
 from graphuq.samplers.preconditioned_leapfrog import (
     Coordinates,
@@ -17,7 +18,6 @@ from graphuq.samplers.preconditioned_leapfrog import (
     trajectories,
 )
 from graphuq.samplers.protocol import Chunk, NonFinitePotentialError, Sampler, Target
-from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array
 
@@ -54,10 +54,10 @@ class PreconditionedHMC(Sampler):
 
     For many labels: J several times the rank. Without a tail the field at the labeled nodes is
     u_J = A a, where a ~ N(0, I) are the modes. A Gaussian close to the posterior of a turns
-    exactly, as in `HilbertHMC`, and what is left of the potential is small
-    where labels are many, so that a few steps of a large angle give a nearly independent draw. A
-    step reads A once, O(J p); `Harmonic` needs J x J numbers. It supports probit and noisy probit
-    of two classes, under priors whose modes determine the field, such as `Prior.projected`.
+    exactly, as in `HilbertHMC`, and what is left of the potential is small where labels are many,
+    so that a few steps of a large angle give a nearly independent draw. A step reads A once,
+    O(J p); `Harmonic` needs J x J numbers. It supports probit and noisy probit of two classes,
+    under priors whose modes determine the field, such as `Prior.projected`.
 
     Parameters
     ----------
@@ -89,14 +89,7 @@ class PreconditionedHMC(Sampler):
     samples_modes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.step_size is not None and not (
-            0 < validation.real("step_size", self.step_size) <= math.pi / 2
-        ):
-            raise ValueError(f"step_size must lie in (0, pi/2], got {self.step_size}")
-        if not 0 < validation.real("target_acceptance", self.target_acceptance) < 1:
-            raise ValueError(f"target_acceptance must lie in (0, 1), got {self.target_acceptance}")
-        validation.positive("path", self.path)
-        validation.integer("thin", self.thin, 1)
+        check_settings(self.step_size, self.target_acceptance, self.path, self.thin)
 
     def warmup(self, draws: int) -> int:
         """Return 100: the step size needs no more, and a few trajectories forget the start."""
