@@ -28,7 +28,7 @@ class Height(NamedTuple):
     known: float
     rest: float
     gradient: Array
-    """Of the known part."""
+    """The gradient of the known part."""
 
     @property
     def value(self) -> float:
@@ -52,7 +52,7 @@ def climb_from_all(
     seen : list of (ndarray, Height)
         At least one. New points are appended.
     max_points : int
-        Of all climbs.
+        The largest number of new points, over all climbs.
     """
     first, last = seen[0], len(seen) + max_points
     best, *others = sorted(seen, key=lambda pair: -pair[1].value)

@@ -72,7 +72,7 @@ class Joint(Sampler):
     level_set : bool
         Whether gamma is that of the level-set likelihood, which has no flip rate.
     centering : ndarray, shape (p,)
-        Of each mode, `informed_shares`.
+        The share of each mode; see `informed_shares`.
     sweeps : int
         Rounds of slices in a step.
     thin : int

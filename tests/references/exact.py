@@ -45,7 +45,7 @@ def probit_masses(C_JJ, C_iJ, C_ii, y, gamma):
 def weighted_mean(C_JJ, C_iJ, C_ii, gamma, weight_of):
     """E[S(u_i)], where the signs s of u_J + gamma eta_J have the posterior weight ``weight_of(s)``.
 
-    Of each pair s, -s one is computed: both have the same mass, and opposite E[S(u_i) 1(s)].
+    One of each pair s, -s is computed: both have the same mass, and opposite E[S(u_i) 1(s)].
     """
     total, norm = np.zeros(len(C_ii)), 0.0
     for rest in itertools.product([1.0, -1.0], repeat=len(C_JJ) - 1):

@@ -50,7 +50,7 @@ class Tangent:
     parts : list of TangentPart
         Their tangents are added.
     weight : float
-        Of the sum.
+        A factor of the sum.
     """
 
     def __init__(
