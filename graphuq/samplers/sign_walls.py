@@ -99,19 +99,19 @@ OUTPUT = types.NamedTuple(
 
 
 @numba.njit(error_model="numpy", fastmath={"contract", "nsz"})
-def _turn(x, w, ratio, row, cos, sin, kick, but):  # type: ignore[no-untyped-def]
-    """Turn and kick all nodes; return the smallest ``ratio`` w_i / x_i of all ``but`` one.
+def _turn(x, w, ratio, row, cos, sin, kick, excluded):  # type: ignore[no-untyped-def]
+    """Turn and kick all nodes; return the smallest ``ratio`` w_i / x_i but for ``excluded``.
 
     If none is below 0 it is any of them.
     """
     # The bits of numbers below 0, as integers without sign, are above those of all others, and grow
-    # with the size of the number. Of integers a processor takes the largest of several at once.
+    # with the size of the number. A processor takes the largest of several integers at once.
     largest = np.uint64(0)
     for i in range(x.size):
         xi = x[i] * cos + w[i] * sin
         wi = w[i] * cos - x[i] * sin + kick * row[i]
         x[i], w[i] = xi, wi
-        ratio[i] = wi / xi if i != but else 0.0
+        ratio[i] = wi / xi if i != excluded else 0.0
         largest = max(largest, np.float64(ratio[i]).view(np.uint64))
     return np.uint64(largest).view(np.float64)
 
