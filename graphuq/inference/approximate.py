@@ -148,7 +148,6 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
         "mean": mean,
         "variance": 1 - mean**2,
         "by_class": both_classes(probability),
-        "latent_by_class": both_classes(latent),
         "aleatoric": aleatoric,
         "overlaps": overlaps,
         "latent_mean": latent_mean,

@@ -75,7 +75,6 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
         "mean": latent,
         "variance": K / (K - 1) * (1 - square),
         "by_class": by_class,
-        "latent_by_class": latent,
         "aleatoric": aleatoric,
         "overlaps": overlaps,
         "latent_mean": mean,

@@ -20,9 +20,9 @@ from graphuq.utils.atomic_files import new_mapped_array
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array
 
-# Numbers that a posterior has for each node and field: four probabilities and seven other
+# Numbers that a posterior has for each node and field: two probabilities and seven other
 # statistics for two classes, fewer for K > 2.
-N_STATISTICS = 11
+N_STATISTICS = 9
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,6 +132,11 @@ def _models(
     overlap = validation.real(f"{name}.overlap", likelihood.overlap(rule.n_classes))
     if overlap < 0:
         raise ValueError(f"{name}.overlap must return a deviation of at least 0, got {overlap}")
+    if overlap > 0 and likelihood.label == "field":
+        raise ValueError(
+            f"{name}.overlap must return 0 where label is 'field', got {overlap}: noise is that of "
+            "a label that is the field's sign"
+        )
     return sign_model, log_normalizer, overlap
 
 

@@ -113,7 +113,7 @@ class Likelihood:
         The true class of a node is S(u + overlap eta), eta ~ N(0, 1); for K > 2 classes each field
         has a noise of its own. With 0 it is the class of the field itself. Mistakes of labels,
         such as flips after the threshold, are not part of it. By default it is the noise of the
-        sign model, and 0 without one.
+        sign model, and 0 without one. It is 0 where ``label`` is "field".
         """
         model = self.sign_model(n_classes)
         return 0.0 if model is None else float(model[0])

@@ -120,11 +120,7 @@ def _statistics_from(nodes: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """
     names = NODE_STATISTICS if "overlap" in settings else FORMER_STATISTICS
     statistics = {name: nodes[name].values for name in names}
-    statistics.setdefault("latent_probability", statistics["probability"])
-    for name in ("probability", "latent_probability"):
-        by_class = name.replace("probability", "by_class")
-        statistics[by_class] = as_by_class(statistics.pop(name))
-    return statistics
+    return statistics | {"by_class": as_by_class(statistics.pop("probability"))}
 
 
 def _names_from(nodes: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.graphs.labels import Labels
+from graphuq.likelihoods.label_rule import as_by_class
 from graphuq.posterior.assessment.suspect_labels import probability_wrong, tabulate_suspects
 from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.assessment.uncertainty import PARTS, split_entropy
@@ -62,9 +63,6 @@ class NodePosterior(PredictionMixin, ABC):
         chains' own means where these disagree.
     latent_mean, latent_variance : ndarray, shape (N,) or (N, K)
         Mean and variance of the latent field u.
-    latent_by_class : ndarray, shape (N, K)
-        Posterior probabilities that the label l(j) is each class: that the field has its sign, or
-        that its field is the largest. Without overlap they equal ``by_class``.
     probability_mcse : ndarray, shape (N,) or (N, K)
         Monte Carlo standard error of `probability`.
     aleatoric : ndarray, shape (N,)
@@ -125,7 +123,6 @@ class NodePosterior(PredictionMixin, ABC):
     latent_mean: Array
     latent_variance: Array
     settings: dict[str, Any]
-    latent_by_class: Array = dataclasses.field(default=_LEFT_OUT, kw_only=True)
     probability_mcse: Array = dataclasses.field(default=_LEFT_OUT, kw_only=True)
     aleatoric: Array = dataclasses.field(default=_LEFT_OUT, kw_only=True)
     mistakes: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
@@ -138,7 +135,6 @@ class NodePosterior(PredictionMixin, ABC):
     def __post_init__(self) -> None:
         # what an approximation or a file of an earlier version lacks
         defaults = {
-            "latent_by_class": self.by_class,
             "probability_mcse": np.full_like(self.probability, np.nan),
             "aleatoric": np.full(self.n_nodes, np.nan if self.overlap else 0.0),
         }
@@ -238,8 +234,19 @@ class NodePosterior(PredictionMixin, ABC):
     @property
     def latent_probability(self) -> Array:
         """P(S(u) = 1), the field's sign, shape (N,); for K > 2 `latent_by_class`, (N, K)."""
-        latent = self.latent_by_class
-        return latent[:, 1] if latent.shape[1] == 2 else latent
+        # ``mean`` has it too, except for a label that is the field itself, which has no overlap
+        if not self.overlap:
+            return self.probability
+        return (1 + self.mean) / 2 if self.mean.ndim == 1 else self.mean
+
+    @property
+    def latent_by_class(self) -> Array:
+        """Posterior probabilities that the label l(j) is each class, shape (N, K).
+
+        They are those that the field has its sign, or that its field is the largest. Without
+        overlap they equal ``by_class``.
+        """
+        return as_by_class(self.latent_probability) if self.overlap else self.by_class
 
     @property
     def mean_variance(self) -> float:

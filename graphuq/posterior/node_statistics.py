@@ -236,7 +236,6 @@ def combine_chains(moments: list[NodeMoments], label: str) -> dict[str, Array]:
         "mcse": mcse,
         "latent_mean": latent,
         "latent_variance": latent_variance,
-        "latent_by_class": class_probabilities(expected),
         "probability_mcse": scale * predictive_mcse,
         "aleatoric": np.average(
             [chain.aleatoric for chain in chains], axis=0, weights=[chain.draws for chain in chains]

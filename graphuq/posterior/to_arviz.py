@@ -27,10 +27,10 @@ FORMER_STATISTICS = (
     "latent_mean",
     "latent_variance",
 )
-NODE_STATISTICS = (*FORMER_STATISTICS, "latent_probability", "probability_mcse", "aleatoric")
+NODE_STATISTICS = (*FORMER_STATISTICS, "probability_mcse", "aleatoric")
 
 # Derived from the statistics.
-DERIVED = ("prediction", "rank", "entropy", "margin")
+DERIVED = ("latent_probability", "prediction", "rank", "entropy", "margin")
 
 # The coordinate of the nodes' names, beside their numbers.
 NAME = "name"

@@ -183,6 +183,21 @@ def test_invalid_sign_models_are_refused(small, pair):
         gq.sample(gq.Prior.approximated(spectrum, 8), Signs(), labels)
 
 
+@dataclass(frozen=True)
+class OverlappingField(Likelihood):
+    potential = staticmethod(_nothing)
+    label = "field"
+
+    def overlap(self, n_classes=2):
+        return 0.2
+
+
+def test_only_labels_that_are_signs_may_overlap(small):
+    spectrum, labels, _ = small
+    with pytest.raises(ValueError, match=r"overlap must return 0 where label is 'field', got 0\.2"):
+        gq.sample(gq.Prior.approximated(spectrum, 8), OverlappingField(), labels)
+
+
 @dataclass(frozen=True, slots=True)
 class Slotted:
     gamma: float

@@ -150,7 +150,7 @@ def edited(post, group, name, value):
         ("node_summary", "probability", 1.8e308),
         ("node_summary", "probability", -0.1),
         ("node_summary", "variance", -1.0),
-        ("node_summary", "latent_probability", 1.5),
+        ("node_summary", "mean", 1.5),
         ("node_summary", "aleatoric", 0.9),
         ("node_summary", "mcse", np.nan),
         ("node_summary", "probability_mcse", -0.1),

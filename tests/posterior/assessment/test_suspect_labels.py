@@ -133,7 +133,8 @@ def test_suspects_are_judged_by_the_field_as_probabilities_of_being_wrong_are():
     labels = gq.Labels([0, 1], ["a", "b"])
     p, latent = np.array([[0.6, 0.4], [0.3, 0.7]]), np.array([[0.45, 0.55], [0.2, 0.8]])
     nothing = np.zeros(2)
-    post = NodesAlone(labels, p[:, 1], nothing, p, *[nothing] * 3, latent_by_class=latent)
+    mean, settings = 2 * latent[:, 1] - 1, {"overlap": 0.3}
+    post = NodesAlone(labels, mean, nothing, p, *[nothing] * 3, settings)
     suspects = post.suspect_labels()
     assert suspects["likelier"].tolist() == ["b", "b"]
     assert suspects["suspect"].tolist() == [True, False]
