@@ -48,7 +48,8 @@ def nodes_of(source: str) -> list[ast.AST]:
 def imports(package: Path) -> dict[str, set[str]]:
     """The modules of the package that each of its modules imports, wherever in the file."""
     sources = {module_of(path, package): path for path in package.rglob("*.py")}
-    sources["graphuq"] = package / "__init__.pyi"
+    # a lazy folder imports what its stub names
+    sources |= {module_of(path, package): path for path in package.rglob("__init__.pyi")}
     found = {}
     for module, path in sources.items():
         wanted = set()
@@ -58,8 +59,8 @@ def imports(package: Path) -> dict[str, set[str]]:
             elif isinstance(node, ast.Import):
                 wanted |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
-                # only the face has relative imports
-                origin = ".".join(filter(None, ["graphuq" if node.level else "", node.module]))
+                # only stubs have relative imports
+                origin = ".".join(filter(None, [module if node.level else "", node.module]))
                 names = {f"{origin}.{alias.name}" for alias in node.names}
                 wanted |= names & sources.keys() or {origin}
                 wanted |= {origin} if names - sources.keys() else set()
@@ -110,7 +111,7 @@ def test_no_circle_of_files():
     ],
 )
 def test_a_planted_upward_import_is_seen(tmp_path, line):
-    for path in (*PACKAGE.rglob("*.py"), PACKAGE / "__init__.pyi"):
+    for path in (*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")):
         copy = tmp_path / path.relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(path.read_bytes())

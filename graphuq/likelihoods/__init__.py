@@ -1,18 +1,6 @@
 """Likelihoods: how labels arise from the latent field."""
 
-from graphuq.likelihoods.check import check_likelihood
-from graphuq.likelihoods.contract import Likelihood, Observed
-from graphuq.likelihoods.ginzburg_landau import GinzburgLandau
-from graphuq.likelihoods.level_set import LevelSet
-from graphuq.likelihoods.noisy_probit import NoisyProbit
-from graphuq.likelihoods.probit import Probit
+import lazy_loader as _lazy
 
-__all__ = [
-    "GinzburgLandau",
-    "LevelSet",
-    "Likelihood",
-    "NoisyProbit",
-    "Observed",
-    "Probit",
-    "check_likelihood",
-]
+# The names are in __init__.pyi. Each is imported at first use, for most runs need one of them.
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -16,7 +16,7 @@ from graphuq.utils.version import __version__
 PACKAGES = ("numpy", "scipy", "numba", "arviz", "scikit-learn")
 
 # Likelihoods and samplers of the package; others are the user's own.
-OWN = {*likelihoods.__all__, *samplers.__all__}
+OWN = {*dir(likelihoods), *dir(samplers)}
 
 # More labels than this are not listed.
 MAX_LABELS = 200

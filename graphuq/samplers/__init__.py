@@ -1,19 +1,6 @@
 """Samplers of the posterior at the nodes that the likelihood reads."""
 
-from graphuq.samplers.elliptical_slice import EllipticalSlice
-from graphuq.samplers.harmonic import Harmonic
-from graphuq.samplers.hilbert_hmc import HilbertHMC
-from graphuq.samplers.pcn import PCN
-from graphuq.samplers.preconditioned_hmc import PreconditionedHMC
-from graphuq.samplers.protocol import Sampler
-from graphuq.samplers.tempered import Tempered
+import lazy_loader as _lazy
 
-__all__ = [
-    "PCN",
-    "EllipticalSlice",
-    "Harmonic",
-    "HilbertHMC",
-    "PreconditionedHMC",
-    "Sampler",
-    "Tempered",
-]
+# The names are in __init__.pyi. Each is imported at first use, for most runs need one of them.
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

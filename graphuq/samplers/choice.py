@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from graphuq import samplers
 from graphuq.likelihoods.bound import Bound
 from graphuq.priors.given_modes import graph_of, is_latent_prior
-from graphuq.samplers.elliptical_slice import EllipticalSlice
-from graphuq.samplers.harmonic import Harmonic
-from graphuq.samplers.hilbert_hmc import HilbertHMC
-from graphuq.samplers.preconditioned_hmc import PreconditionedHMC, is_supported
 from graphuq.samplers.protocol import Sampler
 
 # `Harmonic` may need this much memory for the covariance of all pairs of labels: some 16,000 of
@@ -46,16 +43,21 @@ def choose_sampler(sampler: Sampler | str, likelihood: Bound, prior: Any = None)
     if not isinstance(sampler, str):
         return sampler
     if likelihood.sign_model is not None:
-        return PreconditionedHMC() if _has_many_labels(likelihood, prior) else Harmonic()
-    return EllipticalSlice() if likelihood.gradient is None else HilbertHMC()
+        many = _has_many_labels(likelihood, prior)
+        return samplers.PreconditionedHMC() if many else samplers.Harmonic()
+    return samplers.EllipticalSlice() if likelihood.gradient is None else samplers.HilbertHMC()
 
 
 def _has_many_labels(likelihood: Bound, prior: Any) -> bool:
     """Whether `Harmonic` needs much memory, and `PreconditionedHMC` serves the problem well."""
-    if not is_supported(likelihood) or not is_latent_prior(prior):
+    if not is_latent_prior(prior):
         return False
     assert likelihood.sign_model is not None
     if likelihood.sign_model[1] < math.inf:  # where labels may be flipped there can be many modes
         return False
     n_labels, n_modes = likelihood.observed.y.size, graph_of(prior).vectors.shape[1]
-    return 8 * n_labels**2 > MAX_WALLS_BYTES and n_modes < n_labels
+    if 8 * n_labels**2 <= MAX_WALLS_BYTES or n_modes >= n_labels:
+        return False
+    from graphuq.samplers.preconditioned_hmc import is_supported  # few runs need the sampler
+
+    return is_supported(likelihood)

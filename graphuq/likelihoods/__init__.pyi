@@ -1,0 +1,7 @@
+from .check import check_likelihood as check_likelihood
+from .contract import Likelihood as Likelihood
+from .contract import Observed as Observed
+from .ginzburg_landau import GinzburgLandau as GinzburgLandau
+from .level_set import LevelSet as LevelSet
+from .noisy_probit import NoisyProbit as NoisyProbit
+from .probit import Probit as Probit
