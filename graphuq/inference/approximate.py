@@ -71,7 +71,7 @@ def approximate(
     Raises
     ------
     ValueError
-        Not a sign model.
+        Not a sign model, or a ``start`` on another graph.
     RuntimeError
         Expectation propagation did not converge; see `graphuq.evidence`.
 
@@ -100,6 +100,11 @@ def approximate(
     if start is not None and not isinstance(start, ApproximatePosterior):
         raise TypeError(f"start must be what gq.approximate returned, got {type(start).__name__}")
     problem = Problem.check(prior, likelihood, labels)
+    if start is not None and start.n_nodes != problem.prior.n_nodes:
+        raise ValueError(
+            f"start must be an approximation on the same graph, of {problem.prior.n_nodes} nodes, "
+            f"got one of {start.n_nodes}"
+        )
     approximate_fields = (
         approximate_classes if isinstance(problem.bound.rule, Argmax) else _approximate_signs
     )

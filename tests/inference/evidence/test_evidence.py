@@ -258,6 +258,11 @@ def test_going_on_from_fewer_labels_ends_at_the_same(small):
     onward = gq.approximate(prior, likelihood, more, start=few)
     np.testing.assert_allclose(onward.probability, fresh.probability, atol=1e-6)
     assert onward.log_evidence == pytest.approx(fresh.log_evidence, abs=1e-8)
+    other = gq.Prior.projected(gq.datasets.karate()[0], 5)
+    with pytest.raises(
+        ValueError, match=r"start must be .* same graph, of 34 nodes, got one of 40"
+    ):
+        gq.approximate(other, likelihood, gq.Labels([0, 33], [0, 1]), start=few)
 
 
 def test_a_field_that_includes_q_0_is_sampled_correctly(small):
