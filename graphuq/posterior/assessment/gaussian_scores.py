@@ -30,11 +30,24 @@ class Conditioned:
     Between nodes not observed, C_ij = U_i S U_j' + rho^2 [i = j] at all times, with the basis U of
     the law; S is diag(kappa - rho^2) at first, and every observation subtracts a matrix of rank
     one.
+
+    Parameters
+    ----------
+    prior : Prior
+    noise : float
+        The deviation of the noise.
+    candidates : ndarray of int, optional
+        The nodes that `greedy` may pick, all by default. Scores are sums over all nodes in any
+        case, and take O(N r^2) once and O(M r^2) for each of M candidates' picks.
     """
 
-    def __init__(self, prior: GaussianPrior, noise: float) -> None:
+    def __init__(
+        self, prior: GaussianPrior, noise: float, candidates: NDArray[np.int64] | None = None
+    ) -> None:
         law = add_level(prior)
         self._U, self._rest, self._noise = law.basis, law.tail**2, noise
+        self._candidates = np.arange(prior.n_nodes) if candidates is None else candidates
+        self._rows = self._U if candidates is None else self._U[candidates]
         self._S = np.diag(law.variances - self._rest)
         # sums over the nodes that are not observed
         self._gram, self._sum = self._U.T @ self._U, self._U.sum(axis=0)
@@ -50,16 +63,16 @@ class Conditioned:
         self._observed[node] = True
 
     def scores(self, method: str) -> Array:
-        """Return the V-opt or Sigma-opt scores of all nodes, in O(N r^2)."""
-        loads = self._U @ self._S
-        shared = np.einsum("ij,ij->i", loads, self._U)
+        """Return the V-opt or Sigma-opt scores of the candidates."""
+        loads = self._rows @ self._S
+        shared = np.einsum("ij,ij->i", loads, self._rows)
         if method == "v_opt":
             score = np.einsum("ij,ij->i", loads @ self._gram, loads)
             score += self._rest * (2 * shared + self._rest)
         else:
             score = (loads @ self._sum + self._rest) ** 2
         score /= shared + self._rest + self._noise**2
-        score[self._observed] = -np.inf
+        score[self._observed[self._candidates]] = -np.inf
         return score
 
     def greedy(self, k: int, method: str) -> tuple[NDArray[np.int64], Array]:
@@ -67,7 +80,7 @@ class Conditioned:
         picked, scores = np.empty(k, dtype=np.int64), np.empty(k)
         for at in range(k):
             score = self.scores(method)
-            picked[at] = np.argmax(score)
-            scores[at] = score[picked[at]]
+            best = np.argmax(score)
+            picked[at], scores[at] = self._candidates[best], score[best]
             self.observe(picked[at])
         return picked, scores
