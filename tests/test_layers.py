@@ -26,6 +26,7 @@ FLOORS = [
     {"inference"},
     {"classifiers", "plots"},
     {"report"},
+    {"labeling"},
     {"face"},
     {"cli"},
     {"command"},

@@ -1,0 +1,176 @@
+"""What a labeling session tells its page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from graphuq.utils.typing import Array
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """A labeled item near the one asked.
+
+    Attributes
+    ----------
+    node : int
+    label : str
+    weight : float
+        From 0 to 1: the product of the edges' weights along the best path, relative to the heaviest
+        edge of the graph.
+    """
+
+    node: int
+    label: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class Question:
+    """An item to label.
+
+    Attributes
+    ----------
+    node : int
+    reason : str
+        Why this item, in one sentence that names no class.
+    information : float or None
+        The mutual information of the answer and the field, in nats; None without a posterior.
+    neighbors : tuple of Neighbor
+        The nearest labeled items, nearest first.
+    apart : bool
+        Whether the item belongs to the random sample that is kept from the learner.
+    """
+
+    node: int
+    reason: str
+    information: float | None
+    neighbors: tuple[Neighbor, ...]
+    apart: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Opinion:
+    """What the model thinks of an item.
+
+    Attributes
+    ----------
+    classes : tuple of str
+    probability : ndarray, shape (K,)
+    epistemic : float
+        The part of the entropy that more labels would resolve, in nats.
+    """
+
+    classes: tuple[str, ...]
+    probability: Array
+    epistemic: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many more answers a goal takes.
+
+    Attributes
+    ----------
+    goal : float
+        The expected accuracy to reach.
+    answers, low, high : int
+        The median, and the ends of a 90% interval.
+    """
+
+    goal: float
+    answers: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The accuracy on the random sample that was labeled apart.
+
+    Attributes
+    ----------
+    right, total : int
+    interval : tuple of float
+        95%, Wilson's.
+    """
+
+    right: int
+    total: int
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a session is.
+
+    Attributes
+    ----------
+    n_items, n_answers, n_labeled : int
+        Items, rows of the answers file, and items that have a label.
+    decided : int
+        Items with a label, or with a class whose probability is at least ``threshold``.
+    threshold : float
+    expected_accuracy : float or None
+        The mean of the largest predictive probability over items without a label; None before the
+        first approximation.
+    interval : tuple of float or None
+        90%, from draws of the field and of the classes.
+    measured : Measured or None
+        The accuracy on the random sample, where there is one.
+    curve : tuple of (answers, decided, expected accuracy)
+    forecast : Forecast or None
+        None where the curve allows none.
+    busy : bool
+        Whether the learner has answers yet to learn from.
+    error : str or None
+        What went wrong on disk or in the learner.
+    """
+
+    n_items: int
+    n_answers: int
+    n_labeled: int
+    decided: int
+    threshold: float
+    expected_accuracy: float | None
+    interval: tuple[float, float] | None
+    measured: Measured | None
+    curve: tuple[tuple[int, int, float], ...]
+    forecast: Forecast | None
+    busy: bool
+    error: str | None
+
+
+class Suspect(NamedTuple):
+    """A label to look at again."""
+
+    node: int
+    label: str
+    likelier: str
+    probability_wrong: float
+
+
+class Answer(NamedTuple):
+    """A row of the answers file.
+
+    Attributes
+    ----------
+    node : int
+    label : str
+        Empty for an item that was skipped or whose label is taken back.
+    confidence : float or None
+        The probability that the label is right, as its annotator said; None with an empty label.
+    who : str
+    when : str
+        In ISO 8601, with the time zone.
+    apart : bool
+        Whether the item belongs to the random sample.
+    """
+
+    node: int
+    label: str
+    confidence: float | None
+    who: str
+    when: str
+    apart: bool
