@@ -323,6 +323,11 @@ class LabelingSession:
         """Set the probability from which an item is decided."""
         self._threshold = _share("threshold", value)
 
+    @property
+    def goal(self) -> float:
+        """The expected accuracy to reach."""
+        return self._goal
+
     def set_goal(self, value: float) -> None:
         """Set the expected accuracy to reach."""
         self._goal = _share("goal", value)
