@@ -1,0 +1,131 @@
+"""The addresses of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from graphuq.labeling.page import overview
+from graphuq.labeling.page.desk import Desk
+from graphuq.labeling.page.given import Given, GivenError
+from graphuq.labeling.page.security import Guard
+
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+
+
+def build_app(desk: Desk, *, title: str, who: str, token: str, host: str, cookie: str) -> ASGIApp:
+    """Return the page of a session as an ASGI application, behind its guard.
+
+    Parameters
+    ----------
+    desk : Desk
+    title : str
+        What is labeled.
+    who : str
+        The name under which answers are kept until the person gives another.
+    token, host, cookie : str
+        See `Guard`.
+    """
+    folder = resources.files("graphuq.labeling.page")
+    # All files are read here: no address is ever a path
+    static = {
+        file.name: (file.read_bytes(), TYPES[f".{file.name.rpartition('.')[2]}"])
+        for file in (folder / "static").iterdir()
+        if f".{file.name.rpartition('.')[2]}" in TYPES
+    }
+    templates = Environment(
+        loader=FileSystemLoader(str(folder / "templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+    )
+    page = templates.get_template("page.html").render(title=title, who=who, n=len(desk.names))
+    refused = templates.get_template("refused.html")
+
+    def refuse(status: int, reason: str) -> Response:
+        if status == 403:
+            return HTMLResponse(refused.render(reason=reason), status)
+        return JSONResponse({"error": reason}, status)
+
+    async def show_page(request: Request) -> Response:
+        return HTMLResponse(page)
+
+    async def show_static(request: Request) -> Response:
+        found = static.get(request.path_params["name"])
+        if found is None:
+            raise HTTPException(404)
+        return Response(found[0], media_type=found[1])
+
+    def show_picture(request: Request) -> Response:
+        node, encode = request.path_params["node"], getattr(desk.items, "encode", None)
+        if encode is None or not 0 <= node < len(desk.names):
+            raise HTTPException(404)
+        return Response(encode(node), media_type="image/png")
+
+    def reading(view: Callable[[Desk], Any]) -> Callable[[Request], Response]:
+        def answer(request: Request) -> Response:
+            found = view(desk)
+            if isinstance(found, bytes):
+                return Response(found, media_type="application/octet-stream")
+            return JSONResponse(found)
+
+        return answer
+
+    def telling(action: Callable[[Given], dict[str, Any]]) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            given = desk.give(await request.body())
+            return JSONResponse(await run_in_threadpool(action, given))
+
+        return answer
+
+    routes = [
+        Route("/", show_page),
+        Route("/static/{name}", show_static),
+        Route("/picture/{node:int}", show_picture),
+        Route("/api/state", reading(Desk.state)),
+        *(
+            Route(f"/api/{view.__name__}", reading(view))
+            for view in (
+                overview.positions, overview.colors, overview.suspects, overview.confusion,
+                overview.history, overview.curve,
+            )
+        ),
+        *(
+            Route(f"/api/{name}", telling(action), methods=["POST"])
+            for name, action in {
+                "ask": desk.ask, "answer": desk.answer, "skip": desk.skip, "undo": desk.undo,
+                "look": desk.look, "find": desk.find, "opinion": desk.opinion_of,
+                "class": desk.add_class, "aim": desk.aim, "sample": desk.draw_sample,
+                "finish": desk.finish,
+            }.items()
+        ),
+    ]  # fmt: skip
+    app = Starlette(
+        routes=routes,
+        exception_handlers={
+            GivenError: _said(400),
+            ValueError: _said(400),
+            OSError: _said(507),
+            HTTPException: lambda _, error: JSONResponse(
+                {"error": "there is nothing here"}, getattr(error, "status_code", 404)
+            ),
+            Exception: lambda *_: JSONResponse(
+                {"error": "this is an error in graphuq: the terminal shows it"}, 500
+            ),
+        },
+    )
+    app.router.redirect_slashes = False
+    return Guard(app, token, host, cookie, refuse)
+
+
+def _said(status: int) -> Any:
+    return lambda _, error: JSONResponse({"error": str(error)}, status)

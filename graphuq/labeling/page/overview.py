@@ -1,0 +1,84 @@
+"""What the views show of all items: a map, suspects, the confusion, a history, a curve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphuq.labeling.page.desk import MAX_POINTS, MAX_ROWS, Desk
+
+
+def positions(desk: Desk) -> bytes:
+    """Return the place of each item on the map as pairs of single-precision numbers from 0 to 1."""
+    places = np.asarray(desk.session.embedding(), dtype=np.float64)
+    low, span = places.min(axis=0), np.ptp(places, axis=0)
+    return ((places - low) / np.where(span > 0, span, 1)).astype("<f4").tobytes()
+
+
+def colors(desk: Desk) -> bytes:
+    """Return the likeliest class and the epistemic part of each item.
+
+    First N numbers of 16 bits, the index of the class or -1; then N bytes, the epistemic part in
+    255ths of the largest; then N bytes, 1 where an item is labeled.
+    """
+    n, found = len(desk.names), desk.session.states()
+    if found is None:
+        return np.full(n, -1, dtype="<i2").tobytes() + bytes(2 * n)
+    classes, epistemic, labeled = found
+    share = np.asarray(epistemic) / (np.max(epistemic, initial=0.0) or 1.0)
+    return (
+        np.asarray(classes).astype("<i2").tobytes()
+        + np.round(255 * np.clip(share, 0, 1)).astype(np.uint8).tobytes()
+        + np.asarray(labeled).astype(np.uint8).tobytes()
+    )
+
+
+def suspects(desk: Desk) -> dict[str, Any]:
+    """Return the labels that the others contradict most."""
+    return {
+        "suspects": [
+            {
+                "node": int(node),
+                "name": desk.names[int(node)],
+                "label": str(label),
+                "likelier": str(likelier),
+                "wrong": round(float(wrong), 4),
+            }
+            for node, label, likelier, wrong in desk.session.suspects()
+        ]
+    }
+
+
+def confusion(desk: Desk) -> dict[str, Any]:
+    """Return how many items of each class are expected to be predicted as each."""
+    found = desk.session.confusion()
+    return {
+        "classes": [str(name) for name in desk.session.classes],
+        "expected": None if found is None else np.round(np.asarray(found), 2).tolist(),
+    }
+
+
+def history(desk: Desk) -> dict[str, Any]:
+    """Return the latest answers."""
+    return {
+        "answers": [
+            {
+                "node": int(row.node),
+                "name": desk.names[int(row.node)],
+                "label": row.label or None,
+                "confidence": row.confidence,
+                "who": row.who,
+                "when": row.when,
+            }
+            for row in desk.session.history(k=MAX_ROWS)
+        ]
+    }
+
+
+def curve(desk: Desk) -> dict[str, Any]:
+    """Return decided items and expected accuracy over answers, thinned to some hundred points."""
+    points = desk.session.progress().curve
+    step = -(-len(points) // MAX_POINTS) or 1
+    kept = [*points[:-1:step], *points[-1:]]
+    return {"curve": [[int(n), int(decided), float(right)] for n, decided, right in kept]}

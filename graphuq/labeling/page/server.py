@@ -1,0 +1,119 @@
+"""Serve the page on this machine, in a thread."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import socket
+import threading
+import warnings
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from graphuq.labeling.page.security import LOOPBACK
+
+# The port that is tried first, if none is given.
+PORT = 8765
+
+
+class PageServer:
+    """A server of one page, behind a token of its own.
+
+    Parameters
+    ----------
+    build : callable
+        Returns the application from the token, the host and the name of the cookie.
+    host : str
+    port : int, optional
+        By default 8765, or a free one if it is in use.
+
+    Attributes
+    ----------
+    address : str
+        The address of the page, with the token.
+
+    Raises
+    ------
+    OSError
+        The port is in use, or the host is none of this machine.
+    """
+
+    def __init__(
+        self, build: Callable[[str, str, str], ASGIApp], host: str, port: int | None
+    ) -> None:
+        self._socket = bind(host, port)
+        self.port = self._socket.getsockname()[1]
+        token = secrets.token_urlsafe(32)
+        shown = "127.0.0.1" if host == "0.0.0.0" else host.strip("[]")
+        shown = "[::1]" if shown == "::" else f"[{shown}]" if ":" in shown else shown
+        self.address = f"http://{shown}:{self.port}/?token={token}"
+        if host not in LOOPBACK:
+            warnings.warn(
+                f"the page listens on {host}: others on the network can reach it, and whoever has "
+                "the token can label; it is sent without encryption, so prefer a tunnel, such as "
+                f"ssh -L {self.port}:localhost:{self.port}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        config = uvicorn.Config(
+            build(token, host, f"graphuq-label-{self.port}"),
+            http="h11",
+            ws="none",
+            lifespan="off",
+            loop="asyncio",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=100,
+            h11_max_incomplete_event_size=16_384,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=2,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin to serve."""
+        self._thread.start()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the server ends, at most so long, and return whether it serves."""
+        self._thread.join(seconds)
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End, after the requests that are being answered."""
+        self._server.should_exit = True
+        if self._thread.ident is not None:
+            self._thread.join(5)
+        self._socket.close()
+
+
+def bind(host: str, port: int | None) -> socket.socket:
+    """Return a socket that is bound to a port, or to a free one if none is given."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for wanted in (PORT, 0) if port is None else (port,):
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host.strip("[]"), wanted))
+        except OSError as error:
+            bound.close()
+            if error.errno == errno.EADDRINUSE and port is None:
+                continue
+            if error.errno == errno.EADDRINUSE:
+                raise OSError(
+                    errno.EADDRINUSE,
+                    f"port {port} is in use: choose another --port, or leave it out for a free one",
+                ) from None
+            raise OSError(
+                error.errno, f"cannot listen on {host}, port {wanted}: {error.strerror or error}"
+            ) from None
+        return bound
+    raise AssertionError("port 0 is always free")

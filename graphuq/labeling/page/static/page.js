@@ -1,0 +1,255 @@
+// Label one item after the other, by keys or by buttons.
+
+import { isMeant, keysOf } from "./keys.js";
+import { nodeAt, showMap } from "./map.js";
+import { $, classMark, colorOf, dark, fill, number, part, percent, plural, say, showItem, showOpinion } from "./parts.js";
+import { Refused, read, tell, watch } from "./talk.js";
+import { accuracyInWords, forecastInWords, showConfusion, showFinish, showHistory, showProgress, showSuspects } from "./views.js";
+
+// Probabilities that a person's label is right, for "not sure", by the keys 1, 2, 3.
+const SURE = [["a guess", 0.5], ["rather", 0.7], ["nearly sure", 0.9]];
+const POLL = 2000;
+
+// The token has become a cookie: it need not stay in the address.
+history.replaceState(null, "", "/");
+
+const state = { classes: [], keys: [], question: null, progress: null, finish: { state: "idle", message: "" },
+  busy: false, unsure: null, view: "label" };
+const who = () => localStorage.getItem("graphuq-who") || document.body.dataset.who;
+$("who").value = who();
+
+// ---- the item asked
+
+function showQuestion() {
+  const asked = state.question;
+  state.unsure = null;
+  $("opinion").hidden = true;
+  $("badge").hidden = !asked?.apart;
+  if (!asked) {
+    $("item-name").textContent = "All items are labeled or skipped";
+    fill($("item"), part("p", {}, "Look at the suspects, or finish."));
+    $("reason").textContent = "";
+    fill($("neighbors"));
+  } else {
+    $("item-name").textContent = `Item ${asked.name}`;
+    fill($("item"), showItem(asked.item, asked.node, asked.name));
+    $("reason").textContent = asked.reason;
+    fill($("neighbors"), ...asked.neighbors.map((near) => part("li", {}, showItem(near.item, near.node, near.name, true),
+      part("div", { class: "about" }, classMark(near.label, state.classes), part("br"), `item ${near.name}`))));
+    if (!asked.neighbors.length) fill($("neighbors"), part("li", { class: "quiet" }, "None is labeled yet."));
+  }
+  showChoices();
+}
+
+function showChoices() {
+  const choosing = state.unsure !== null && state.unsure !== "";
+  $("unsure").setAttribute("aria-pressed", String(state.unsure !== null));
+  $("prompt").hidden = state.unsure === null;
+  $("prompt").textContent = choosing ? `${state.unsure}: how sure are you? Escape goes back.`
+    : "Not sure: which class is likeliest? Escape goes back.";
+  $("classes").classList.toggle("sure", choosing);
+  $("classes").setAttribute("aria-label", choosing ? "How sure" : "Classes");
+  const choices = choosing ? SURE.map(([name, share], k) => [`${name}, ${percent(share)}`, String(k + 1), () => answer(state.unsure, share)])
+    : state.classes.map((name, k) => [name, state.keys[k], () => choose(name)]);
+  fill($("classes"), ...choices.map(([name, key, act], k) => {
+    const button = part("button", { type: "button", onclick: act, disabled: !state.question },
+      key ? part("kbd", {}, key) : null, ` ${name}`);
+    if (key) button.setAttribute("aria-keyshortcuts", key);
+    if (!choosing) button.style.borderLeftColor = colorOf(k);
+    return button;
+  }));
+  if (!state.classes.length) fill($("classes"), part("p", {}, "There is no class yet. Name the first one below."));
+  for (const id of ["skip", "unsure", "reveal"]) $(id).disabled = !state.question;
+}
+
+function choose(name) {
+  if (state.unsure === null) return answer(name, 1);
+  state.unsure = name;
+  showChoices();
+  return say(`${name}: how sure are you?`);
+}
+
+function toggleUnsure() {
+  state.unsure = state.unsure === null ? "" : null;
+  showChoices();
+  say(state.unsure === null ? "Sure again" : "Not sure: choose the likeliest class");
+}
+
+// ---- what is told to the server
+
+async function act(path, values = {}) {
+  if (state.busy) return;  // one answer at a time: none is taken that cannot be kept
+  state.busy = true;
+  document.body.setAttribute("aria-busy", "true");
+  try {
+    const found = await tell(path, { who: who(), ...values });
+    $("problem").hidden = true;
+    take(found);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    complain(error.status === 507 ? `The answer was not kept: ${error.message}. Make room on the disk, then answer again.`
+      : error.message);
+  } finally {
+    state.busy = false;
+    document.body.removeAttribute("aria-busy");
+  }
+}
+
+function complain(text) {
+  $("problem").textContent = text;
+  $("problem").hidden = false;
+}
+
+function take(found) {
+  if (found.state) takeState(found.state);
+  if (found.last) showLast(found.last);
+  if ("question" in found) {
+    state.question = found.question;
+    showQuestion();
+    if (state.view !== "label") openView("label");
+    $("item-name").focus({ preventScroll: true });
+    const asked = found.question;
+    say(`${$("last").textContent} ${asked ? `Next: item ${asked.name}. ${asked.item.kind === "text" ? asked.item.text.slice(0, 300) : ""}` : "All items are answered."}`);
+  }
+}
+
+function showLast(last) {
+  if (!last.done) return;
+  const said = { skip: "Skipped", undo: "Taken back:", nothing: "There is no answer of yours to take back." };
+  if (last.done !== "answer") {
+    $("last").textContent = last.done === "nothing" ? said.nothing : `${said[last.done]} item ${last.name}.`;
+    return;
+  }
+  const found = last.opinion, sure = last.confidence < 1 ? ` (${percent(last.confidence)} sure)` : "";
+  const k = found ? found.classes.indexOf(last.label) : -1;
+  fill($("last"), `Item ${last.name}: you said `, classMark(last.label, state.classes), `${sure}.`,
+    found ? ` The model thought ${found.classes[0]} with ${percent(found.probability[0])}` : null,
+    found ? (k > 0 ? `, ${last.label} with ${percent(found.probability[k])}.` : ".") : null);
+}
+
+const answer = (label, confidence) => state.question && act("/api/answer", { node: state.question.node, label, confidence });
+const skip = () => state.question && act("/api/skip", { node: state.question.node });
+const undo = () => act("/api/undo");
+const open = (node) => act("/api/look", { node });
+
+async function reveal() {
+  if (!state.question) return;
+  if (!$("opinion").hidden) { $("opinion").hidden = true; return; }
+  const { node } = state.question;
+  const { opinion } = await tell("/api/opinion", { node });
+  if (state.question?.node !== node) return;
+  fill($("opinion"), ...showOpinion(opinion, state.classes));
+  $("opinion").hidden = false;
+  say(opinion ? `The model thinks ${opinion.classes[0]} with ${percent(opinion.probability[0])}` : "The model has no opinion yet");
+}
+
+// ---- what the server says every two seconds
+
+function takeState(found) {
+  const changed = found.classes.join("\n") !== state.classes.join("\n");
+  Object.assign(state, { classes: found.classes, progress: found.progress, goal: found.goal, finish: found.finish });
+  if (changed) { state.keys = keysOf(state.classes); showChoices(); }
+  const { progress } = state;
+  $("brief").textContent = `${plural(progress.answers, "answer")}. Decided: ${number(progress.decided)} of ${number(progress.items)}. `
+    + `Expected accuracy: ${accuracyInWords(progress)}. Forecast: ${forecastInWords(progress)}.`
+    + (progress.busy ? " The model is learning." : "");
+  showFinish(state.finish);
+  if (progress.error && progress.error !== state.error) complain(progress.error);
+  state.error = progress.error;
+}
+
+async function poll() {
+  try {
+    takeState(await read("/api/state"));
+    if (!document.hidden && state.view === "progress") await showProgress(state.progress, state.goal);
+  } catch { /* the line at the top says it */ }
+  setTimeout(poll, POLL);
+}
+
+watch((reason) => {
+  $("connection").textContent = reason === null ? "connected" : reason;
+  $("connection").classList.toggle("lost", reason !== null);
+});
+
+// ---- views
+
+async function openView(name) {
+  state.view = name;
+  for (const button of document.querySelectorAll("nav button")) {
+    if (button.dataset.view === name) button.setAttribute("aria-current", "page");
+    else button.removeAttribute("aria-current");
+  }
+  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== `view-${name}`;
+  await refreshView();
+}
+
+async function refreshView() {
+  const show = {
+    progress: () => state.progress && showProgress(state.progress, state.goal),
+    map: () => showMap(state.classes),
+    suspects: () => showSuspects(state.classes, open),
+    confusion: () => showConfusion(),
+    history: () => showHistory(state.classes, open),
+  }[state.view];
+  try { await show?.(); } catch (error) { if (error instanceof Refused) complain(error.message); }
+}
+
+for (const button of document.querySelectorAll("nav button")) {
+  button.addEventListener("click", async () => {
+    await openView(button.dataset.view);
+    $("main").querySelector("section:not([hidden]) h2").focus({ preventScroll: true });
+  });
+}
+
+// ---- buttons, forms and keys
+
+const COMMANDS = { s: skip, n: toggleUnsure, u: undo, m: reveal, "?": showKeys };
+for (const [id, command] of [["skip", skip], ["unsure", toggleUnsure], ["undo", undo], ["reveal", reveal], ["help", showKeys]]) {
+  $(id).addEventListener("click", command);
+}
+
+function showKeys() {
+  const rows = [...state.classes.map((name, k) => [state.keys[k], name]).filter(([key]) => key), ["s", "skip this item"],
+    ["n", "not sure: give a class and how sure you are"], ["u", "undo your last answer"],
+    ["m", "what the model thinks, before you answer"], ["Escape", "go back"], ["?", "these keys"]];
+  fill($("key-list"), ...rows.flatMap(([key, meaning]) => [part("dt", {}, part("kbd", {}, key)), part("dd", {}, meaning)]));
+  $("keys").showModal();
+}
+$("close-keys").addEventListener("click", () => $("keys").close());
+
+addEventListener("keydown", (event) => {
+  if (!isMeant(event)) return;
+  if (event.key === "Escape" && state.unsure !== null) { toggleUnsure(); return; }
+  if (event.key === "?") { event.preventDefault(); showKeys(); return; }
+  if (state.view !== "label") return;
+  const key = event.key.toLowerCase(), choosing = state.unsure !== null && state.unsure !== "";
+  const at = choosing ? (SURE[+key - 1] ? +key - 1 : -1) : state.keys.indexOf(key);
+  if (at >= 0) {
+    event.preventDefault();
+    if (choosing) answer(state.unsure, SURE[at][1]); else choose(state.classes[at]);
+  } else if (COMMANDS[key]) {
+    event.preventDefault();
+    COMMANDS[key]();
+  }
+});
+
+function onSubmit(id, work) {
+  $(id).addEventListener("submit", (event) => { event.preventDefault(); work(); });
+}
+onSubmit("new-class", async () => {
+  await act("/api/class", { name: $("class-name").value });
+  if ($("problem").hidden) $("class-name").value = "";
+  $("item-name").focus({ preventScroll: true });
+});
+onSubmit("aim", () => act("/api/aim", { threshold: $("threshold").value / 100, goal: $("goal").value / 100 }));
+onSubmit("sample", () => act("/api/sample", { size: +$("size").value }));
+onSubmit("find", () => act("/api/find", { name: $("name").value }));
+onSubmit("person", () => { localStorage.setItem("graphuq-who", $("who").value.trim()); say("Name set"); return act("/api/ask"); });
+$("finish").addEventListener("click", () => act("/api/finish"));
+$("map").addEventListener("click", (event) => { const node = nodeAt(event); if (node !== null) open(node); });
+dark.addEventListener("change", () => { showQuestion(); refreshView(); });
+
+// ---- begin
+
+await act("/api/ask");
+poll();

@@ -1,0 +1,87 @@
+// The views beside the item asked: progress, suspects, confusion, history, finish.
+
+import { draw as drawCurve } from "./charts.js";
+import { $, classMark, fill, number, part, percent, plural } from "./parts.js";
+import { read } from "./talk.js";
+
+export function accuracyInWords(progress) {
+  if (progress.accuracy === null) return "not known yet";
+  const [low, high] = progress.interval ?? [];
+  return percent(progress.accuracy, 1) + (progress.interval ? ` (${percent(low, 1)} to ${percent(high, 1)})` : "");
+}
+
+export function forecastInWords(progress) {
+  const found = progress.forecast;
+  if (!found) return "not known yet";
+  if (found.answers === 0) return `${percent(found.goal, 1)} is reached`;
+  const range = found.low === found.high ? "" : `, probably ${number(found.low)} to ${number(found.high)}`;
+  return `about ${plural(found.answers, "more answer")} to ${percent(found.goal, 1)}${range}`;
+}
+
+export async function showProgress(progress, goal) {
+  const rows = [
+    ["Answers", `${number(progress.answers)}, labeled ${number(progress.labeled)} of ${plural(progress.items, "item")}`],
+    ["Decided", `${number(progress.decided)} of ${number(progress.items)}, with a probability of at least ${percent(progress.threshold, 1)}`],
+    ["Expected accuracy", accuracyInWords(progress)],
+    ["Forecast", forecastInWords(progress)],
+    ...(progress.measured ? [["Right on the random sample", `${progress.measured.right} of ${progress.measured.total} (${
+      progress.measured.interval.map((end) => percent(end, 1)).join(" to ")})`]] : []),
+  ];
+  fill($("numbers"), ...rows.flatMap(([name, value]) => [part("dt", {}, name), part("dd", {}, value)]));
+  for (const [id, value] of [["threshold", progress.threshold], ["goal", goal]]) {
+    if (document.activeElement !== $(id) && !$(id).value) $(id).value = +(100 * value).toFixed(2);
+  }
+  const { curve } = await read("/api/curve");
+  const right = curve.map(([n, , share]) => [n, share]), floor = Math.min(0.5, ...right.map(([, share]) => share));
+  drawCurve($("curve-accuracy"), right, { low: floor, high: 1, show: (value) => percent(value),
+    goal, said: `Expected accuracy: ${accuracyInWords(progress)}` });
+  drawCurve($("curve-decided"), curve.map(([n, decided]) => [n, decided]), { low: 0, high: progress.items,
+    show: number, said: `${progress.decided} of ${progress.items} items are decided` });
+}
+
+function table(names, rows, numeric = []) {
+  return part("table", {}, part("thead", {}, part("tr", {}, ...names.map((name) => part("th", { scope: "col" }, name)))),
+    part("tbody", {}, ...rows.map((cells) => part("tr", {}, ...cells.map((cell, k) =>
+      part("td", { class: numeric.includes(k) ? "number" : "" }, cell))))));
+}
+
+function opener(node, name, open) {
+  return part("button", { type: "button", onclick: () => open(node) }, name);
+}
+
+export async function showSuspects(classes, open) {
+  const { suspects } = await read("/api/suspects");
+  fill($("suspects"), suspects.length ? table(["item", "label", "likelier", "probably wrong"], suspects.map((found) => [
+    opener(found.node, found.name, open), classMark(found.label, classes), classMark(found.likelier, classes),
+    percent(found.wrong)]), [3]) : part("p", {}, "No label looks wrong."));
+}
+
+export async function showHistory(classes, open) {
+  const { answers } = await read("/api/history");
+  fill($("history"), answers.length ? table(["item", "label", "sure", "who", "when"], answers.map((found) => [
+    opener(found.node, found.name, open), found.label === null ? "skipped" : classMark(found.label, classes),
+    found.confidence === null ? "" : percent(found.confidence), found.who, found.when.slice(0, 16).replace("T", " ")]))
+    : part("p", {}, "There are no answers yet."));
+}
+
+export async function showConfusion() {
+  const { classes, expected } = await read("/api/confusion");
+  if (!expected) { fill($("confusion"), part("p", {}, "Not known yet: the model needs labels of two classes.")); return; }
+  const most = Math.max(...expected.flat(), 1);
+  fill($("confusion"), part("table", {}, part("thead", {}, part("tr", {}, part("th", { scope: "col" }, "predicted"),
+    ...classes.map((name) => part("th", { scope: "col" }, classMark(name, classes))))),
+  part("tbody", {}, ...expected.map((row, k) => part("tr", {}, part("th", { scope: "row" }, classMark(classes[k], classes)),
+    ...row.map((value, other) => {
+      const cell = part("td", { class: "number shade" }, value >= 10 ? number(value) : value.toFixed(1));
+      cell.style.background = `rgb(${k === other ? "0 98 63" : "168 0 28"} / ${0.6 * Math.sqrt(value / most)})`;
+      return cell;
+    }))))));
+}
+
+const FINISH = { idle: "", running: "Sampling. This page says when it is done.", done: "", failed: "It failed. " };
+
+export function showFinish(finish) {
+  $("finish").disabled = finish.state === "running";
+  const text = FINISH[finish.state] + finish.message;
+  if ($("finish-state").textContent !== text) $("finish-state").textContent = text;
+}

@@ -1,0 +1,93 @@
+"""A session that knows nothing: it asks items in their order, and keeps answers in a list."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+
+class FakeSession:
+    """What the page needs of a session; ``full`` makes the disk refuse answers."""
+
+    def __init__(self, n, classes=("cat", "dog")):
+        self.n, self.classes, self.full = n, tuple(classes), False
+        self.rows, self.skipped, self.goal, self.threshold, self.sample = [], set(), 0.95, 0.95, 0
+        self.calls = []
+
+    def question(self, who):
+        done = {row.node for row in self.rows if row.label} | self.skipped
+        node = next((node for node in range(self.n) if node not in done), None)
+        return None if node is None else self.look(node)
+
+    def look(self, node):
+        near = tuple(
+            SimpleNamespace(node=row.node, label=row.label, weight=0.5) for row in self.rows[-3:]
+        )
+        return SimpleNamespace(
+            node=node, reason="It is next.", information=None, neighbors=near, apart=self.sample > 0
+        )
+
+    def answer(self, node, label, *, confidence=1.0, who):
+        if self.full:
+            raise OSError(28, "No space left on device")
+        self.rows.append(
+            SimpleNamespace(
+                node=node,
+                label=label,
+                confidence=confidence,
+                who=who,
+                when="2026-01-01",
+                apart=False,
+            )
+        )
+
+    def skip(self, node, *, who):
+        self.skipped.add(node)
+
+    def undo(self, who):
+        return self.rows.pop().node if self.rows else None
+
+    def add_class(self, name):
+        self.classes = (*self.classes, name)
+
+    def set_threshold(self, value):
+        self.threshold = value
+
+    def set_goal(self, value):
+        self.goal = value
+
+    def start_random_sample(self, k):
+        self.sample = k
+
+    def opinion(self, node):
+        K = len(self.classes)
+        if K < 2:
+            return None
+        return SimpleNamespace(classes=self.classes, probability=np.full(K, 1 / K), epistemic=0.1)
+
+    def progress(self):
+        n = len(self.rows)
+        return SimpleNamespace(
+            n_items=self.n, n_answers=n, n_labeled=n, decided=n, threshold=self.threshold,
+            expected_accuracy=0.5, interval=(0.4, 0.6), measured=None,
+            curve=tuple((k, k, 0.5) for k in range(n)), forecast=None, busy=False, error=None,
+        )  # fmt: skip
+
+    def embedding(self):
+        return np.column_stack([np.arange(self.n), np.arange(self.n) % 7]).astype(float)
+
+    def states(self):
+        return np.zeros(self.n, int), np.linspace(0, 1, self.n), np.zeros(self.n, bool)
+
+    def suspects(self, k=20):
+        return [(row.node, row.label, row.label, 0.5) for row in self.rows[:k]]
+
+    def confusion(self):
+        return np.eye(len(self.classes))
+
+    def history(self, who=None, k=50):
+        return self.rows[::-1][:k]
+
+    def close(self):
+        pass
