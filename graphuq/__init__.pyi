@@ -37,6 +37,7 @@ from .inference.sample import sample as sample
 from .inference.sample_jointly import sample_jointly as sample_jointly
 from .inference.tune import Tuning as Tuning
 from .inference.tune import tune as tune
+from .labeling.label import label as label
 from .likelihoods import GinzburgLandau as GinzburgLandau
 from .likelihoods import LevelSet as LevelSet
 from .likelihoods import NoisyProbit as NoisyProbit

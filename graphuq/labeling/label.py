@@ -1,0 +1,275 @@
+"""Label in the browser, from a notebook or a script."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from graphuq.graphs import Graph
+from graphuq.graphs.labels import Labels
+from graphuq.graphs.spectrum import Spectrum
+from graphuq.labeling.page.finishing import Finishing
+from graphuq.labeling.page.items import Items, Names, Texts
+from graphuq.labeling.page.pictures import PictureFiles, Pictures
+from graphuq.labeling.page.rows import Rows, columns_of
+from graphuq.labeling.session import LabelingSession
+from graphuq.likelihoods.contract import Likelihood
+from graphuq.utils import validation
+
+if TYPE_CHECKING:
+    from graphuq.posterior.sampled import Posterior
+
+
+def label(
+    graph: Any,
+    items: Any = None,
+    *,
+    answers: str | os.PathLike[str] = "labels.csv",
+    classes: Sequence[Any] = (),
+    names: Any = None,
+    features: Any = None,
+    labels: Labels | None = None,
+    likelihood: Likelihood | None = None,
+    rank: int | None = None,
+    spectrum: Spectrum | None = None,
+    threshold: float = 0.95,
+    goal: float = 0.95,
+    seed: int = 0,
+    who: str | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    open_browser: bool = True,
+) -> LabelingPage:
+    """Serve a page on this machine that asks for labels, and open it in the browser.
+
+    The call returns at once. The page asks what tells most and learns as it is answered; each
+    answer is on the disk, in the file ``answers``, before the next is asked. A second call with the
+    same file goes on.
+
+    Parameters
+    ----------
+    graph : Graph or adjacency
+    items : optional
+        What the page shows of the nodes: a DataFrame with one row per item, texts, pictures as an
+        array of shape (N, height, width) or (N, height, width, 3), or paths of pictures. By default
+        it shows their names.
+    answers : path-like
+        The file of answers, a CSV.
+    classes : sequence, optional
+        Names of the classes; the page can add more.
+    names : sequence, optional
+        Names of the items, by default their positions.
+    features, labels, likelihood, rank, spectrum, threshold, goal, seed : optional
+        See `LabelingSession`.
+    who : str, optional
+        Who labels, by default the user of this machine.
+    host : str
+        The address to listen on; others than that of this machine warn.
+    port : int, optional
+        By default 8765, or a free one if it is in use.
+    open_browser : bool
+
+    Returns
+    -------
+    LabelingPage
+
+    Raises
+    ------
+    ModuleNotFoundError
+        ``pip install "graphuq[label]"``.
+    ValueError
+        The number of items is not that of the nodes, pictures that cannot be read, and what
+        `LabelingSession` refuses.
+    OSError
+        The port is in use, or the file of answers cannot be written.
+
+    Examples
+    --------
+    >>> import graphuq as gq, tempfile
+    >>> X, y = gq.datasets.two_moons(200, seed=0)
+    >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    >>> answers = Path(tempfile.mkdtemp()) / "labels.csv"
+    >>> page = gq.label(graph, answers=answers, classes=["upper", "lower"], open_browser=False)
+    >>> page.address.split("token")[0].startswith("http://127.0.0.1:")
+    True
+    >>> page.session.classes
+    ('upper', 'lower')
+    >>> page.stop()
+    """
+    require_packages()
+    graph = Graph.of(graph)
+    shown = items_of(items, graph)
+    who = own_name() if who is None else who
+    open_browser = validation.boolean("open_browser", open_browser)
+    session = LabelingSession(
+        graph,
+        answers,
+        classes=classes,
+        names=names,
+        features=features,
+        labels=labels,
+        likelihood=likelihood,
+        rank=rank,
+        spectrum=spectrum,
+        threshold=threshold,
+        goal=goal,
+        seed=seed,
+    )
+    texts = [str(name) for name in (range(graph.n_nodes) if names is None else names)]
+    try:
+        page = LabelingPage(session, shown, texts, who=who, host=host, port=port)
+    except BaseException:
+        session.close()
+        raise
+    if open_browser:
+        page.open()
+    return page
+
+
+class LabelingPage:
+    """A page of a labeling session that is being served.
+
+    Parameters
+    ----------
+    session : LabelingSession
+    items : Items
+    names : sequence of str, length N
+    title : str
+        What is labeled.
+    who : str
+        The name beside answers until a person gives another on the page.
+    host : str
+    port : int, optional
+    finish : callable, optional
+        Samples and writes at the end, and returns a sentence that says what it wrote. By default
+        the posterior is sampled, and kept as ``posterior``.
+
+    Attributes
+    ----------
+    session : LabelingSession
+    address : str
+        The address of the page, with its token.
+    posterior : Posterior or None
+        After *finish* on the page.
+
+    Examples
+    --------
+    See `graphuq.label`.
+    """
+
+    def __init__(
+        self,
+        session: LabelingSession,
+        items: Items,
+        names: Sequence[str],
+        *,
+        title: str = "Items",
+        who: str,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        finish: Callable[[], str] | None = None,
+    ) -> None:
+        require_packages()
+        from graphuq.labeling.page.app import build_app
+        from graphuq.labeling.page.desk import Desk
+        from graphuq.labeling.page.server import PageServer
+
+        self.session = session
+        self.posterior: Posterior | None = None
+        self._finishing = Finishing(finish or self._sample)
+        desk = Desk(session, items, names, self._finishing)
+        self._server = PageServer(
+            lambda token, host, cookie: build_app(
+                desk, title=title, who=who, token=token, host=host, cookie=cookie
+            ),
+            host,
+            port,
+        )
+        self.address = self._server.address
+        self._server.start()
+
+    def open(self) -> bool:
+        """Open the page in the browser, and return whether there is one."""
+        from graphuq.labeling.page.browser import open_browser
+
+        return open_browser(self.address)
+
+    def wait(self) -> None:
+        """Wait until the page is stopped; Ctrl-C stops it."""
+        try:
+            while self._server.wait(0.5):
+                pass
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Stop serving the page and close the session. All answers are on the disk already."""
+        self._server.stop()
+        self.session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"LabelingPage({self.address})"
+
+    def _sample(self) -> str:
+        self.posterior = self.session.finish()
+        return "The posterior is sampled: it is the attribute posterior of the page."
+
+
+def items_of(items: Any, graph: Graph) -> Items:
+    """Return what the page shows, from what the user gave."""
+    import pandas as pd
+
+    n = graph.n_nodes
+    if items is None:
+        return Names()
+    if not hasattr(items, "__len__") or isinstance(items, str | bytes | dict | set):
+        raise TypeError(
+            "items must be a DataFrame, texts, an array of pictures, or paths of pictures, got "
+            f"{type(items).__name__}"
+        )
+    if len(items) != n:
+        raise ValueError(f"items must be {n}, one for each node, got {len(items)}")
+    if isinstance(items, pd.DataFrame):
+        return Rows(columns_of(items), graph)
+    if isinstance(items, np.ndarray) and items.ndim > 1:
+        if items.dtype.kind not in "buif":
+            raise TypeError(f"pictures must be numbers, got an array of {items.dtype}")
+        return Pictures(items)
+    listed = list(items)
+    if listed and all(isinstance(item, os.PathLike) for item in listed):
+        return PictureFiles([os.fspath(item) for item in listed], Path())
+    if not all(isinstance(item, str) for item in listed):
+        raise TypeError("items must all be texts, or all be paths (pathlib.Path) of pictures")
+    return Texts([str(item) for item in listed])
+
+
+def require_packages() -> None:
+    """Refuse to go on without the packages that serve the page."""
+    try:
+        import jinja2  # noqa: F401
+        import PIL  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f'the page in the browser needs {error.name}: pip install "graphuq[label]"'
+        ) from error
+
+
+def own_name() -> str:
+    """Return the name of the user of this machine."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no such user, as in a container
+        return "me"
