@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from graphuq.labeling.learner import BINS
 from graphuq.labeling.records import Forecast
+from graphuq.utils.typing import Array
 
 
 class Point(NamedTuple):
@@ -19,17 +17,22 @@ class Point(NamedTuple):
     n_labels : int
     expected : float
         The expected accuracy.
-    counts : ndarray of int
+    counts : ndarray of float
         How many unlabeled items have their largest probability in each bin.
     """
 
     n_labels: int
     expected: float
-    counts: NDArray[np.int64]
+    counts: Array
 
     def decided(self, threshold: float) -> int:
         """Return how many items have a label, or a class of at least this probability."""
-        return self.n_labels + int(self.counts[round(threshold * BINS) :].sum())
+        return self.n_labels + sum_above(self.counts, threshold)
+
+
+def sum_above(counts: Array, threshold: float) -> int:
+    """Return how many items have a class of at least this probability, by their counts in bins."""
+    return round(counts[round(threshold * BINS) :].sum())
 
 
 def forecast(points: list[Point], goal: float) -> Forecast | None:

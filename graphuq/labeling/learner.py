@@ -8,8 +8,8 @@ are seen, questions spread over the graph (V-optimal).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +28,9 @@ from graphuq.posterior.assessment.suggestion import MIN_NOISE, greedy
 from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.hyperprior import MEAN_ALPHA, MEAN_TAU
+from graphuq.priors.some_nodes import SomeNodes
 from graphuq.utils.threads import one_blas_thread
-from graphuq.utils.typing import Array
+from graphuq.utils.typing import Array, Nodes
 
 # Parameters are chosen again once there are this many times the labels that chose them.
 GROWTH = 2
@@ -39,6 +40,15 @@ READY = 20
 
 # Items among which they are chosen: those that are most uncertain.
 CANDIDATES = 300
+
+# With more than two classes a candidate costs more.
+FEWER_CANDIDATES = 100
+
+# Random items that stand for all where statistics of all take long.
+PANEL = 2000
+
+# All nodes are looked at again once there are this many times the labels of the last time.
+REFRESH = 1.2
 
 # Items among which the first questions are chosen.
 SPREAD_CANDIDATES = 2000
@@ -68,6 +78,29 @@ class Task(NamedTuple):
     closed: frozenset[int]
 
 
+class View(NamedTuple):
+    """What a posterior says of some nodes.
+
+    Attributes
+    ----------
+    nodes : ndarray of int, shape (m,)
+        Sorted.
+    posterior : ApproximatePosterior
+        Of these nodes, numbered anew.
+    epistemic : ndarray, shape (m,)
+        The part of each node's entropy that more labels would resolve, in nats.
+    """
+
+    nodes: Nodes
+    posterior: ApproximatePosterior
+    epistemic: Array
+
+    def place(self, node: int) -> int | None:
+        """Return the position of a node, or None."""
+        at = int(np.searchsorted(self.nodes, node))
+        return at if at < self.nodes.size and self.nodes[at] == node else None
+
+
 @dataclass(frozen=True, eq=False)
 class Learned:
     """The state after some answers.
@@ -79,24 +112,23 @@ class Learned:
     n_labels : int
     questions : tuple of (node, information in nats or None)
         What to ask, best first.
-    posterior : ApproximatePosterior or None
-        None before two classes are seen.
-    epistemic, largest : ndarray, shape (N,), or None
-        The epistemic part of each item's entropy, and its largest probability.
+    view : View or None
+        The newest posterior; None before two classes are seen.
+    whole : View or None
+        The newest posterior of all nodes.
     expected : Expected or None
         None also if no item is left.
-    counts : ndarray of int, shape (BINS,), or None
+    counts : ndarray of float, shape (BINS,), or None
         How many unlabeled items have their largest probability in each bin.
     """
 
     version: int
     n_labels: int
     questions: tuple[tuple[int, float | None], ...]
-    posterior: ApproximatePosterior | None = None
-    epistemic: Array | None = None
-    largest: Array | None = None
+    view: View | None = None
+    whole: View | None = None
     expected: Expected | None = None
-    counts: NDArray[np.int64] | None = None
+    counts: Array | None = None
 
 
 class Learner:
@@ -117,10 +149,10 @@ class Learner:
     >>> spectrum = Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), 20)
     >>> learner = Learner(spectrum, None, gq.Probit(), seed=0)
     >>> (first,) = learner.learn(Task(0, {}, ("a", "b"), frozenset()))
-    >>> first.posterior is None, len(first.questions)
+    >>> first.view is None, len(first.questions)
     (True, 20)
     >>> (later,) = learner.learn(Task(1, {3: "a", 8: "b"}, ("a", "b"), frozenset()))
-    >>> later.posterior.labels
+    >>> later.view.posterior.labels
     Labels(2 nodes: 1 x 'a', 1 x 'b')
     """
 
@@ -133,14 +165,27 @@ class Learner:
         self._spread = _spread_prior(graph)
         self.tuned: Tuning | None = None
         self._n_tuned, self._seen = 0, 0
-        self._posterior: ApproximatePosterior | None = None
+        self._view: View | None = None
+        self._whole: View | None = None
+        n = spectrum.n_nodes
+        self._every = np.arange(n)
+        self._panel = np.sort(np.random.default_rng(seed).permutation(n)[:PANEL])
 
     def begin(self, task: Task) -> Learned:
         """Return questions that need no label, at once."""
         return Learned(task.version, len(task.labels), self._spread_questions(task))
 
-    def learn(self, task: Task) -> Iterator[Learned]:
-        """Yield what the labels say, and say again if parameters are to be chosen anew.
+    def learn(self, task: Task, is_urgent: Callable[[], bool] = bool) -> Iterator[Learned]:
+        """Yield what the labels say, and again when more is known.
+
+        With parameters that are to be chosen anew, those before come first. Where statistics of all
+        nodes take long, those of some nodes come first.
+
+        Parameters
+        ----------
+        task : Task
+        is_urgent : callable
+            Whether another task waits; then all nodes are left out until enough labels are new.
 
         Raises
         ------
@@ -153,51 +198,74 @@ class Learner:
             return
         nodes = np.array(sorted(task.labels), dtype=np.int64)
         labels = Labels(nodes, [task.labels[node] for node in nodes.tolist()], list(task.classes))
-        outgrown = (
-            self.tuned is None
-            or seen != self._seen
-            or len(labels) >= GROWTH * self._n_tuned
-            or labels.classes.size != self._classes(self._posterior)
+        same_classes = (
+            self._view is not None
+            and self._view.posterior.labels.classes.size == labels.classes.size
         )
+        outgrown = not same_classes or seen != self._seen or len(labels) >= GROWTH * self._n_tuned
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page shows what the session says
-            if self.tuned is not None and (
-                not outgrown or labels.classes.size == self._classes(self._posterior)
-            ):
-                yield self._approximate(task, labels)  # nobody waits for the new parameters
+            if same_classes:
+                yield self._look(task, labels, self._kept(labels))
             if outgrown:
                 self.tuned = tune(self.prior, labels, self.likelihood)
                 self._n_tuned, self._seen = len(labels), seen
-                self._posterior = None
-                yield self._approximate(task, labels)
+                self._view = None
+                yield self._look(task, labels, self._kept(labels))
+            known = 0 if self._whole is None else len(self._whole.posterior.labels)
+            stale = self._whole is not self._view
+            if stale and (not is_urgent() or len(labels) >= REFRESH * known):
+                yield self._look(task, labels, self._every)
 
-    def _classes(self, posterior: ApproximatePosterior | None) -> int:
-        return 0 if posterior is None else posterior.labels.classes.size
+    def _kept(self, labels: Labels) -> Nodes:
+        """Return the nodes to look at after every answer: all, if these are few or soon done.
 
-    def _approximate(self, task: Task, labels: Labels) -> Learned:
-        """Return what the approximation with the present parameters says."""
+        With two classes the statistics have a closed form. With more, they are those of a random
+        panel, of the labeled nodes, and of those that were the most uncertain of all.
+        """
+        if labels.classes.size == 2 or self._every.size <= PANEL:
+            return self._every
+        uncertain = self._every[:0]
+        if self._whole is not None:
+            uncertain = np.argsort(-self._whole.epistemic, kind="stable")[:CANDIDATES]
+        return np.unique(np.concatenate([self._panel, labels.nodes, uncertain]))
+
+    def _look(self, task: Task, labels: Labels, kept: Nodes) -> Learned:
+        """Return what the approximation with the present parameters says of some nodes."""
         assert self.tuned is not None
-        start, self._posterior = self._posterior, None  # an error must not come back
-        post = approximate(self.tuned.prior, self.tuned.likelihood, labels, start=start)
-        self._posterior = post
-        largest = post.by_class.max(axis=1)
-        open_ = np.ones(post.n_nodes, dtype=bool)
-        open_[labels.nodes] = False
-        open_[list(task.closed)] = False
-        hidden = np.flatnonzero(open_)
-        expected = expect_accuracy(post, hidden, self._seed) if hidden.size else None
+        start, self._view = self._view, None  # an error must not come back
+        every = kept.size == self._every.size
+        prior = self.tuned.prior if every else SomeNodes(self.tuned.prior, kept)
+        own = Labels(np.searchsorted(kept, labels.nodes), labels.values, labels.classes)
+        post = approximate(prior, self.tuned.likelihood, own, start=_moved(start, kept))
         epistemic = np.asarray(post.uncertainty()["epistemic"].to_numpy(), dtype=np.float64)
-        uncertain = hidden[np.argsort(-epistemic[hidden], kind="stable")[:CANDIDATES]]
-        bins = np.minimum((largest[hidden] * BINS).astype(np.int64), BINS - 1)
+        self._view = view = View(kept, post, epistemic)
+        if every:
+            self._whole = view
+        # items without a label: those to ask, and those of the panel, which stand for all
+        hidden = np.setdiff1d(self._every, [*labels.nodes.tolist(), *task.closed])
+        asked = np.searchsorted(kept, np.intersect1d(kept, hidden))
+        shown = np.searchsorted(kept, np.intersect1d(self._panel, hidden))
+        if every and (labels.classes.size == 2 or not shown.size):
+            shown = asked
+        most = CANDIDATES if labels.classes.size == 2 else FEWER_CANDIDATES
+        uncertain = asked[np.argsort(-epistemic[asked], kind="stable")[:most]]
+        questions = self._telling_questions(post, np.sort(uncertain))
+        if not shown.size:
+            return Learned(
+                task.version, len(labels), _named(questions, kept), view, self._whole,
+                counts=np.zeros(BINS),
+            )  # fmt: skip
+        bins = (post.by_class[shown].max(axis=1) * BINS).astype(np.int64)
+        counts = np.bincount(np.minimum(bins, BINS - 1), minlength=BINS)
         return Learned(
             task.version,
             len(labels),
-            self._telling_questions(post, np.sort(uncertain)),
-            post,
-            epistemic,
-            largest,
-            expected,
-            np.bincount(bins, minlength=BINS),
+            _named(questions, kept),
+            view,
+            self._whole,
+            expect_accuracy(post, shown, self._seed),
+            np.asarray(counts * (hidden.size / shown.size), dtype=np.float64),
         )
 
     def _telling_questions(
@@ -233,6 +301,28 @@ class Learner:
             gaussian.observe(node)
         picked, _ = gaussian.greedy(min(READY, some.size), "v_opt")
         return tuple((node, None) for node in picked.tolist())
+
+
+def _named(
+    questions: tuple[tuple[int, float], ...], kept: Nodes
+) -> tuple[tuple[int, float | None], ...]:
+    """Return the questions with the nodes' own numbers."""
+    return tuple((int(kept[at]), score) for at, score in questions)
+
+
+def _moved(start: View | None, kept: Nodes) -> ApproximatePosterior | None:
+    """Return where to start from, with nodes numbered as in ``kept``; None if some are not in it.
+
+    Both lists are sorted, so that labels, and their sites, keep their order.
+    """
+    if start is None:
+        return None
+    labels = start.posterior.labels
+    nodes = start.nodes[labels.nodes]
+    if not np.isin(nodes, kept).all():
+        return None
+    moved = Labels(np.searchsorted(kept, nodes), labels.values, labels.classes)
+    return replace(start.posterior, labels=moved)
 
 
 def _spread_prior(graph: GaussianPrior) -> GaussianPrior:

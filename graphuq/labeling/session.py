@@ -25,7 +25,7 @@ from graphuq.inference.tune import tune
 from graphuq.labeling.answers import AnswerFile
 from graphuq.labeling.background import Background
 from graphuq.labeling.book import Book
-from graphuq.labeling.curve import Point, forecast
+from graphuq.labeling.curve import Point, forecast, sum_above
 from graphuq.labeling.learner import Learned, Learner, Task
 from graphuq.labeling.near import Near
 from graphuq.labeling.reasons import say_why
@@ -202,11 +202,15 @@ class LabelingSession:
                 how = "spread" if information is None else "information"
                 return node, information, False, how
         # a person was faster than the learner
-        largest = self._learned.largest
-        order = self._spare if largest is None else np.argsort(largest, kind="stable")
-        for node in order.tolist():
+        view = self._learned.view
+        if view is not None:
+            sure = view.posterior.by_class.max(axis=1)
+            for node in view.nodes[np.argsort(sure, kind="stable")].tolist():
+                if node not in closed and free(node):
+                    return node, None, False, "least sure"
+        for node in self._spare.tolist():
             if node not in closed and free(node):
-                return node, None, False, "random" if largest is None else "least sure"
+                return node, None, False, "random"
         return None
 
     def _is_done(self, node: int, who: str) -> bool:
@@ -367,7 +371,7 @@ class LabelingSession:
     def _learn(self, task: Task) -> None:
         """Learn, in the background; what goes wrong is shown, and does not stop the session."""
         try:
-            for learned in self._learner.learn(task):
+            for learned in self._learner.learn(task, lambda: self._background.has_newer):
                 self._take(learned)
         except Exception as error:
             with self._lock:
@@ -396,24 +400,23 @@ class LabelingSession:
     def opinion(self, node: int) -> Opinion | None:
         """Return what the model thinks of an item, or None before the first approximation."""
         node, learned = self._node(node), self._learned
-        post = learned.posterior
-        if post is None or learned.epistemic is None:
-            return None
-        return Opinion(
-            tuple(post.labels.classes.tolist()),
-            post.by_class[node].copy(),
-            float(learned.epistemic[node]),
-        )
+        for view in (learned.view, learned.whole):
+            at = None if view is None else view.place(node)
+            if view is not None and at is not None:
+                return Opinion(
+                    tuple(view.posterior.labels.classes.tolist()),
+                    view.posterior.by_class[at].copy(),
+                    float(view.epistemic[at]),
+                )
+        return None
 
     def progress(self) -> Progress:
         """Return how far the session is."""
         with self._lock:
             labels, learned, threshold = self._labels(), self._learned, self._threshold
-            decided = len(labels)
-            if learned.largest is not None:
-                sure = learned.largest >= threshold
-                decided += int(sure.sum()) - int(sure[list(labels)].sum())
-            expected = learned.expected
+            expected, decided = learned.expected, len(labels)
+            if learned.counts is not None:
+                decided += sum_above(learned.counts, threshold)
             return Progress(
                 len(self._names),
                 self._book.n_answers,
@@ -431,14 +434,18 @@ class LabelingSession:
 
     def _measured(self) -> Measured | None:
         """Return how many predictions of the random sample are right."""
-        post = self._learned.posterior
         known = {node: label for node in self._book.apart if (label := self._label(node))}
-        if post is None or not known:
+        told = {node: self.opinion(node) for node in known}
+        right = [
+            opinion.classes[opinion.probability.argmax()] == known[node]
+            for node, opinion in told.items()
+            if opinion is not None
+        ]
+        if not right:
             return None
-        predicted = post.labels.classes[post.by_class[list(known)].argmax(axis=1)].tolist()
-        right = sum(p == label for p, label in zip(predicted, known.values(), strict=True))
-        low, high = wilson_interval(np.array([right]), np.array([len(known)]))[:, 0].tolist()
-        return Measured(right, len(known), (low, high))
+        ends = wilson_interval(np.array([sum(right)]), np.array([len(right)]))
+        low, high = ends[:, 0].tolist()
+        return Measured(sum(right), len(right), (low, high))
 
     def embedding(self) -> Array:
         """Return a place in the plane for each item, shape (N, 2): the first two modes."""
@@ -447,30 +454,29 @@ class LabelingSession:
     def states(self) -> tuple[NDArray[np.int64], Array, NDArray[np.bool_]] | None:
         """Return the likeliest class of each item, its epistemic part, and whether it is labeled.
 
-        Classes are positions in ``classes``, and -1 where none is known. None before the first
-        approximation.
+        Classes are positions in ``classes``. None before the first approximation of all items.
         """
         with self._lock:
-            learned, labels = self._learned, self._labels()
-            post = learned.posterior
-            if post is None or learned.epistemic is None:
+            view, labels = self._learned.whole, self._labels()
+            if view is None:
                 return None
+            post = view.posterior
             place = {name: at for at, name in enumerate(self._classes)}
             own = np.array([place[name] for name in post.labels.classes.tolist()])
             found = own[post.by_class.argmax(axis=1)]
             labeled = np.zeros(found.size, dtype=bool)
             for node, label in labels.items():
                 found[node], labeled[node] = place[label], True
-            return found, learned.epistemic, labeled
+            return found, view.epistemic, labeled
 
     def suspects(self, k: int = 20) -> list[Suspect]:
         """Return up to k labels to look at again: others contradict them."""
-        post = self._learned.posterior
-        if post is None:
+        view = self._learned.view
+        if view is None:
             return []
-        table = post.suspect_labels().head(k)
+        table = view.posterior.suspect_labels().head(k)
         return [
-            Suspect(int(node), str(label), str(likelier), float(wrong))
+            Suspect(int(view.nodes[node]), str(label), str(likelier), float(wrong))
             for node, label, likelier, wrong in table[
                 ["node", "label", "likelier", "probability_wrong"]
             ].itertuples(index=False)
@@ -483,9 +489,10 @@ class LabelingSession:
         probabilities.
         """
         with self._lock:
-            post, labels = self._learned.posterior, self._labels()
-            if post is None:
+            view, labels = self._learned.whole, self._labels()
+            if view is None:
                 return None
+            post = view.posterior
             own = [self._classes.index(name) for name in post.labels.classes.tolist()]
             size = len(self._classes)
         hidden = np.setdiff1d(np.arange(post.n_nodes), list(labels))
