@@ -112,6 +112,12 @@ def _add_columns(add: Any) -> None:
         help="column to exclude from the features; can be repeated",
     )
     add(
+        "--text",
+        metavar="COLUMN",
+        help="column of texts: the words that they share are the features, in place of the other "
+        "columns",
+    )
+    add(
         "--unlabeled",
         "--unlabelled",
         dest="unlabeled",
@@ -207,26 +213,30 @@ def _add_graph(add: Any) -> None:
     )
 
 
-def read_items(options: argparse.Namespace) -> files.Items:
+def read_items(options: argparse.Namespace, *, needs_labels: bool = True) -> files.Items:
     """Return the items in FILE."""
+    return files.read(options.file, read_options(options, needs_labels=needs_labels))
+
+
+def read_options(options: argparse.Namespace, *, needs_labels: bool = True) -> files.ReadOptions:
+    """Return how FILE is read."""
     columns = tuple(dict.fromkeys(options.categorical))
-    return files.read(
-        options.file,
-        files.ReadOptions(
-            label=options.label,
-            labels=options.labels,
-            id_column=options.id,
-            truth=options.truth,
-            ignore=tuple(options.ignore),
-            unlabeled=tuple(options.unlabeled),
-            classes=tuple(options.classes),
-            missing=options.missing,
-            categorical=ALL in columns or columns or False,
-            decimal=DECIMAL_MARKS.get(options.decimal),
-            scale=options.scale,
-            edges=options.edges,
-            weight=options.weight,
-            largest=options.largest_component,
-            encoding=options.encoding,
-        ),
+    return files.ReadOptions(
+        label=options.label,
+        labels=options.labels,
+        id_column=options.id,
+        truth=options.truth,
+        ignore=tuple(options.ignore),
+        unlabeled=tuple(options.unlabeled),
+        classes=tuple(options.classes),
+        missing=options.missing,
+        categorical=ALL in columns or columns or False,
+        decimal=DECIMAL_MARKS.get(options.decimal),
+        scale=options.scale,
+        edges=options.edges,
+        weight=options.weight,
+        largest=options.largest_component,
+        encoding=options.encoding,
+        text=options.text,
+        needs_labels=needs_labels,
     )

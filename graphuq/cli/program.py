@@ -16,6 +16,7 @@ from graphuq.cli import (
     demo,
     example,
     info,
+    label,
     predict,
     report,
     sample,
@@ -33,6 +34,8 @@ EPILOG = """\
 example:
   graphuq example votes                          write votes.csv and parties.csv
   graphuq sample votes.csv --label party         sample the posterior, write votes-graphuq/
+  graphuq label mail.csv --text body --classes ham spam
+                                                 label in the browser, what tells most first
   graphuq info votes-graphuq                     show the settings and the diagnostics
   graphuq report votes-graphuq --truth parties.csv
                                                  write a report, scored against true classes
@@ -84,10 +87,14 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _end_categorical(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments, with ``--categorical`` ended where FILE follows instead of COLUMN."""
+    """Return the arguments, with ``--categorical`` ended where FILE follows instead of COLUMN.
+
+    So is ``--images`` of the command ``label``.
+    """
+    ended = {"--categorical", *(["--images"] if arguments[:1] == ["label"] else [])}
     return [
         f"{argument}={ALL}"
-        if argument == "--categorical" and following.lower().endswith((*SUFFIXES, ".gz"))
+        if argument in ended and following.lower().endswith((*SUFFIXES, ".gz"))
         else argument
         for argument, following in zip_longest(arguments, arguments[1:], fillvalue="")
     ]
@@ -103,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"graphuq {gq.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in (
-        sample, suggest, update, predict, classify, compare, info, report, demo, example,
+        sample, label, suggest, update, predict, classify, compare, info, report, demo, example,
     ):  # fmt: skip
         command.add(commands)
     return parser

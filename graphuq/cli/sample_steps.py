@@ -166,7 +166,7 @@ def read_data(options: argparse.Namespace) -> Data:
             f"{options.file} is a graph without features, so that --graph-weight has no "
             "effect: leave it out"
         )
-    images = _images(items) if options.images else None
+    images = pixels_of(items) if options.images else None
     labels = items.labels()
     unlabeled = np.setdiff1d(np.arange(items.ids.size), labels.nodes)
     truth = items.truth.astype(str) if items.truth is not None and unlabeled.size else None
@@ -175,7 +175,7 @@ def read_data(options: argparse.Namespace) -> Data:
     return Data(items, labels, unlabeled, truth, images, choose_shares(options, labels))
 
 
-def _images(items: Items) -> Any:
+def pixels_of(items: Items) -> Any:
     """Return the pixels of images, one in each row."""
     X = items.features
     if (

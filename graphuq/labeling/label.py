@@ -193,6 +193,11 @@ class LabelingPage:
         self.address = self._server.address
         self._server.start()
 
+    @property
+    def finishing(self) -> bool:
+        """Whether the last step has begun and not ended."""
+        return self._finishing.runs
+
     def open(self) -> bool:
         """Open the page in the browser, and return whether there is one."""
         from graphuq.labeling.page.browser import open_browser

@@ -39,7 +39,7 @@ class ColumnRoles:
         self._table = table
         self.misnamed = _require_columns(table, options, problems)
         own = own_label(names, options)
-        if options.labels is None and own is None and options.truth is None:
+        if options.needs_labels and options.labels is None and own is None and not options.truth:
             problems.add(
                 f"{table.path} has no column 'label': name the column of labels with --label, or a "
                 f"file of labels with --labels: the columns are {list_names(names)}",
@@ -53,8 +53,9 @@ class ColumnRoles:
         wanted = dict.fromkeys([own, options.truth])
         self.classes = [name for name in wanted if name is not None and name in names]
         roles = {*self.classes, self.key, *options.ignore, *table.empty_columns}
-        self.as_text = [*self.classes, *([] if self.key is None else [self.key])]
-        self.features = [name for name in names if name not in roles]
+        text = options.text if options.text in names else None
+        self.as_text = [*self.classes, *(name for name in (self.key, text) if name is not None)]
+        self.features = [name for name in names if name not in roles] if text is None else [text]
 
     def ids(self, frame: pd.DataFrame, problems: Problems) -> NDArray[Any]:
         """Return the ids of the rows, each one once."""
@@ -104,6 +105,7 @@ def _require_columns(table: Table, options: ReadOptions, problems: Problems) -> 
     for option, name in (
         ("--label", None if options.labels else options.label),
         ("--id", options.id_column),
+        ("--text", options.text),
         *(("--ignore", name) for name in options.ignore),
         *(("--categorical", name) for name in categorical),
     ):

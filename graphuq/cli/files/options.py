@@ -46,6 +46,10 @@ class ReadOptions:
         Whether to keep only the largest component of a disconnected graph.
     encoding : str
         Encoding of text files.
+    text : str, optional
+        A column of texts, whose words are the features; other columns are no features then.
+    needs_labels : bool
+        Whether a table without labels is refused.
     """
 
     label: str | None = None
@@ -63,3 +67,5 @@ class ReadOptions:
     weight: str | None = None
     largest: bool = False
     encoding: str = "utf-8"
+    text: str | None = None
+    needs_labels: bool = True

@@ -32,6 +32,7 @@ from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.recognize_edges import lists_edges
 from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_file
 from graphuq.cli.files.text_table import TextTable
+from graphuq.cli.files.texts import build_text_features
 from graphuq.utils.words import count, list_names
 
 DEFAULTS = ReadOptions()
@@ -137,7 +138,10 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
     features = [
         name for name in roles.features if not unclear or pd.api.types.is_numeric_dtype(frame[name])
     ]
-    found = build_features(table, frame[features], options, problems)
+    if options.text in features:
+        found = build_text_features(table, frame[options.text], options.missing, problems)
+    else:
+        found = build_features(table, frame[features], options, problems)
     notes = found.notes
     if roles.key is None:
         notes += (NUMBERED,)
@@ -154,10 +158,11 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
 # Options that have no effect on a kind of file.
 UNUSED = {
     "a table": ("weight",),
-    "an .npz file": ("weight", "categorical", "decimal", "edges"),
-    "a list of edges": ("id_column", "missing", "categorical", "decimal", "scale"),
-    "a graph": ("missing", "categorical", "decimal", "scale", "edges", "weight"),
+    "an .npz file": ("weight", "categorical", "decimal", "edges", "text"),
+    "a list of edges": ("id_column", "missing", "categorical", "decimal", "scale", "text"),
+    "a graph": ("missing", "categorical", "decimal", "scale", "edges", "weight", "text"),
     "an .h5ad file": (
+        "text",
         "id_column",
         "missing",
         "categorical",
@@ -177,6 +182,7 @@ FLAGS = {
     "missing": "--drop-missing and --fill-missing",
     "scale": "--scale and --no-scale",
     "largest": "--largest-component",
+    "text": "--text",
 }
 
 

@@ -109,11 +109,9 @@ def bind(host: str, port: int | None) -> socket.socket:
                 continue
             if error.errno == errno.EADDRINUSE:
                 raise OSError(
-                    errno.EADDRINUSE,
-                    f"port {port} is in use: choose another --port, or leave it out for a free one",
+                    f"port {port} is in use: choose another, or leave it out for a free one"
                 ) from None
-            raise OSError(
-                error.errno, f"cannot listen on {host}, port {wanted}: {error.strerror or error}"
-            ) from None
+            reason = error.strerror or error
+            raise OSError(f"cannot listen on {host}, port {wanted}: {reason}") from None
         return bound
     raise AssertionError("port 0 is always free")
