@@ -23,10 +23,11 @@ from .graphs import full_graph as full_graph
 from .graphs import knn_graph as knn_graph
 from .graphs import pca as pca
 from .graphs import union as union
+from .graphs.annotators import annotator_rates as annotator_rates
 from .graphs.labels import Labels as Labels
-from .graphs.labels import reveal as reveal
 from .graphs.low_rank import LowRankSpectrum as LowRankSpectrum
 from .graphs.nystrom import nystrom as nystrom
+from .graphs.reveal import reveal as reveal
 from .graphs.spectrum import Spectrum as Spectrum
 from .inference.approximate import approximate as approximate
 from .inference.evidence.annealed import AnnealedEvidence as AnnealedEvidence

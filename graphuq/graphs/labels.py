@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.graphs.annotators import combine
 from graphuq.graphs.class_values import (
     TEXT_OF_NONE,
     as_given,
@@ -34,6 +34,10 @@ class Labels:
         Class of each node: ints, strings, booleans or other sortable values.
     classes : array_like, optional
         All classes, at least two. By default the classes that occur among the labels.
+    confidence : float or array_like in (0, 1], shape (J,), optional
+        Probability that each label is right, if all classes are equally likely beforehand and the
+        other classes share the rest evenly. It comes on top of the mistakes that the likelihood
+        expects: `graphuq.likelihoods.confidence`.
 
     Attributes
     ----------
@@ -42,12 +46,15 @@ class Labels:
     values : ndarray, shape (J,)
     classes : ndarray, shape (K,)
         Sorted.
+    confidence : ndarray, shape (J,), or None
+        None where all labels have confidence 1.
 
     Raises
     ------
     ValueError
-        Negative nodes, a node labeled twice with different values, missing values, different
-        lengths, values that ``classes`` does not list, or fewer than two classes.
+        Negative nodes, a node labeled twice with different values or confidences, missing values,
+        different lengths, values that ``classes`` does not list, fewer than two classes, or
+        confidences outside (0, 1].
 
     Examples
     --------
@@ -73,9 +80,16 @@ class Labels:
 
     >>> Labels([7, 2, 5], ["cat", "dog", "cat"], classes=["cat", "cow", "dog"])
     Labels(3 nodes: 2 x 'cat', 0 x 'cow', 1 x 'dog')
+
+    Labels with confidence:
+
+    >>> Labels([7, 2], ["cat", "dog"], confidence=[0.9, 0.6]).confidence
+    array([0.6, 0.9])
     """
 
-    def __init__(self, nodes: Any, values: Any, classes: Any = None) -> None:
+    def __init__(
+        self, nodes: Any, values: Any, classes: Any = None, *, confidence: Any = None
+    ) -> None:
         nodes, values = validation.unmasked("nodes", nodes), as_given(values)
         if nodes.ndim != 1 or nodes.shape != values.shape:
             raise ValueError(
@@ -98,6 +112,7 @@ class Labels:
             )
         refuse_text_of_nan(values, classes)
         values = to_one_type(values)
+        trust = _read_confidence(confidence, nodes)
         # sort by node; equal labels of one node count once
         order = np.argsort(nodes, kind="stable")
         nodes, values = nodes[order].astype(np.int64), values[order]
@@ -109,9 +124,18 @@ class Labels:
                 f"node {nodes[at]} is labeled twice, as {values[at]} and as {values[at + 1]}: "
                 "keep one of them"
             )
+        trust = trust[order]
+        differ = np.flatnonzero(repeated & (trust[1:] != trust[:-1]))
+        if differ.size:
+            at = differ[0]
+            raise ValueError(
+                f"node {nodes[at]} is labeled twice, with confidence {trust[at]:g} and "
+                f"{trust[at + 1]:g}: combine them by gq.Labels.from_annotators"
+            )
         first = np.concatenate([[True], ~repeated])
         self.nodes: NDArray[np.int64] = nodes[first]
         self.values: NDArray[Any] = values[first]
+        self.confidence: Array | None = None if (trust == 1).all() else trust[first]
         self.classes: NDArray[Any] = check_classes(self.values, classes)
 
     @classmethod
@@ -170,6 +194,46 @@ class Labels:
             )
         return cls(known, y[known], classes)
 
+    @classmethod
+    def from_annotators(
+        cls, frame: Any, rates: Any = None, *, classes: Any = None, seed: validation.Seed = 0
+    ) -> Labels:
+        """Return one label of each item from those of several annotators, with its confidence.
+
+        Annotators make mistakes independently, each at a rate of its own, and a mistake is any of
+        the other classes alike. Their log odds then add up. For two classes the result says all
+        that the annotators said. For K > 2 classes it does so where they agree; where they
+        contradict each other it keeps the likeliest class, and spreads the rest evenly over the
+        others. Items of equally likely classes are left out, since the first would be arbitrary.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame or array_like, shape (items, annotators)
+            The classes that annotators gave, None or NaN where they gave none. Row i is node i.
+        rates : mapping or array_like of numbers in (0, 1 - 1 / K), optional
+            Each annotator's rate of mistakes, by the name of the column or in order. By default
+            `graphuq.annotator_rates` infers them from how far annotators agree.
+        classes : array_like, optional
+            All classes, if some of them may not occur.
+        seed : int, SeedSequence or Generator, optional
+            For inferred rates.
+
+        Raises
+        ------
+        ValueError
+            Annotators who labeled nothing, rates out of range or not one for each annotator,
+            fewer than two classes.
+
+        Examples
+        --------
+        >>> votes = [["cat", "cat", None], ["dog", "cat", None], [None, "dog", "dog"]]
+        >>> labels = Labels.from_annotators(votes, rates=[0.1, 0.2, 0.2])
+        >>> labels.values.tolist(), labels.confidence.round(3).tolist()
+        (['cat', 'dog', 'dog'], [0.973, 0.692, 0.941])
+        """
+        nodes, values, every, confidence = combine(frame, rates, classes, seed)
+        return cls(nodes, values, every, confidence=confidence)
+
     @property
     def indices(self) -> NDArray[np.int64]:
         """Position in ``classes`` of each labeled node's class, shape (J,)."""
@@ -225,8 +289,13 @@ class Labels:
                 f"one part of {len(self)} labels does not show two classes: label more nodes, or "
                 "hold out a share nearer to 1/2"
             )
-        given, kept = (Labels(self.nodes[part], self.values[part], self.classes) for part in parts)
+        given, kept = (self._at(part, self.classes) for part in parts)
         return given, kept
+
+    def _at(self, part: NDArray[Any], classes: Any) -> Labels:
+        """Return some of the labels, with their confidences."""
+        trust = None if self.confidence is None else self.confidence[part]
+        return Labels(self.nodes[part], self.values[part], classes, confidence=trust)
 
     def of_classes(self, *classes: Any) -> Labels:
         """Return the labels of some classes only.
@@ -253,8 +322,7 @@ class Labels:
                     f"there are no labels of {name!r}: name two or more of {shown[:10]}, as "
                     "separate arguments"
                 )
-        kept = np.isin(self.values, classes)
-        return Labels(self.nodes[kept], self.values[kept], list(classes))
+        return self._at(np.isin(self.values, classes), list(classes))
 
     def oriented(self, field: Array) -> Array:
         """Return ``field`` or its negative, whichever agrees in sign with most labels.
@@ -324,75 +392,33 @@ class Labels:
     def __repr__(self) -> str:
         counts = np.bincount(self.indices, minlength=self.classes.size)
         shown = [f"{n} x {c!r}" for n, c in zip(counts, self.classes.tolist(), strict=True)]
-        return f"Labels({len(self)} nodes: {', '.join(shown)})"
+        trust = ""
+        if self.confidence is not None:
+            trust = f"; confidence {self.confidence.min():.3g} to {self.confidence.max():.3g}"
+        return f"Labels({len(self)} nodes: {', '.join(shown)}{trust})"
 
     def require_within(self, n_nodes: int) -> None:
         """Refuse labels of nodes that the graph does not have."""
         validation.node_ids("labels", self.nodes, n_nodes)
 
 
-def reveal(
-    y: Any,
-    fraction: float | None = None,
-    *,
-    counts: int | Mapping[Any, int] | None = None,
-    seed: validation.Seed = None,
-) -> Labels:
-    """Reveal a few of the true labels, drawn at random within each class.
-
-    Parameters
-    ----------
-    y : array_like, shape (n,)
-        True class of every node.
-    fraction : float in (0, 1], optional
-        Share of each class to reveal; the number of nodes is rounded and at least one.
-    counts : int or mapping from class to int, optional
-        Number of nodes of each class, instead of ``fraction``.
-    seed : int, SeedSequence or Generator, optional
-
-    Returns
-    -------
-    Labels
-
-    Raises
-    ------
-    ValueError
-        Neither or both of ``fraction`` and ``counts``; a fraction outside (0, 1]; a count above
-        the size of its class.
-
-    Examples
-    --------
-    >>> reveal([4, 4, 4, 9, 9, 9], counts={4: 2, 9: 1}, seed=0)
-    Labels(3 nodes: 2 x 4, 1 x 9)
-    """
-    y = as_given(y)
-    if y.ndim != 1:
-        raise ValueError(f"y must be one-dimensional, got shape {y.shape}")
-    require_all("y", y)
-    refuse_text_of_nan(y)
-    y = to_one_type(y)
-    if (fraction is None) == (counts is None):
-        raise ValueError("give either fraction or counts, and not both")
-    # the number of nodes to reveal of each class
-    classes, sizes = np.unique(y, return_counts=True)
-    if fraction is not None:
-        if not 0 < validation.real("fraction", fraction) <= 1:
-            raise ValueError(f"fraction must lie in (0, 1], got {fraction}")
-        wanted = {
-            c: max(1, round(fraction * n)) for c, n in zip(classes.tolist(), sizes, strict=True)
-        }
-    elif isinstance(counts, Mapping):
-        wanted = dict(counts)
-    else:
-        wanted = dict.fromkeys(classes.tolist(), validation.integer("counts", counts, 1))
-    rng = np.random.default_rng(validation.seed_sequence(seed))
-    # draw them within each class
-    revealed = []
-    for value, count in wanted.items():
-        members = np.flatnonzero(y == value)
-        if members.size == 0:
-            raise ValueError(f"y has no class {value!r}; it has {classes.tolist()[:10]}")
-        validation.integer(f"the count of class {value!r}", count, 0, members.size)
-        revealed.append(rng.choice(members, size=count, replace=False))
-    nodes = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *revealed]))
-    return Labels(nodes, y[nodes].tolist() if y.dtype.kind == "U" else y[nodes])
+def _read_confidence(confidence: Any, nodes: NDArray[Any]) -> Array:
+    """Return the confidence of each label, 1 where none is given."""
+    if confidence is None:
+        return np.ones(nodes.size)
+    if np.ndim(confidence) == 0:
+        confidence = np.full(nodes.size, validation.real("confidence", confidence))
+    trust = validation.unmasked("confidence", confidence)
+    if trust.shape != nodes.shape or trust.dtype.kind not in "fiu":
+        raise ValueError(
+            f"confidence must be a number in (0, 1] for each of {nodes.size} labels, got shape "
+            f"{trust.shape} of {trust.dtype}"
+        )
+    bad = np.flatnonzero(~((trust > 0) & (trust <= 1)))
+    if bad.size:
+        raise ValueError(
+            f"the confidence of the label of node {nodes[bad[0]]} must lie in (0, 1], got "
+            f"{trust[bad[0]]}: it is the probability that the label is right; leave labels that "
+            "are certainly wrong out"
+        )
+    return trust.astype(np.float64)

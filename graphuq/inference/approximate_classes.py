@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import entr, ndtri
 
 from graphuq.graphs.labels import Labels
-from graphuq.inference.evidence.class_propagation import ClassSites, label_model
+from graphuq.inference.evidence.class_propagation import ClassSites, label_model, new_label_model
 from graphuq.inference.evidence.evidence import converged_class_sites
 from graphuq.inference.problem import Problem
 from graphuq.likelihoods.argmax_sites import LabelModel, argmax_probability_of_gaussian
@@ -66,9 +66,10 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
             mean[rows], variance[rows], latent[rows], by_class[rows], aleatoric[rows] = found
         at = labels.nodes
         latent[at], by_class[at], aleatoric[at], overlaps = _at_labeled(sites, problem)
-        noise = label_model(problem.bound)
+        assert problem.bound.sign_model is not None
+        wrong, right = new_label_model(problem.bound)
         left_out = argmax_probability_of_gaussian(
-            sites.cavities.mean, sites.cavities.covariance, noise.noise
+            sites.cavities.mean, sites.cavities.covariance, problem.bound.sign_model[0]
         )
     square = (latent**2).sum(axis=1)
     return {
@@ -81,7 +82,7 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
         "latent_variance": variance,
         "site_precision": sites.precision,
         "site_shift": sites.shift,
-        "leave_one_out": noise.wrong + (noise.right - noise.wrong) * left_out,
+        "leave_one_out": wrong + (right - wrong) * left_out,
         "log_evidence": LogEvidence(
             sites.log_evidence, "expectation propagation", sites.correction
         ),
@@ -146,7 +147,8 @@ def _at_labeled(sites: ClassSites, problem: Problem) -> tuple[Array, Array, Arra
     for first in range(0, y.size, BLOCK_NODES):
         block = slice(first, first + BLOCK_NODES)
         part = [(mean[block], covariance[block]) for mean, covariance in laws]
-        found = _weighted(part, white, y[block], model, overlap)
+        own = model._replace(wrong=model.wrong[block, None], right=model.right[block, None])
+        found = _weighted(part, white, y[block], own, overlap)
         latent[block], by_class[block], entropy[block], overlaps[block] = found
     return latent, by_class, entropy, overlaps
 

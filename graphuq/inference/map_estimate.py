@@ -11,7 +11,7 @@ from scipy import linalg
 from scipy.special import expit, ndtr
 
 from graphuq.graphs.labels import Labels
-from graphuq.inference.evidence.class_propagation import label_model
+from graphuq.inference.evidence.class_propagation import new_label_model
 from graphuq.inference.map_classes import minimize_classes
 from graphuq.inference.problem import Problem
 from graphuq.likelihoods import Probit
@@ -205,9 +205,9 @@ class _End(NamedTuple):
 
 def _is_probit(bound: Bound) -> bool:
     """Whether there is noise before the threshold and none after it."""
-    return (
-        bound.sign_model is not None and bound.sign_model[0] > 0 and bound.sign_model[1] == math.inf
-    )
+    if bound.sign_model is None or bound.sign_model[0] == 0:
+        return False
+    return bool(np.min(bound.cost) == math.inf)
 
 
 def _explain_no_gradient(bound: Bound, name: str) -> str:
@@ -226,8 +226,8 @@ def _probability(bound: Bound, field: Array) -> Array | None:
     if bound.sign_model is None:
         return None
     if isinstance(bound.rule, Argmax):
-        model = label_model(bound)
-        return model.wrong + (model.right - model.wrong) * argmax_probability(field, model.noise)
+        wrong, right = new_label_model(bound)
+        return wrong + (right - wrong) * argmax_probability(field, bound.sign_model[0])
     noise, cost = bound.sign_model
     flip = expit(-cost)
     return np.asarray(flip + (1 - 2 * flip) * ndtr(field / noise))

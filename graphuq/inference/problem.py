@@ -80,7 +80,10 @@ class Problem:
         """Return plain values that identify the labels, the traced nodes and the potential."""
         labels = self.labels
         return {
-            "labels": array_fingerprint(labels.nodes, labels.values, labels.classes),
+            "labels": array_fingerprint(
+                *(labels.nodes, labels.values, labels.classes),
+                *(() if labels.confidence is None else (labels.confidence,)),
+            ),
             "nodes": array_fingerprint(self.traced),
             "potential": fingerprint(self.bound, self.prior.n_nodes),
         }

@@ -125,6 +125,11 @@ def sample_jointly(
     source = _require_modes(prior)
     require_prior_and_labels(source, labels)
     require_supported(likelihood, labels)
+    if labels.confidence is not None:
+        raise ValueError(
+            "gq.sample_jointly does not support labels with confidence: take gq.tune and then "
+            "gq.sample, which respect it"
+        )
     if checkpoint is not None:
         require_seed(seed)
     plan = Plan.check(

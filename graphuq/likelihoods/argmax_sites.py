@@ -41,10 +41,10 @@ class LabelModel(NamedTuple):
     """Deviation of the label's own noise."""
     noise: float
     """Deviation of the noise of all other classes."""
-    wrong: float
-    """Probability of a label whose class is not the largest."""
-    right: float
-    """Probability of a label whose class is the largest."""
+    wrong: Array
+    """Probability of each label if its class is not the largest, shape (J,)."""
+    right: Array
+    """Probability of each label if its class is the largest, shape (J,)."""
 
 
 class NodeSites(NamedTuple):
@@ -68,7 +68,7 @@ class Cavities(NamedTuple):
 
 
 _MATRIX, _CUBE, _VECTOR = types.float64[:, ::1], types.float64[:, :, ::1], types.float64[::1]
-_MODEL = types.NamedUniTuple(types.float64, 4, LabelModel)
+_MODEL = types.NamedTuple([types.float64, types.float64, _VECTOR, _VECTOR], LabelModel)
 _SITES = types.NamedUniTuple(_MATRIX, 2, NodeSites)
 _CAVITIES = types.NamedTuple([_MATRIX, _CUBE, _VECTOR], Cavities)
 # Psi enters as a pointer: numba's cache does not see edits in another file.
@@ -97,7 +97,7 @@ def argmax_probability_of_gaussian(mean: Array, covariance: Array, noise: float)
     >>> argmax_probability_of_gaussian(np.zeros((1, 4)), np.eye(4)[None], noise=1.0).round(6)
     array([[0.25, 0.25, 0.25, 0.25]])
     """
-    model = LabelModel(float(noise), float(noise), 0.0, 1.0)
+    model = LabelModel(float(noise), float(noise), np.zeros(1), np.ones(1))
     logs = np.empty(mean.shape)
     _log_masses(*map(np.ascontiguousarray, (mean, covariance)), model, log_cdf, logs)
     p = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -223,16 +223,19 @@ def _match(S, m, c, means, variances, tau, nu, g):  # type: ignore[no-untyped-de
 
 
 @numba.njit
-def _tilt(S, m, c, model, log_cdf, tau, nu, g):  # type: ignore[no-untyped-def]
-    """Write the sites of the label c, given its cavity; return the log of its mass, or NaN."""
+def _tilt(S, m, c, j, model, log_cdf, tau, nu, g):  # type: ignore[no-untyped-def]
+    """Write the sites of label j, of class c, given its cavity.
+
+    Return the log of its mass, or NaN.
+    """
     K = m.size - 1
     S_right, m_right = S.copy(), m.copy()
     log_right = _condition(S_right, m_right, c, model.noise, TOLERANCE, log_cdf, tau, nu, g)
-    if model.wrong == 0.0:
+    if model.wrong[j] == 0.0:
         return log_right
     # a mixture: the label says nothing with the rest of its probability
-    share = (model.right - model.wrong) * math.exp(log_right)
-    mass = model.wrong + share
+    share = (model.right[j] - model.wrong[j]) * math.exp(log_right)
+    mass = model.wrong[j] + share
     share /= mass
     means, variances = np.empty(K), np.empty(K)
     for k in range(K):
@@ -297,7 +300,7 @@ def _visit(mean, covariance, y, model, sites, step, log_cdf, out):  # type: igno
                 log_mass += _multiply(S, m, k, -sites.tau[j, k], -sites.nu[j, k], g)
         out.mean[j], out.covariance[j] = m[:K], S[:K, :K]
         # 3. new sites, damped
-        out.log_mass[j] = log_mass + _tilt(S, m, c, model, log_cdf, tau, nu, g)
+        out.log_mass[j] = log_mass + _tilt(S, m, c, j, model, log_cdf, tau, nu, g)
         if not math.isfinite(out.log_mass[j]):
             return False
         for k in range(K):

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from graphuq.graphs.labels import Labels
+from graphuq.likelihoods import level_set, probit_kernels
+from graphuq.likelihoods.confidence import combined_cost, combined_flip_rate
 from graphuq.likelihoods.contract import (
     FIELD,
     GRADIENT,
@@ -29,6 +31,7 @@ from graphuq.likelihoods.contract import (
 from graphuq.likelihoods.label_rule import Argmax, LabelRule, Sign, label_rule
 from graphuq.utils import validation
 from graphuq.utils.jit import kernel
+from graphuq.utils.typing import Array
 
 # Attributes of likelihoods in earlier versions, each with the method that replaces it. Without the
 # log normalizer, evidence would be wrong.
@@ -54,6 +57,16 @@ class Bound(NamedTuple):
     """How the fields at a node become its label."""
     overlap: float = 0.0
     """Deviation of the noise that belongs to the true class; see `Likelihood.overlap`."""
+    confidence: Array | None = None
+    """That of each label, shape (J,); None if it is 1."""
+
+    @property
+    def cost(self) -> float | Array:
+        """The cost of a wrong label under a sign model: one number, or one for each label."""
+        assert self.sign_model is not None
+        if self.confidence is None:
+            return self.sign_model[1]
+        return combined_cost(self.sign_model[1], self.confidence, self.rule.n_classes)
 
     @property
     def n_fields(self) -> int:
@@ -69,6 +82,26 @@ class Bound(NamedTuple):
             sign_model=sign_model,
             log_normalizer=log_normalizer,
             overlap=overlap,
+        )._with_confidence(self.confidence)
+
+    def _with_confidence(self, confidence: Array | None) -> Bound:
+        """Return this for labels of some confidence, whose potential the sign model says."""
+        if confidence is None:
+            return self
+        assert self.sign_model is not None
+        noise, cost = self.sign_model
+        n_classes = self.rule.n_classes
+        if noise == 0:
+            kernels = level_set.confident_potential, None
+            parameters = combined_cost(cost, confidence, n_classes)
+        else:
+            kernels = probit_kernels.noisy_potential, probit_kernels.noisy_gradient
+            flip_rate = expit(math.log(n_classes - 1) - cost)
+            flips = combined_flip_rate(flip_rate, confidence, n_classes)
+            parameters = np.append(noise, flips)
+        observed = self.observed._replace(parameters=parameters)
+        return self._replace(
+            potential=kernels[0], gradient=kernels[1], observed=observed, confidence=confidence
         )
 
     def without_labels(self) -> Bound:
@@ -113,9 +146,21 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
         rule,
         overlap,
     )
+    if labels.confidence is not None:
+        _require_confidence(likelihood, sign_model)
+        bound = bound._with_confidence(labels.confidence)
     size = len(labels) if nodes is not None else n_nodes
     _compile(bound, np.full((size, bound.n_fields), 0.1), name)
     return bound
+
+
+def _require_confidence(likelihood: Likelihood, sign_model: Any) -> None:
+    """Refuse confidences of labels without a sign model, which says what a wrong label is."""
+    if sign_model is None or likelihood.reads != "labelled":
+        raise ValueError(
+            f"{type(likelihood).__name__} does not support labels with confidence: take a sign "
+            "model, gq.Probit, gq.LevelSet or gq.NoisyProbit, or gq.Labels without confidence"
+        )
 
 
 def _models(

@@ -38,6 +38,10 @@ class Sign:
         """Return the index of the class; ``axis``, of length 1, is removed. S(0) is +1."""
         return np.asarray(np.take(fields, 0, axis=axis) >= 0, dtype=np.intp)
 
+    def are_wrong(self, fields: Array, y: Array) -> NDArray[np.bool_]:
+        """Return whether each label differs from the fields' class, shape (draws, J)."""
+        return np.asarray((fields[:, 0] >= 0) != (y > 0))
+
     def wrong(self, fields: Array, y: Array) -> NDArray[np.intp]:
         """Return how many labels differ from the fields' class in each draw.
 
@@ -47,7 +51,7 @@ class Sign:
         y : ndarray, shape (J,)
             As in ``observed``.
         """
-        return np.asarray(((fields[:, 0] >= 0) != (y > 0)).sum(axis=1))
+        return np.asarray(self.are_wrong(fields, y).sum(axis=1))
 
 
 def both_classes(second: Array) -> Array:
@@ -114,6 +118,10 @@ class Argmax:
         """Return the index of the class; ``axis``, of length K, is removed."""
         return np.asarray(fields.argmax(axis=axis))
 
+    def are_wrong(self, fields: Array, y: Array) -> NDArray[np.bool_]:
+        """Return whether each label differs from the fields' class, shape (draws, J)."""
+        return np.asarray(fields.argmax(axis=1) != y)
+
     def wrong(self, fields: Array, y: Array) -> NDArray[np.intp]:
         """Return how many labels differ from the fields' class in each draw.
 
@@ -123,7 +131,7 @@ class Argmax:
         y : ndarray, shape (J,)
             As in ``observed``.
         """
-        return np.asarray((fields.argmax(axis=1) != y).sum(axis=1))
+        return np.asarray(self.are_wrong(fields, y).sum(axis=1))
 
 
 LabelRule: TypeAlias = Sign | Argmax

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,6 +23,22 @@ def _potential(u, seen):  # type: ignore[no-untyped-def]
         else:
             wrong += np.argmax(u[seen.rows[j]]) != seen.y[j]
     return wrong * 2.0 / seen.parameters[0] ** 2
+
+
+@cached_njit
+def confident_potential(u, seen):  # type: ignore[no-untyped-def]
+    """Phi = - sum_j log P(y(j) | u(j)), where the parameters are the cost V_j of each label."""
+    phi = 0.0
+    for j in range(seen.y.size):
+        cost, n_wrong = seen.parameters[j], max(1, u.shape[1] - 1)
+        if u.shape[1] == 1:
+            wrong = (u[seen.rows[j], 0] >= 0.0) != (seen.y[j] > 0.0)
+        else:
+            wrong = np.argmax(u[seen.rows[j]]) != seen.y[j]
+        phi += math.log1p(n_wrong * math.exp(-cost))
+        if wrong:
+            phi += cost
+    return phi
 
 
 @dataclass(frozen=True)

@@ -210,40 +210,56 @@ def gradient(u, seen, out):  # type: ignore[no-untyped-def]
 def noisy_potential(u, seen):  # type: ignore[no-untyped-def]
     """Phi = - sum_j log(f / (K - 1) + (1 - f K / (K - 1)) P(y(j) | u(j))).
 
-    For two classes, P is Psi(y(j) u(j); gamma): Psi if not flipped, 1 - Psi if so.
+    For two classes, P is Psi(y(j) u(j); gamma): Psi if not flipped, 1 - Psi if so. The parameters
+    are gamma and f, or gamma and one f for each label.
     """
-    gamma, flip = seen.parameters[0], seen.parameters[1]
+    gamma, last = seen.parameters[0], seen.parameters.size - 1
     phi = 0.0
     if u.shape[1] == 1:
         for j in range(seen.y.size):
+            flip = seen.parameters[min(j + 1, last)]
+            if flip == 0.0:
+                phi -= log_cdf(seen.y[j] * u[seen.rows[j], 0] / gamma)
+                continue
             right = 0.5 * math.erfc(-seen.y[j] * u[seen.rows[j], 0] / gamma * _SQRT_HALF)
             phi -= math.log(flip + (1.0 - 2.0 * flip) * right)
         return phi
     gaps, unwanted = np.empty(u.shape[1] - 1), np.empty(0)
-    other = flip / gaps.size
     for j in range(seen.y.size):
+        flip = seen.parameters[min(j + 1, last)]
+        other = flip / gaps.size
         _set_gaps(u[seen.rows[j]], int(seen.y[j]), gamma, gaps)
-        phi -= math.log(other + (1.0 - flip - other) * math.exp(log_probability(gaps, unwanted)))
+        log_right = log_probability(gaps, unwanted)
+        if flip == 0.0:
+            phi -= log_right
+        else:
+            phi -= math.log(other + (1.0 - flip - other) * math.exp(log_right))
     return phi
 
 
 @cached_njit
 def noisy_gradient(u, seen, out):  # type: ignore[no-untyped-def]
     """Write the derivative of `noisy_potential` into ``out``."""
-    gamma, flip = seen.parameters[0], seen.parameters[1]
+    gamma, last = seen.parameters[0], seen.parameters.size - 1
     out[:] = 0.0
     if u.shape[1] == 1:
         for j in range(seen.y.size):
+            flip = seen.parameters[min(j + 1, last)]
             scaled = seen.y[j] / gamma * u[seen.rows[j], 0]
+            if flip == 0.0:
+                out[seen.rows[j], 0] -= seen.y[j] / gamma * log_cdf_slope(scaled)
+                continue
             right = 0.5 * math.erfc(-scaled * _SQRT_HALF)
             density = math.exp(-0.5 * scaled * scaled) * _INVERSE_SQRT_2PI
             slope = (1.0 - 2.0 * flip) * density / (flip + (1.0 - 2.0 * flip) * right)
             out[seen.rows[j], 0] -= seen.y[j] / gamma * slope
         return
     gaps, slopes = np.empty(u.shape[1] - 1), np.empty(u.shape[1] - 1)
-    other = flip / gaps.size
     for j in range(seen.y.size):
+        flip = seen.parameters[min(j + 1, last)]
+        other = flip / gaps.size
         c, row = int(seen.y[j]), seen.rows[j]
         _set_gaps(u[row], c, gamma, gaps)
         right = (1.0 - flip - other) * math.exp(log_probability(gaps, slopes))
-        _add_slopes(slopes, c, right / (other + right) / gamma, out[row])
+        share = right / (other + right) if flip > 0.0 else 1.0
+        _add_slopes(slopes, c, share / gamma, out[row])

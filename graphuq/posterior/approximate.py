@@ -45,7 +45,8 @@ class ApproximatePosterior(NodePosterior):
         tau and nu of exp(nu_j u_j - tau_j u_j^2 / 2), which replaces label j's likelihood; for
         K > 2 classes pi and b of `graphuq.priors.class_sites`.
     leave_one_out : ndarray, shape (J,) or (J, K)
-        P(label j is ``classes[1]`` | all other labels), or that of each of K > 2 classes.
+        P(label j is ``classes[1]`` | all other labels), or that of each of K > 2 classes, as if
+        label j had confidence 1.
     log_evidence : LogEvidence
         See `graphuq.evidence`.
 

@@ -136,7 +136,9 @@ def _suspicions_from(observed: Any) -> dict[str, Any]:
 
 def _labels_from(observed: Any, constant: Any) -> Labels:
     classes = constant["class_name"].values
-    return Labels(observed["label_node"].values, observed["label"].values, classes)
+    trust = observed["confidence"].values if "confidence" in observed else None
+    nodes, values = observed["label_node"].values, observed["label"].values
+    return Labels(nodes, values, classes, confidence=trust)
 
 
 def load(path: str | os.PathLike[str]) -> Posterior | ApproximatePosterior:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr
 
+from graphuq.likelihoods.confidence import combined_flip_rate
 from graphuq.likelihoods.label_rule import Argmax, LabelRule, as_by_class, label_rule
 from graphuq.likelihoods.probit_kernels import class_log_probability
 from graphuq.posterior.protocol import LatentDraws
@@ -30,7 +31,10 @@ class SampledField(LatentDraws, Protocol):
 
 
 class SignModel(NamedTuple):
-    """Noise before the label rule and flips after it, of each draw; shape (draws, 1)."""
+    """Noise before the label rule and flips after it, of each draw.
+
+    The shape is (draws, 1); that of the flip rates is (draws, J) where labels have confidences.
+    """
 
     noise: Array
     flip_rate: Array
@@ -50,7 +54,8 @@ class SignModel(NamedTuple):
             noise = sampled["gamma"].reshape(shape)
         if "flip_rate" in sampled:
             flip = sampled["flip_rate"].reshape(shape)
-        return cls(noise, flip)
+        labels = posterior.labels
+        return cls(noise, combined_flip_rate(flip, labels.confidence, labels.classes.size))
 
     def at(self, draws: Any) -> SignModel:
         """Return the model of some draws."""
@@ -101,7 +106,11 @@ def _describe(
     # 1. the label before flips: that its class wins
     log_right = _log_right(u, y, noise, rule)
     with np.errstate(divide="ignore"):
-        log_likelihood = np.logaddexp(np.log(1 - flip - other) + log_right, np.log(other))
+        margin = 1 - flip - other
+        log_likelihood = np.logaddexp(np.log(np.maximum(margin, 0)) + log_right, np.log(other))
+        if (margin < 0).any():  # labels that are likelier wrong than right
+            unlikely = np.log(other + np.minimum(margin, 0) * np.exp(log_right))
+            log_likelihood = np.where(margin < 0, unlikely, log_likelihood)
     # 2. that it was flipped, by Bayes' rule
     mistake = other * -np.expm1(log_right) * np.exp(-log_likelihood)
     overlap = np.where(_agrees(u, y, rule), 0.0, 1 - mistake)
@@ -138,7 +147,7 @@ def mistakes_from_left_out(left_out: Array, labels: Any, flip_rate: float) -> Ar
     Parameters
     ----------
     left_out : ndarray, shape (J,) or (J, K)
-        As `ApproximatePosterior.leave_one_out`.
+        As `ApproximatePosterior.leave_one_out`, of labels of confidence 1.
     labels : Labels
     flip_rate : float
 
@@ -151,6 +160,11 @@ def mistakes_from_left_out(left_out: Array, labels: Any, flip_rate: float) -> Ar
     """
     by_class = as_by_class(left_out)
     given = by_class[np.arange(len(labels)), labels.indices]
-    other = flip_rate / (by_class.shape[1] - 1)
+    n_wrong = by_class.shape[1] - 1
+    other = flip_rate / n_wrong
     right = ((given - other) / (1 - flip_rate - other)).clip(0, 1)
+    if labels.confidence is not None:
+        rate = combined_flip_rate(flip_rate, labels.confidence, n_wrong + 1)
+        other = rate / n_wrong
+        given = np.maximum(other + (1 - rate - other) * right, np.finfo(float).tiny)
     return np.asarray(other * (1 - right) / given)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import linalg
 from scipy.special import ndtr
 
+from graphuq.likelihoods.confidence import combined_flip_rate
 from graphuq.likelihoods.label_rule import Argmax, label_rule
 from graphuq.posterior.assessment.argmax_probability import argmax_probability
 from graphuq.posterior.label_likelihood import SampledField
@@ -29,6 +30,8 @@ LEAST = 1e-12
 
 def left_out_from_draws(posterior: SampledField, prior: GaussianPrior, seed: Any) -> Array:
     """Return P(label j is each class | all other labels), shape (J, K), flips included.
+
+    It is that of a label of confidence 1, so that all labels are compared with the same.
 
     Let u_-j be the field at the other labels. Under the prior u_j given u_-j is Gaussian, with mean
     m_j and variance v_j, which give P(y_j = c | u_-j): that of probit with noise of variance
@@ -52,6 +55,9 @@ def left_out_from_draws(posterior: SampledField, prior: GaussianPrior, seed: Any
     """
     labels, model = posterior.labels, posterior.settings["sign_model"]
     rule, n_labels = label_rule(labels), len(labels)
+    flip_rate, n_wrong = model["flip_rate"], rule.n_classes - 1
+    flips = combined_flip_rate(flip_rate, labels.confidence, rule.n_classes)
+    other, others = flip_rate / n_wrong, flips / n_wrong
     every = math.ceil(posterior.n_latent_draws / MOST_DRAWS)
     with one_blas_thread():
         precision, variance = _conditional_law(prior, labels.nodes)
@@ -63,9 +69,9 @@ def left_out_from_draws(posterior: SampledField, prior: GaussianPrior, seed: Any
             pull = np.einsum("ij,djc->dic", precision, u) * variance[:, None]
             z = (u - pull) / deviation[:, None]
             p = argmax_probability(z, 1.0) if isinstance(rule, Argmax) else _signs(z[:, :, 0])
-            other = model["flip_rate"] / (rule.n_classes - 1)
-            p = other + (1 - model["flip_rate"] - other) * p
-            own = p[:, np.arange(n_labels), labels.indices].clip(LEAST)
+            own = p[:, np.arange(n_labels), labels.indices]
+            own = (others + (1 - flips - others) * own).clip(LEAST)
+            p = other + (1 - flip_rate - other) * p
             total += (p / own[:, :, None]).sum(axis=0)
             weights += (1 / own).sum(axis=0)
     found = total / weights[:, None]

@@ -347,7 +347,8 @@ class NodePosterior(PredictionMixin, ABC):
     def _mistakes_and_overlaps(self) -> tuple[Array, Array]:
         """Return the two probabilities of each label in `suspect_labels`, shape (J,)."""
         none, model = np.zeros(len(self.labels)), self.settings.get("sign_model")
-        if model is None or model["flip_rate"] == 0:
+        plain = self.labels.confidence is None
+        if model is None or (model["flip_rate"] == 0 and plain):
             return none, probability_wrong(self.labels, self.latent_by_class)
         if self.overlap == 0:
             return probability_wrong(self.labels, self.latent_by_class), none
@@ -361,7 +362,8 @@ class NodePosterior(PredictionMixin, ABC):
 
         They are the ``pred_probs`` of cleanlab's functions, whose ``labels`` are
         ``post.labels.indices``, and may calibrate conformal sets of other packages. Mistakes that
-        the likelihood expects of labels are part of them. Draws are weighed as
+        the likelihood expects of labels are part of them, and doubts about this label, its
+        confidence, are not. Draws are weighed as
         `graphuq.posterior.left_out` says.
 
         Parameters

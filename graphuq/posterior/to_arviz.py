@@ -62,13 +62,14 @@ def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> An
         sampled), ``modes`` (``z`` of all modes, if there are more), ``sample_stats`` (``lp``,
         ``potential``, ``acceptance_rate``, ...; ``x``: the field read, where `Posterior.read` has
         it),
-        ``observed_data`` (``y`` at the labeled nodes), ``constant_data`` (class names, eq. (16))
-        and ``node_summary`` (per node: mean, variance, probability, mcse, prediction, rank,
-        entropy, margin, the columns of `NodePosterior.uncertainty`, and ``decision_score`` and
-        ``transduction`` of the classifiers). For K > 2 classes, values per class have ``class`` for
-        their last dimension, and ``y`` is the index of the class. An approximate posterior has no
-        draws: it lacks the first two groups, the others have the attribute ``approximate`` = 1, and
-        ``observed_data`` has its sites and ``leave_one_out``. If nodes have names
+        ``observed_data`` (``y`` at the labeled nodes, and ``confidence`` if labels have any),
+        ``constant_data`` (class names, eq. (16)) and ``node_summary`` (per node: mean, variance,
+        probability, mcse, prediction, rank, entropy, margin, the columns of
+        `NodePosterior.uncertainty`, and ``decision_score`` and ``transduction`` of the
+        classifiers). For K > 2 classes, values per class have ``class`` for their last dimension,
+        and ``y`` is the index of the class. An approximate posterior has no draws: it lacks the
+        first two groups, the others have the attribute ``approximate`` = 1, and ``observed_data``
+        has its sites and ``leave_one_out``. If nodes have names
         (`NodePosterior.with_names`), each ``node`` and ``label_node`` has a coordinate ``name``
         beside its number, except in the group ``posterior``.
 
@@ -267,6 +268,7 @@ def _node_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
     y = labels.codes if labels.classes.size == 2 else labels.indices
     parts = posterior.uncertainty()
     mistakes, overlaps = posterior._mistakes_and_overlaps()
+    trust = labels.confidence
     known = np.isfinite(overlaps).all()  # not if read from a file of an earlier version
     return {
         "observed_data": xr.Dataset(
@@ -275,6 +277,7 @@ def _node_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
                 "label": ("label_node", labels.values),
                 "probability_mistake": ("label_node", mistakes),
                 **({"probability_overlap": ("label_node", overlaps)} if known else {}),
+                **({} if trust is None else {"confidence": ("label_node", trust)}),
             },
             _label_nodes(posterior),
             attrs,

@@ -33,9 +33,10 @@ def code_of(posterior: NodePosterior, lambda_bar: float | None = None) -> str:
     ]
     silent = np.setdiff1d(labels.classes, labels.values).size > 0
     all_ = f", classes={labels.classes.tolist()!r}" if silent else ""
+    trust = "" if labels.confidence is None else f", confidence={labels.confidence.tolist()}"
     if len(labels) <= MAX_LABELS:
         lines.append(
-            f"labels = gq.Labels({labels.nodes.tolist()}, {labels.values.tolist()!r}{all_})"
+            f"labels = gq.Labels({labels.nodes.tolist()}, {labels.values.tolist()!r}{all_}{trust})"
         )
     else:
         lines.append(f"labels = ...  # yours, of {len(labels)} nodes; a result's .labels has them")

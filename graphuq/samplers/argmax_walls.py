@@ -35,7 +35,7 @@ class ArgmaxWalls(NamedTuple):
     wanted: Nodes
     """The class of each entry."""
     tally: Array
-    """Number of labels of each class at the place, shape (E, K)."""
+    """Number of labels of each class at the place, shape (E, K); or the sum of their heights."""
     begin: Nodes
     """The first entry of the same place."""
     end: Nodes
@@ -48,9 +48,25 @@ class ArgmaxWalls(NamedTuple):
     """Field of each labeled node over that of the first at its place; 0 if it has no field."""
 
     @classmethod
-    def at(cls, law: Gaussian, y: Array, n_fields: int) -> ArgmaxWalls:
+    def at(
+        cls, law: Gaussian, y: Array, n_fields: int, heights: Array | None = None
+    ) -> ArgmaxWalls:
         """Return the walls of labels ``y``, class indices, at the nodes of ``law``."""
-        return cls._of(walls_at(law, signed=True), y, n_fields)
+        walls = walls_at(law, signed=True)
+        found = cls._of(walls, y, n_fields)
+        if heights is None:
+            return found
+        each = (y == np.arange(n_fields)[:, None]).astype(np.float64)
+        totals = np.column_stack([walls.total_heights(own, heights) for own in each])
+        # of several infinite heights at one place the first counts
+        rigid = np.isinf(totals)
+        totals[rigid & (np.cumsum(rigid, axis=1) > 1)] = 0.0
+        place = walls.of[found.first]
+        return found._replace(tally=np.ascontiguousarray(totals[place]))
+
+    def lowered_to(self, height: float) -> ArgmaxWalls:
+        """Return walls that are no higher than ``height``, and none lower."""
+        return self._replace(tally=np.clip(self.tally, -height, height))
 
     @classmethod
     def of_covariance(cls, G: Array, y: Array, n_fields: int) -> ArgmaxWalls:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from graphuq import samplers
 from graphuq.likelihoods.bound import Bound
 from graphuq.priors.given_modes import graph_of, is_latent_prior
@@ -52,8 +54,7 @@ def _has_many_labels(likelihood: Bound, prior: Any) -> bool:
     """Whether `Harmonic` needs much memory, and `PreconditionedHMC` serves the problem well."""
     if not is_latent_prior(prior):
         return False
-    assert likelihood.sign_model is not None
-    if likelihood.sign_model[1] < math.inf:  # where labels may be flipped there can be many modes
+    if np.min(likelihood.cost) < math.inf:  # where labels may be flipped there can be many modes
         return False
     n_labels, n_modes = likelihood.observed.y.size, graph_of(prior).vectors.shape[1]
     if 8 * n_labels**2 <= MAX_WALLS_BYTES or n_modes >= n_labels:

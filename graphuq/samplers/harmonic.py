@@ -116,9 +116,10 @@ class Harmonic(Sampler):
         """
         (cost, walls), law = _at(target), target.law
         x = walls.at_walls(law.draw(target.likelihood.n_fields, rng)[None])[0]
-        if cost > CROSSED:
+        highest = np.max(target.likelihood.cost)
+        if highest > CROSSED:
             _raise_walls(x, walls, cost, target, rng)
-            x = walls.make_right(x) if math.isinf(cost) else x
+            x = walls.make_right(x) if math.isinf(highest) else x
         return HarmonicState(x)
 
     def advance(
@@ -133,16 +134,15 @@ class Harmonic(Sampler):
         """Make ``draws * thin`` flows and keep every ``thin``-th state."""
         del tune  # there is nothing to tune
         cost, walls = _at(target)
-        rule, y = target.likelihood.rule, target.likelihood.observed.y
+        rule = target.likelihood.rule
         x = state.field.copy()
         kept, hits = np.empty((draws, *x.shape)), np.zeros(draws)
         for first, velocities in prior_blocks(target.law, draws * thin, rng, rule.n_fields):
             w = walls.at_walls(velocities)
             walls.fly(x, w, np.full(len(w), cost), first, thin, kept, hits)
         fields = walls.at_nodes(kept)
-        wrong = rule.wrong(fields, y)
         stats = {
-            "potential": np.where(wrong > 0, wrong * cost, 0.0) if cost < np.inf else 0.0 * hits,
+            "potential": _potential(target.likelihood, fields),
             "acceptance_rate": np.ones(draws),
             "n_walls": hits,
         }
@@ -161,11 +161,22 @@ def advice_on_walls(hits: float, n_labels: int) -> str:
 
 
 def _at(target: Target) -> tuple[float, LabelWalls]:
-    """Return the height of the walls, and the walls."""
+    """Return the height of the walls, and the walls; 1 if they have heights of their own."""
     bound = target.likelihood
-    assert bound.sign_model is not None
-    kind = WALLS[type(bound.rule)]
-    return bound.sign_model[1], kind.at(target.law, bound.observed.y, bound.n_fields)
+    kind, cost = WALLS[type(bound.rule)], bound.cost
+    if isinstance(cost, np.ndarray):
+        return 1.0, kind.at(target.law, bound.observed.y, bound.n_fields, cost)
+    return cost, kind.at(target.law, bound.observed.y, bound.n_fields)
+
+
+def _potential(bound: Bound, fields: Array) -> Array:
+    """Return the cost of the wrong labels in each draw; none is wrong where that is infinite."""
+    y, cost = bound.observed.y, bound.cost
+    if isinstance(cost, np.ndarray):
+        finite = np.where(np.isinf(cost), 0.0, cost)
+        return np.asarray(bound.rule.are_wrong(fields, y) @ finite)
+    wrong = bound.rule.wrong(fields, y)
+    return np.where(wrong > 0, wrong * cost, 0.0) if cost < np.inf else np.zeros(len(fields))
 
 
 def _raise_walls(
@@ -173,12 +184,13 @@ def _raise_walls(
 ) -> None:
     """Fly ``x``, in place, between walls that rise, until all labels are right or at the end."""
     count = int(np.clip(START_WORK // math.prod(target.shape), 200, 4000))
-    heights = np.linspace(0, ANNEALED, count)
+    heights, own = np.linspace(0, ANNEALED, count), target.likelihood.confidence is not None
     kept, hits = np.empty((1, *x.shape)), np.zeros(1)
     for flow, velocities in prior_blocks(target.law, count, rng, target.likelihood.n_fields):
         for i, w in enumerate(walls.at_walls(velocities), flow):
             work = float(hits[0]) * x.size / MAX_START_WORK
             if work > 1 or walls.are_right(x):
                 return
-            height = np.array([min(cost, max(heights[i], work * ANNEALED))])
-            walls.fly(x, w[None], height, 0, 1, kept, hits)
+            height = max(heights[i], work * ANNEALED)
+            raised = walls.lowered_to(height) if own else walls
+            raised.fly(x, w[None], np.array([cost if own else min(cost, height)]), 0, 1, kept, hits)

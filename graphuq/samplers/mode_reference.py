@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.special import log_ndtr, ndtr
+from scipy.special import expit, log_ndtr, ndtr
 
 from graphuq.likelihoods.bound import Bound
 from graphuq.priors.gaussian import Gaussian
@@ -117,8 +117,8 @@ def _sites(
     keeps its site where that Gaussian does not exist.
     """
     assert bound.sign_model is not None
-    noise, cost = bound.sign_model
-    y, flip, margin = bound.observed.y, 1 / (1 + np.exp(cost)), math.tanh(cost / 2)
+    noise, cost = bound.sign_model[0], bound.cost
+    y, flip, margin = bound.observed.y, expit(-cost), np.tanh(cost / 2)
     alive = variance > 0
     precision = 1 / np.where(alive, variance, 1.0) - tau
     alive &= precision > 0
@@ -127,10 +127,14 @@ def _sites(
     spread = np.sqrt(1 / precision + noise**2)
     z = y * at / spread
     log_density = -0.5 * z**2 - 0.5 * math.log(2 * math.pi)
-    if flip > 0:
+    if (flip > 0).all():
         slope = margin * np.exp(log_density) / (flip + margin * ndtr(z))
     else:
         slope = np.exp(log_density - log_ndtr(z))
+        if (flip > 0).any():
+            mass = np.where(flip > 0, flip + margin * ndtr(z), 1.0)
+            noisy = margin * np.exp(log_density) / mass
+            slope = np.where(flip > 0, noisy, slope)
     bend = slope * (z + slope) / spread**2
     left = 1 - bend / precision
     alive &= left > 0  # but for rounding

@@ -28,13 +28,21 @@ class SignWalls(NamedTuple):
     covariance: Array
     """G of the walls, shape (W, W)."""
     votes: Array
-    """Sum of the labels at each wall, seen from its first node, shape (W,)."""
+    """Sum of the labels at each wall, seen from its first node, shape (W,); or of the labels
+    times their heights."""
 
     @classmethod
-    def at(cls, law: Gaussian, y: Array, n_fields: int) -> SignWalls:
+    def at(cls, law: Gaussian, y: Array, n_fields: int, heights: Array | None = None) -> SignWalls:
         """Return the walls of labels ``y``, -1 or +1, at the nodes of ``law``."""
         del n_fields  # one
-        return cls._of(walls_at(law), y)
+        walls = walls_at(law)
+        if heights is None:
+            return cls._of(walls, y)
+        return cls(*walls, walls.total_heights(y, heights))
+
+    def lowered_to(self, height: float) -> SignWalls:
+        """Return walls that are no higher than ``height``, and none lower."""
+        return self._replace(votes=np.clip(self.votes, -height, height))
 
     @classmethod
     def of_covariance(cls, G: Array, y: Array, n_fields: int) -> SignWalls:

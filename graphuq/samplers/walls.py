@@ -56,6 +56,9 @@ class LabelWalls(Protocol):
             Gets the numbers of walls hit.
         """
 
+    def lowered_to(self, height: float) -> LabelWalls:
+        """Return walls of labels with heights that are no higher than ``height``."""
+
     def quarter_turn(self, x: Array, w: Array, cost: float) -> tuple[Array, int]:
         """Flow ``x``, in place, once from velocity ``w``; return its kicks and their number.
 
@@ -84,6 +87,17 @@ class Walls(NamedTuple):
     def votes(self, y: Array) -> Array:
         """Return the sum of labels at each wall, seen from its first node."""
         return np.asarray(np.bincount(self.of, y * np.sign(self.ratio)), dtype=np.float64)
+
+    def total_heights(self, y: Array, heights: Array) -> Array:
+        """Return the sum of labels times their heights at each wall.
+
+        Infinite heights are majorities: finite ones do not count beside them.
+        """
+        rigid, number = np.isinf(heights), self.covariance.shape[0]
+        votes = y * np.sign(self.ratio)
+        total = np.bincount(self.of, votes * np.where(rigid, 0.0, heights), number)
+        majority = np.bincount(self.of, votes * rigid, number)
+        return np.asarray(np.where(majority != 0, np.copysign(np.inf, majority), total))
 
 
 def require_walls_memory(n_labeled: int) -> None:

@@ -59,12 +59,20 @@ def weighted_mean(C_JJ, C_iJ, C_ii, gamma, weight_of):
 
 
 def exact_mean(prior, likelihood, labels, nodes, overlap=0.0):
-    """Posterior means of S(u + overlap eta) at ``nodes`` under Probit, NoisyProbit or LevelSet."""
+    """Posterior means of S(u + overlap eta) at ``nodes`` under Probit, NoisyProbit or LevelSet.
+
+    Whoever gave a label with a confidence passes a flip by the likelihood on, or errs as well.
+    """
     C = prior.law.covariance
     C_JJ = C(labels.nodes, labels.nodes)
     C_iJ = C(nodes, labels.nodes)
     C_ii = prior.variance()[nodes] + overlap**2
     y, gamma = labels.codes, likelihood.gamma
+    if labels.confidence is not None:
+        noise, cost = likelihood.sign_model()
+        return weighted_mean(
+            C_JJ, C_iJ, C_ii, noise, lambda s: label_masses(labels, s > 0, 2, cost).prod()
+        )
     if isinstance(likelihood, gq.LevelSet):
         assert overlap == 0
         return weighted_mean(
@@ -74,6 +82,18 @@ def exact_mean(prior, likelihood, labels, nodes, overlap=0.0):
     return weighted_mean(
         C_JJ, C_iJ, C_ii, gamma, lambda s: np.prod(np.where(s == y, 1 - flips, flips))
     )
+
+
+def label_masses(labels, largest, n_classes, cost):
+    """P(label j | the class of its noisy fields), a product of two tables of probabilities."""
+
+    def table(right):
+        return right * np.eye(n_classes) + (1 - right) / (n_classes - 1) * (1 - np.eye(n_classes))
+
+    model = table(1 / (1 + (n_classes - 1) * np.exp(-cost)))
+    trust = np.ones(len(labels)) if labels.confidence is None else labels.confidence
+    each = zip(np.asarray(largest, dtype=int), trust, labels.indices, strict=True)
+    return np.array([(model[c] @ table(p))[y] for c, p, y in each])
 
 
 def expected_entropy(u, overlap):
@@ -113,10 +133,9 @@ def class_probabilities(prior, labels, nodes, noise, cost, overlap=0.0):
     K, J = labels.classes.size, len(labels)
     total, norm = np.zeros((len(nodes), K)), 0.0
     for largest in itertools.product(range(K), repeat=J):
-        wrong = int((np.array(largest) != labels.indices).sum())
-        if wrong and cost * wrong > 30:
+        weight = label_masses(labels, largest, K, cost).prod()
+        if weight < 1e-13:
             continue
-        weight = np.exp(-cost * wrong) if wrong else 1.0
         pairs = [(j, c, k) for j, c in enumerate(largest) for k in range(K) if k != c]
         norm += weight * orthant(_of_differences(prior, labels.nodes, noise, pairs))
         for row, node in enumerate(nodes):
@@ -131,15 +150,14 @@ def class_probabilities(prior, labels, nodes, noise, cost, overlap=0.0):
 def class_evidence(prior, labels, noise, cost):
     """Log P(labels) of K independent fields, where a wrong label has the odds e^-cost."""
     K, J = labels.classes.size, len(labels)
-    total, others = 0.0, (K - 1) * np.exp(-cost)
+    total = 0.0
     for largest in itertools.product(range(K), repeat=J):
-        wrong = int((np.array(largest) != labels.indices).sum())
-        if wrong and cost * wrong > 30:
+        weight = label_masses(labels, largest, K, cost).prod()
+        if weight < 1e-13:
             continue
-        weight = np.exp(-cost * wrong) if wrong else 1.0
         pairs = [(j, c, k) for j, c in enumerate(largest) for k in range(K) if k != c]
         total += weight * orthant(_of_differences(prior, labels.nodes, noise, pairs))
-    return np.log(total) - J * np.log1p(others)
+    return np.log(total)
 
 
 def _of_differences(prior, nodes, noise, pairs, own=None, overlap=0.0):

@@ -159,6 +159,8 @@ def annealed_evidence(
     validation.integer("draws", draws, 1)
     validation.integer("chains", chains, 2)
     validation.n_threads(threads)
+    if bound.confidence is not None:  # walls of different heights have no common energy
+        bound = bound._replace(sign_model=None)
     sampler = choose_sampler("auto", bound)
     workers = min(chains, threads or cpu_count())
     size = bound.n_fields * (prior.n_nodes if bound.nodes is None else bound.nodes.size)

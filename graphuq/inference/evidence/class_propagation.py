@@ -94,11 +94,16 @@ def propagate_classes(
 def label_model(likelihood: Bound) -> LabelModel:
     """Return how labels arise at a node."""
     assert likelihood.sign_model is not None
-    noise, cost = likelihood.sign_model
-    n_wrong = likelihood.rule.n_classes - 1
-    odds = math.exp(-cost)
+    noise, n_wrong = likelihood.sign_model[0], likelihood.rule.n_classes - 1
+    odds = np.exp(-np.broadcast_to(likelihood.cost, likelihood.observed.y.shape))
     right = 1 / (1 + n_wrong * odds)
-    return LabelModel(max(noise, MIN_HUB), noise, odds * right, right)
+    return LabelModel(float(max(noise, MIN_HUB)), float(noise), odds * right, right)
+
+
+def new_label_model(likelihood: Bound) -> tuple[float, float]:
+    """Return the probabilities of a new label, if its class is not the largest and if it is."""
+    model = label_model(likelihood._replace(confidence=None))
+    return float(model.wrong[0]), float(model.right[0])
 
 
 def _sweep(
@@ -202,9 +207,11 @@ def _correction(
     cavity_mean = ((hub[:, None] - u) / v - sites.nu) * cavity_variance
     deviation = np.sqrt(cavity_variance + model.noise**2)
     z = cavity_mean / deviation
-    margin = model.right - model.wrong
+    margin = (model.right - model.wrong)[:, None]
     with np.errstate(divide="ignore"):
-        log_mass = np.logaddexp(np.log(model.wrong), np.log(margin) + log_ndtr(z))
+        signed = np.where(margin > 0, log_ndtr(z), log_ndtr(-z)) + np.log(abs(margin))
+        base = np.where(margin > 0, model.wrong[:, None], model.right[:, None])
+        log_mass = np.logaddexp(np.log(base), signed)
     slope = margin * np.exp(-0.5 * z**2 - 0.5 * math.log(2 * math.pi) - log_mass)
     third = -slope + slope * (z + slope) * (z + 2 * slope)
     skew = (cavity_variance / deviation) ** 3 * third / v**1.5

@@ -134,10 +134,11 @@ class SignEvidence:
         with one_blas_thread():
             root = root_of(self._covariance.terms(prior), slice(None))
             sites = _sites_of_main_mode(root, prior, likelihood, bound, start, COARSE)
-            part = TangentPart(np.arange(len(root)), bound.observed.y, sites)
+            rows = np.arange(len(root))
+            part = TangentPart(rows, bound.observed.y, sites, bound.confidence)
             value = at_most_half(sites.log_evidence)
             log_evidence = log_evidence_of(dataclasses.replace(sites, log_evidence=value))
-            tangent = Tangent(self._covariance, [part])
+            tangent = Tangent(self._covariance, [part], bound.rule.n_classes)
             return Near(log_evidence, (sites.precision, sites.shift), tangent)
 
 
@@ -242,22 +243,24 @@ def _require_main_mode(root: Array, bound: Bound, sites: Sites) -> None:
     with this bound for the labels y' that the field suggests when flips are common.
     """
     assert bound.sign_model is not None
-    noise, cost = bound.sign_model
-    if not RARE_FLIPS < cost < math.inf:
+    noise, cost = bound.sign_model[0], bound.cost
+    if not RARE_FLIPS < np.max(cost) < math.inf:
         return
     y = bound.observed.y
     try:
         # labels y' that the field suggests when flips are common, and their evidence
         doubting = propagate(root, bound._replace(sign_model=(noise, COMMON_FLIPS)))
         other = np.where(doubting.mean >= 0, 1.0, -1.0)
-        differ = int((other != y).sum())
-        if not differ:
+        differ = other != y
+        if not differ.any():
             return
+        least = -float(np.broadcast_to(np.maximum(cost, 0.0), y.shape)[differ].sum())
         theirs = propagate(root, bound._replace(observed=bound.observed._replace(y=other)))
     except NotConvergedError:
         return  # only the comparison failed
-    if sites.log_evidence < theirs.log_evidence - cost * differ - EP_ERROR:
+    least += theirs.log_evidence
+    if sites.log_evidence < least - EP_ERROR:
         raise NotConvergedError(
-            f"the sites converged to a mode that misses {differ} likely flips, at a log evidence "
-            f"of {sites.log_evidence:.4g}, below {theirs.log_evidence - cost * differ:.4g}"
+            f"the sites converged to a mode that misses {differ.sum()} likely flips, at a log "
+            f"evidence of {sites.log_evidence:.4g}, below {least:.4g}"
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -89,15 +90,15 @@ class Sites:
     root: Array
 
 
-def flip_rate(cost: float) -> float:
+def flip_rate(cost: float | Array) -> Any:
     """Return f = 1 / (1 + e^V): the share of labels that are wrong wherever the field is."""
-    return float(np.exp(-np.logaddexp(0.0, cost)))
+    return np.exp(-np.logaddexp(0.0, cost))
 
 
-def _log_margin(cost: float) -> float:
-    """Return log(1 - 2 f), -infinity for labels without information."""
-    margin = math.tanh(cost / 2)
-    return math.log(margin) if margin > 0 else -math.inf
+def _log_margin(cost: float | Array) -> Any:
+    """Return log(1 - 2 f), -infinity for labels without information; V is at least 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.tanh(np.divide(cost, 2)))
 
 
 def propagate(
@@ -125,19 +126,21 @@ def propagate(
         The sweeps do not converge, even with small steps.
     """
     assert likelihood.sign_model is not None
-    noise, cost = likelihood.sign_model
-    flip, y = flip_rate(cost), likelihood.observed.y
-    if flip == 0 and y.size > BLOCK_NODES:
+    noise, cost, y = likelihood.sign_model[0], likelihood.cost, likelihood.observed.y
+    # a label that is likelier wrong than right is one of the other class
+    y, cost = np.where(np.less(cost, 0), -y, y), np.abs(cost)
+    flip = np.broadcast_to(flip_rate(cost), y.shape)
+    if not flip.any() and y.size > BLOCK_NODES:
         with suppress(NotConvergedError):
             return _sites(root, *sweep_at_once(root, y, noise, start, tolerance), y, noise, cost)
     order = _order_of_visits(root, y)
     back = np.argsort(order)
-    ordered, signs = np.ascontiguousarray(root[order]), y[order]
+    ordered, signs, flips = np.ascontiguousarray(root[order]), y[order], flip[order]
     start = None if start is None else (start[0][order], start[1][order])
     step = 1.0
     while True:
         try:
-            tau, nu = _sweep(ordered, signs, noise, flip, step, start, tolerance)
+            tau, nu = _sweep(ordered, signs, noise, flips, step, start, tolerance)
             return _sites(root, tau[back], nu[back], y, noise, cost)
         except NotConvergedError:
             step, start = step / 2, None
@@ -165,7 +168,7 @@ def _sweep(
     root: Array,
     y: Array,
     noise: float,
-    flip: float,
+    flip: Array,
     step: float,
     start: tuple[Array, Array] | None,
     tolerance: float,
@@ -187,8 +190,9 @@ def _sweep(
             FA = F @ A
             S, m = FA @ F.T, F @ h
             tau_before, nu_before = tau[block].copy(), nu[block].copy()
-            arguments = (tau[block], nu[block], y[block], noise, flip, step, tolerance, visits)
-            moved = max(moved, _visit(S.copy(), m.copy(), *arguments, log_cdf_slope))
+            sites = tau[block], nu[block], y[block], flip[block]
+            arguments = noise, step, tolerance, visits, log_cdf_slope
+            moved = max(moved, _visit(S.copy(), m.copy(), *sites, *arguments))
             if J <= SMALL:
                 break
             # 3. the new sites enter the whole Gaussian: (A^-1 + F' D F)^-1, and its mean
@@ -203,7 +207,9 @@ def _sweep(
     raise NotConvergedError(f"sites still move by {best:.1g} deviations of the field")
 
 
-def _sites(root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: float) -> Sites:
+def _sites(
+    root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: float | Array
+) -> Sites:
     """Return the moments, cavities and evidence of converged sites."""
     m, half, log_shrunk = at_labeled(root, tau, nu)
     v = np.einsum("ij,ij->i", half, half)
@@ -237,10 +243,15 @@ def _sites(root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: flo
     return Sites(tau, nu, *moments, evidence, correction, half, log_gaussian, root)
 
 
-def log_mass(z: Array, cost: float) -> Array:
-    """Return log(f + (1 - 2 f) Psi(z; 1)), the log probability of a label given all others."""
-    if cost == math.inf:  # the same in half the time
+def log_mass(z: Array, cost: float | Array) -> Array:
+    """Return log(f + (1 - 2 f) Psi(z; 1)), the log probability of a label given all others.
+
+    There is one cost, or one for each label, the last dimension of ``z``.
+    """
+    if np.min(cost) == math.inf:  # the same in half the time
         return np.asarray(log_ndtr(z))
+    if np.min(cost) < 0:
+        z, cost = np.where(np.less(cost, 0), -z, z), np.abs(cost)
     log_flip = -np.logaddexp(0.0, cost)
     return np.logaddexp(log_flip, _log_margin(cost) + log_ndtr(z))
 
@@ -257,7 +268,7 @@ def _correction(half: Array, skew: Array) -> float:
 
 
 def label_probability(sites: Sites, likelihood: Bound) -> Array:
-    """Return P(label j is +1 | all other labels), shape (J,)."""
+    """Return P(a label of node j of confidence 1 is +1 | all other labels), shape (J,)."""
     assert likelihood.sign_model is not None
     noise, cost = likelihood.sign_model
     spread = np.sqrt(sites.cavity_variance + noise**2)
@@ -269,7 +280,7 @@ def label_probability(sites: Sites, likelihood: Bound) -> Array:
 def sign_probability(sites: Sites, likelihood: Bound) -> Array:
     """Return P(u_j > 0 | all labels) at the labeled nodes, with the true t_j there, shape (J,)."""
     assert likelihood.sign_model is not None
-    noise, cost = likelihood.sign_model
+    noise, cost = likelihood.sign_model[0], likelihood.cost
     flip, y = flip_rate(cost), likelihood.observed.y
     deviation = np.sqrt(sites.cavity_variance)
     spread = np.hypot(deviation, noise)
@@ -286,7 +297,7 @@ def sign_probability(sites: Sites, likelihood: Bound) -> Array:
 
 
 @numba.njit
-def _visit_once(S, m, tau, nu, y, noise, flip, step, slope_of):  # type: ignore[no-untyped-def]
+def _visit_once(S, m, tau, nu, y, flips, noise, step, slope_of):  # type: ignore[no-untyped-def]
     """Update each site once; return how far the Gaussian moved."""
     size, moved = m.size, 0.0
     for j in range(size):
@@ -302,7 +313,7 @@ def _visit_once(S, m, tau, nu, y, noise, flip, step, slope_of):  # type: ignore[
         cavity_mean = (m[j] / v - nu[j]) * cavity_variance
         # first and second derivative of the log mass of t_j times the cavity, in the cavity's mean
         spread = math.sqrt(cavity_variance + noise * noise)
-        z = y[j] * cavity_mean / spread
+        z, flip = y[j] * cavity_mean / spread, flips[j]
         if flip == 0.0:
             slope = slope_of(z)
         else:
@@ -348,7 +359,7 @@ def _visit_once(S, m, tau, nu, y, noise, flip, step, slope_of):  # type: ignore[
         types.float64[::1],
         types.float64[::1],
         types.float64[::1],
-        types.float64,
+        types.float64[::1],
         types.float64,
         types.float64,
         types.float64,
@@ -356,7 +367,7 @@ def _visit_once(S, m, tau, nu, y, noise, flip, step, slope_of):  # type: ignore[
         types.FunctionType(types.float64(types.float64)),
     )
 )
-def _visit(S, m, tau, nu, y, noise, flip, step, tolerance, visits, slope_of):  # type: ignore[no-untyped-def]
+def _visit(S, m, tau, nu, y, flips, noise, step, tolerance, visits, slope_of):  # type: ignore[no-untyped-def]
     """Update the sites of some nodes in turn, given their joint Gaussian N(m, S), in place.
 
     Return how far the last of some visits to all of them moved the Gaussian. It moved by less than
@@ -364,7 +375,7 @@ def _visit(S, m, tau, nu, y, noise, flip, step, tolerance, visits, slope_of):  #
     """
     moved = math.inf
     for _ in range(visits):
-        moved = _visit_once(S, m, tau, nu, y, noise, flip, step, slope_of)
+        moved = _visit_once(S, m, tau, nu, y, flips, noise, step, slope_of)
         if moved < tolerance:
             break
     return moved

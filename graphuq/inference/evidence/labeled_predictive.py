@@ -33,8 +33,8 @@ def predict_labeled(sites: Sites, likelihood: Bound) -> tuple[Array, Array]:
     probability, aleatoric : ndarray, shape (J,)
     """
     assert likelihood.sign_model is not None
-    (noise, cost), gamma = likelihood.sign_model, likelihood.overlap
-    flip, y = flip_rate(cost), likelihood.observed.y
+    noise, gamma = likelihood.sign_model[0], likelihood.overlap
+    flip, y = flip_rate(likelihood.cost), likelihood.observed.y
     m, v = sites.cavity_mean, sites.cavity_variance
     alive = v + noise**2 > 0
     # 1. P(u + gamma eta > 0, y (u + noise eta') > 0), whose correlation is rho
@@ -50,7 +50,8 @@ def predict_labeled(sites: Sites, likelihood: Bound) -> tuple[Array, Array]:
     bounded = (entr(ndtr(t)) + entr(ndtr(-t))) * np.exp(t**2 / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = ndtr(y[:, None] * t * gamma / noise)
-    t_j = flip + (1 - 2 * flip) * np.nan_to_num(share, nan=0.5)
+    flips = np.broadcast_to(flip, y.shape)[:, None]
+    t_j = flips + (1 - 2 * flips) * np.nan_to_num(share, nan=0.5)
     height = np.sqrt(1 - w) * np.exp(-0.5 * h**2)
     aleatoric = height * ((bounded * t_j) @ _WEIGHTS) / _WEIGHTS.sum() / mass
     return np.clip(probability, 0.0, 1.0), aleatoric
@@ -68,8 +69,8 @@ def probability_of_overlap(sites: Sites, likelihood: Bound) -> Array:
         A sign model whose noise is positive.
     """
     assert likelihood.sign_model is not None
-    (noise, cost), y = likelihood.sign_model, likelihood.observed.y
-    flip, m = flip_rate(cost), sites.cavity_mean
+    noise, y = likelihood.sign_model[0], likelihood.observed.y
+    flip, m = flip_rate(likelihood.cost), sites.cavity_mean
     v = np.maximum(sites.cavity_variance, _MIN_VARIANCE)
     h, k = y * m / np.sqrt(v), y * m / np.sqrt(v + noise**2)
     seen = ndtr(k)

@@ -31,6 +31,7 @@ from graphuq.inference.evidence.expectation_propagation import (
 )
 from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
 from graphuq.inference.evidence.tangent import Near, Tangent, TangentPart
+from graphuq.likelihoods.bound import Bound
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.gaussian_sites import NotConvergedError
@@ -117,7 +118,9 @@ class PairwiseEvidence:
             terms = self._covariance.terms(prior)
 
             def converge(pair: _Pair, own: tuple[Array, Array] | None) -> Sites:
-                theirs = bound._replace(observed=bound.observed._replace(y=pair.y))
+                theirs = bound._replace(
+                    observed=bound.observed._replace(y=pair.y), confidence=_own(bound, pair)
+                )
                 return propagate(root_of(terms, pair.rows), theirs, own, tolerance)
 
             try:
@@ -127,8 +130,11 @@ class PairwiseEvidence:
         total = sum(at_most_half(sites.log_evidence) for sites in found)
         correction = sum(sites.correction for sites in found)
         value = LogEvidence(self._weight * total, "pairwise composite", self._weight * correction)
-        parts = [TangentPart(*pair, sites) for pair, sites in zip(self._pairs, found, strict=True)]
-        tangent = Tangent(self._covariance, parts, self._weight)
+        parts = [
+            TangentPart(*pair, sites, _own(bound, pair))
+            for pair, sites in zip(self._pairs, found, strict=True)
+        ]
+        tangent = Tangent(self._covariance, parts, bound.rule.n_classes, self._weight)
         return Near(value, [(sites.precision, sites.shift) for sites in found], tangent)
 
 
@@ -141,6 +147,11 @@ def _choose_pairs(classes: NDArray[np.intp]) -> list[tuple[int, int]]:
     return [
         (int(a), int(b)) for step in steps for a, b in zip(ring, np.roll(ring, step), strict=True)
     ]
+
+
+def _own(bound: Bound, pair: _Pair) -> Array | None:
+    """Return the confidence of the labels of a pair."""
+    return None if bound.confidence is None else bound.confidence[pair.rows]
 
 
 def _pair(indices: NDArray[np.int64], a: int, b: int) -> _Pair:

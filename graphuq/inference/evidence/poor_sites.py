@@ -104,7 +104,7 @@ def _weigh_draws(sites: Sites, bound: Bound) -> WeightedDraws | None:
     Hesterberg 1995).
     """
     assert bound.sign_model is not None
-    (noise, cost), y = bound.sign_model, bound.observed.y
+    noise, cost, y = bound.sign_model[0], bound.cost, bound.observed.y
     J, p = sites.root.shape
     n = max(1, min(MAX_DRAWS, MAX_NUMBERS // max(J, p)) // 2)
     rng = np.random.default_rng(0)

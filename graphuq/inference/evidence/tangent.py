@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphuq.inference.evidence.expectation_propagation import Sites, log_mass
 from graphuq.inference.evidence.labeled_covariance import LabeledCovariance
+from graphuq.likelihoods.confidence import combined_cost
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.typing import Array
@@ -21,6 +22,8 @@ class TangentPart(NamedTuple):
     """Positions of the labels among all labeled nodes."""
     y: Array
     sites: Sites
+    confidence: Array | None
+    """That of the labels; None if it is 1."""
 
 
 class Near(NamedTuple):
@@ -49,32 +52,43 @@ class Tangent:
     covariance : LabeledCovariance
     parts : list of TangentPart
         Their tangents are added.
+    n_classes : int
     weight : float
         A factor of the sum.
     """
 
     def __init__(
-        self, covariance: LabeledCovariance, parts: list[TangentPart], weight: float = 1.0
+        self,
+        covariance: LabeledCovariance,
+        parts: list[TangentPart],
+        n_classes: int,
+        weight: float = 1.0,
     ) -> None:
         self._covariance, self._parts, self._weight = covariance, parts, weight
+        self._n_classes = n_classes
         self._known: dict[int, Any] = {}
         self._y = np.concatenate([part.y for part in parts])
         self._mean = np.concatenate([part.sites.cavity_mean for part in parts])
+        trust = [part.confidence for part in parts if part.confidence is not None]
+        self._confidence = np.concatenate(trust) if trust else None
         self._variance = np.concatenate([part.sites.cavity_variance for part in parts])
 
     def __call__(self, prior: GaussianPrior, sign_model: tuple[float, float]) -> float:
         """Return it at a setting, up to a constant."""
         noise, cost = sign_model
+        every: float | Array = cost
+        if self._confidence is not None:
+            every = combined_cost(cost, self._confidence, self._n_classes)
         spread = np.sqrt(self._variance + noise**2)
         z = self._y * self._mean / np.where(spread > 0, spread, np.inf)
         trace = self._covariance.trace(prior, self._products)
-        return self._weight * (0.5 * trace + float(log_mass(z, cost).sum()))
+        return self._weight * (0.5 * trace + float(log_mass(z, every).sum()))
 
     def _products(self, B: Array) -> Array:
         """Return the diagonal of B' (b b' - T + T S T) B for rows B of all labeled nodes."""
         if id(B) not in self._known:
             total = np.zeros(B.shape[1])
-            for rows, _, sites in self._parts:
+            for rows, _, sites, _ in self._parts:
                 own = B[rows] if rows.size < len(B) else B
                 tau = sites.precision
                 b = sites.shift - tau * sites.mean

@@ -1,0 +1,239 @@
+"""Labels of several annotators: how often each is wrong, and what they say together.
+
+An annotator of rate e gives the true class with probability 1 - e, and each of the K - 1 others
+with probability e / (K - 1): the one-coin model of Dawid and Skene 1979 (Applied Statistics 28).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from graphuq.graphs.class_values import as_given, check_classes, is_missing, to_one_type
+from graphuq.utils import validation
+from graphuq.utils.typing import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A rate has the prior Beta(1, 3), of mean 1/4, below that of chance.
+PRIOR = 1.0, 3.0
+
+# The smallest rate.
+LEAST = 1e-9
+
+# Share of a rate's posterior within its interval, and sweeps to forget the start.
+INTERVAL, WARMUP = 0.9, 200
+
+# Classes whose log odds differ by less are equally likely.
+TIE = 1e-9
+
+
+class _Votes(NamedTuple):
+    """The labels that annotators gave, each with its item, its annotator and its class's index."""
+
+    item: NDArray[np.intp]
+    annotator: NDArray[np.intp]
+    vote: NDArray[np.intp]
+    n_items: int
+    names: list[Any]
+    classes: NDArray[Any]
+
+
+def annotator_rates(
+    frame: Any,
+    *,
+    probabilities: Any = None,
+    classes: Any = None,
+    draws: int = 2000,
+    seed: validation.Seed = 0,
+) -> pd.DataFrame:
+    """Infer how often each annotator is wrong, from how far annotators agree.
+
+    A Gibbs sampler draws each rate by slices with the true classes summed out, then the true
+    classes, and the shares of the classes given these. Rates have the prior Beta(1, 3), cut off at
+    that of chance, 1 - 1 / K.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame or array_like, shape (items, annotators)
+        As `Labels.from_annotators`.
+    probabilities : array_like, shape (items, K), optional
+        The probability of each class of each item without its annotators, such as
+        `NodePosterior.pred_probs` of its labels. Without it, items are only as alike as the
+        annotators say, so that items of one annotator each say nothing.
+    classes : array_like, optional
+        All classes, if some of them may not occur.
+    draws : int
+        Draws of the sampler.
+    seed : int, SeedSequence or Generator, optional
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each annotator: ``rate``, its posterior mean; ``low`` and ``high``, between which
+        it lies with probability 0.9; ``n_labels``.
+
+    Raises
+    ------
+    ValueError
+        Annotators who labeled nothing, fewer than two classes, probabilities of another shape.
+
+    Examples
+    --------
+    The third annotator often contradicts the first two, who agree:
+
+    >>> votes = [["cat", "cat", "dog"], ["dog", "dog", "dog"], ["cat", "cat", "dog"]] * 20
+    >>> rates = annotator_rates(votes)["rate"]
+    >>> bool(rates[0] < 0.1), bool(rates[2] > 0.4)
+    (True, True)
+    """
+    import pandas as pd
+
+    votes = _read(frame, classes)
+    validation.integer("draws", draws, 1)
+    K = votes.classes.size
+    given = None if probabilities is None else _read_probabilities(probabilities, votes)
+    rng = np.random.default_rng(validation.seed_sequence(seed))
+    counts = np.bincount(votes.annotator, minlength=len(votes.names))
+    rates, shares = np.full(counts.size, 0.2), np.full(K, 1 / K)
+    kept = np.empty((draws, counts.size))
+    own = [np.flatnonzero(votes.annotator == a) for a in range(counts.size)]
+    log_p = _log_likelihood(votes, rates) + (np.log(shares) if given is None else given)
+    for sweep in range(-WARMUP, draws):
+        # 1. each rate, given what the others say of its items
+        for a, mine in enumerate(own):
+            items, vote = votes.item[mine], votes.vote[mine]
+            rest = log_p[items] - _log_votes(vote, rates[a], K)
+            p = np.exp(rest - logsumexp(rest, axis=1, keepdims=True))
+            rates[a] = _slice(p[np.arange(mine.size), vote], rates[a], K, rng)
+            log_p[items] = rest + _log_votes(vote, rates[a], K)
+        # 2. the true classes, and the shares of the classes
+        if given is None:
+            truth = (log_p + rng.gumbel(size=log_p.shape)).argmax(axis=1)
+            before = shares
+            shares = rng.dirichlet(1.0 + np.bincount(truth, minlength=K))
+            shares = np.maximum(shares, np.finfo(float).tiny)
+            log_p += np.log(shares) - np.log(before)
+        if sweep >= 0:
+            kept[sweep] = rates
+    low, high = np.quantile(kept, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2], axis=0)
+    return pd.DataFrame(
+        {"rate": kept.mean(axis=0), "low": low, "high": high, "n_labels": counts},
+        index=pd.Index(votes.names, name="annotator"),
+    )
+
+
+class Combined(NamedTuple):
+    """One label of each item, as `graphuq.Labels` takes it."""
+
+    nodes: NDArray[np.intp]
+    values: NDArray[Any]
+    classes: NDArray[Any]
+    confidence: Array
+
+
+def combine(frame: Any, rates: Any, classes: Any, seed: validation.Seed) -> Combined:
+    """Return what `Labels.from_annotators` makes labels of."""
+    votes = _read(frame, classes)
+    if rates is None:
+        found = annotator_rates(frame, classes=classes, seed=seed)["rate"].to_numpy()
+    else:
+        found = _read_rates(rates, votes)
+    log_p = _log_likelihood(votes, found)
+    log_p -= logsumexp(log_p, axis=1, keepdims=True)
+    two = np.sort(log_p, axis=1)[:, -2:]
+    clear = np.flatnonzero(two[:, 1] - two[:, 0] > TIE)
+    if clear.size == 0:
+        raise ValueError("annotators contradict each other at every item: ask one more of them")
+    best = log_p[clear].argmax(axis=1)
+    confidence = np.exp(log_p[clear, best])
+    return Combined(clear, votes.classes[best], votes.classes, confidence)
+
+
+def _log_likelihood(votes: _Votes, rates: Array) -> Array:
+    """Return the log probability of each item's labels under each class, shape (items, K)."""
+    found = np.zeros((votes.n_items, votes.classes.size))
+    each = _log_votes(votes.vote, rates[votes.annotator], votes.classes.size)
+    np.add.at(found, votes.item, each)
+    return found
+
+
+def _log_votes(vote: NDArray[np.intp], rate: Any, n_classes: int) -> Array:
+    """Return the log probability of each vote under each class, shape (votes, K)."""
+    right, wrong = np.log1p(-rate), np.log(rate / (n_classes - 1))
+    is_right = vote[:, None] == np.arange(n_classes)
+    return np.where(is_right, np.reshape(right, (-1, 1)), np.reshape(wrong, (-1, 1)))
+
+
+def _slice(p: Array, rate: float, n_classes: int, rng: np.random.Generator) -> float:
+    """Return a draw of a rate, where its votes are right with probabilities ``p`` beforehand.
+
+    The density is log-concave. Its slice is found by shrinking the whole range (Neal 2003).
+    """
+
+    def height(e: float) -> float:
+        terms = np.log((1 - e) * p + e / (n_classes - 1) * (1 - p) + np.finfo(float).tiny)
+        return float(terms.sum()) + (PRIOR[0] - 1) * math.log(e) + (PRIOR[1] - 1) * math.log1p(-e)
+
+    low, high = LEAST, 1 - 1 / n_classes
+    level = height(rate) - rng.standard_exponential()
+    while True:
+        moved = float(rng.uniform(low, high))
+        if height(moved) >= level or high - low < LEAST:
+            return moved
+        low, high = (moved, high) if moved < rate else (low, moved)
+
+
+def _read(frame: Any, classes: Any) -> _Votes:
+    """Return the labels of a table of items and annotators, or refuse them."""
+    names = list(getattr(frame, "columns", ()))
+    table = np.asarray(getattr(frame, "to_numpy", lambda *_: frame)(object), dtype=object)
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError(
+            "the labels of annotators must be a table of items and annotators, got shape "
+            f"{table.shape}"
+        )
+    names = names or list(range(table.shape[1]))
+    known = ~is_missing(table.ravel()).reshape(table.shape)
+    silent = np.flatnonzero(~known.any(axis=0))
+    if silent.size:
+        raise ValueError(f"annotator {names[silent[0]]!r} labeled nothing: leave the column out")
+    item, annotator = np.nonzero(known)
+    values = to_one_type(as_given(table[known].tolist()))
+    every = check_classes(values, classes)
+    return _Votes(item, annotator, np.searchsorted(every, values), len(table), names, every)
+
+
+def _read_rates(rates: Any, votes: _Votes) -> Array:
+    """Return the rate of each annotator."""
+    if isinstance(rates, Mapping) or hasattr(rates, "items"):
+        lacking = [name for name in votes.names if name not in rates]
+        if lacking:
+            raise ValueError(f"rates must name each annotator, and lack {lacking[0]!r}")
+        rates = [rates[name] for name in votes.names]
+    found = np.asarray(rates, dtype=np.float64)
+    n, most = len(votes.names), 1 - 1 / votes.classes.size
+    if found.shape != (n,) or not ((found > 0) & (found < most)).all():
+        raise ValueError(
+            f"rates must be a number in (0, {most:.3g}) for each of {n} annotators, got "
+            f"{found.tolist()}: a rate of {most:.3g} is chance; leave such annotators out"
+        )
+    return found
+
+
+def _read_probabilities(probabilities: Any, votes: _Votes) -> Array:
+    """Return the log of given class probabilities."""
+    found = np.asarray(probabilities, dtype=np.float64)
+    shape = votes.n_items, votes.classes.size
+    if found.shape != shape or not (np.isfinite(found) & (found >= 0)).all():
+        raise ValueError(
+            f"probabilities must be of shape {shape}, one of each class for each item, got shape "
+            f"{found.shape}"
+        )
+    return np.log(np.maximum(found, np.finfo(float).tiny))
