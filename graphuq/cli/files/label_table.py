@@ -15,6 +15,8 @@ from graphuq.cli.files.class_column import read_class_column, to_class_names, to
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import TABLES, Table, open_table, require_file
+from graphuq.labeling.answers import is_answers
+from graphuq.labeling.read_answers import read_answers
 from graphuq.utils.words import list_names
 
 # Default names of the columns of ids and labels.
@@ -87,6 +89,9 @@ def read_label_table(
     """
     if require_file(path) not in TABLES:
         raise ValueError(f"{path} is not a table of ids and labels: save it as .csv")
+    if is_answers(path):
+        answers = ClassColumn(*read_answers(path, ids.tolist(), keep_apart=option != "--truth"))
+        return {LABEL: answers, options.label or LABEL: answers}
     table = open_table(path, options.encoding)
     names, label = table.columns, options.label
     key = key_column(names)

@@ -1,0 +1,193 @@
+"""A simulated annotator labels with `graphuq.labeling`: answers to a goal, and forecasts of them.
+
+GRAPHUQ_DATA=... python -m benchmarks.trust.label_session [--quick] [--problem NAME] [--seeds N]
+
+The goal is an accuracy of 95% on items without a label, or where no order of labels reaches it that
+of a classifier with nine tenths of all labels less 1%. All orders have the same learner: the
+session's questions, a random order, and the largest predictive entropy. An order that does not
+reach the goal counts with the largest number of answers.
+
+A forecast is made after every ten answers, of the answer with which the expected accuracy first
+reaches 95%, or the goal.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from scipy import sparse
+from scipy.special import entr
+
+import graphuq as gq
+from benchmarks.common import report
+from benchmarks.common.problems import problem, spectrum_of
+from graphuq.datasets.files import load_file
+from graphuq.labeling.curve import Point, forecast
+from graphuq.labeling.learner import Learned, Learner, Task
+
+ORDERS = ("session", "random", "entropy")
+PROBLEMS = {"mnist 4,9": 200, "mnist ten": 250, "reuters": 250, "votes": 120, "pima": 200}
+GOAL, LESS, FOLDS, EVERY = 0.95, 0.01, 10, 10
+# Of label propagation.
+SPREAD = 0.1
+
+ITEMS_OF_TEN = 2000
+
+
+def load(name: str) -> tuple[gq.Graph, np.ndarray]:
+    """Return a graph and its items' classes, as texts."""
+    if name == "mnist ten":
+        X, y = gq.datasets.mnist()
+        some = np.random.default_rng(0).permutation(y.size)[:ITEMS_OF_TEN]
+        return gq.knn_graph(gq.pca(X[some], 50), 20, connect=True), y[some].astype(str)
+    if name == "reuters":
+        file = load_file("reuters_r8")
+        parts = (file[f"feat_{part}"] for part in ("data", "indices", "indptr"))
+        counts = sparse.csr_array(tuple(parts), shape=file["feat_shape"]).toarray()
+        counts /= np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-12)
+        return gq.knn_graph(gq.pca(counts, 50), 20, connect=True), file["y"].astype(str)
+    graph, y = problem(name)
+    return graph, y.astype(str)
+
+
+def reachable(graph: gq.Graph, y: np.ndarray) -> float:
+    """Return the accuracy of label propagation in ten folds, each from the labels of the others."""
+    folds = np.random.default_rng(0).permutation(y.size) % FOLDS
+    hits = []
+    for fold in range(FOLDS):
+        rest = np.flatnonzero(folds != fold)
+        found = gq.ZhouGC(SPREAD).fit(graph, gq.Labels(rest, y[rest])).predict()
+        hits.append(found[folds == fold] == y[folds == fold])
+    return float(np.concatenate(hits).mean())
+
+
+def choose(order: str, learned: Learned, task: Task, shuffled: list[int]) -> int:
+    """Return the item to label next."""
+    if order == "session" or learned.view is None:
+        open_ = [node for node, _ in learned.questions if node not in task.labels]
+        if order == "session":
+            return open_[0]
+    if order == "entropy" and learned.view is not None:
+        nodes = learned.view.nodes
+        entropy = entr(learned.view.posterior.by_class).sum(axis=1)
+        entropy[np.isin(nodes, list(task.labels))] = -1.0
+        return int(nodes[entropy.argmax()])
+    if order == "entropy":
+        return open_[0]
+    return next(node for node in shuffled if node not in task.labels)
+
+
+def run(graph, spectrum, y, order: str, seed: int, answers: int) -> list[dict]:
+    """Return what is known after each answer: the accuracy, and what the model expects."""
+    learner = Learner(spectrum, None, gq.Probit(), seed)
+    shuffled = np.random.default_rng([seed, 1]).permutation(y.size).tolist()
+    classes, labels, found = tuple(np.unique(y).tolist()), {}, []
+    task = Task(0, labels, classes, frozenset())
+    learned = learner.begin(task)
+    for count in range(1, answers + 1):
+        node = choose(order, learned, task, shuffled)
+        labels = labels | {node: str(y[node])}
+        task = Task(count, labels, classes, frozenset())
+        *_, learned = learner.learn(task, lambda: True)
+        if learned.view is None:
+            continue
+        view = learned.view
+        # accuracy of the items that stand for all
+        shown = np.isin(view.nodes, learner._panel) & ~np.isin(view.nodes, list(labels))
+        if view.nodes.size == y.size:
+            shown = ~np.isin(view.nodes, list(labels))
+        right = view.posterior.prediction[shown] == y[view.nodes[shown]]
+        low, high = learned.expected.interval
+        found.append({
+            "answers": count,
+            "accuracy": float(right.mean()),
+            "expected": learned.expected.accuracy,
+            "low": low,
+            "high": high,
+        })  # fmt: skip
+    return found
+
+
+def first_at(curve: list[dict], key: str, goal: float, most: int) -> int:
+    """Return the answer with which a curve first reaches the goal, or the largest number."""
+    return next((point["answers"] for point in curve if point[key] >= goal), most)
+
+
+def forecasts(curve: list[dict], goal: float, most: int) -> list[tuple[bool, float]]:
+    """Return whether each forecast covers, and the ratio of the ends of its interval.
+
+    Where the goal was not reached, a forecast covers if its interval ends beyond the last answer.
+    """
+    reached = first_at(curve, "expected", goal, most + 1)
+    empty, found = np.zeros(1000), []
+    for count in range(EVERY, min(reached, most), EVERY):
+        points = [Point(p["answers"], p["expected"], empty) for p in curve if p["answers"] <= count]
+        said = forecast(points, goal) if points else None
+        if said is not None:
+            low, high = count + said.low, count + said.high
+            covers = high > most if reached > most else low <= reached <= high
+            found.append((covers, said.high / max(said.low, 1)))
+    return found
+
+
+def main() -> None:
+    options = report.options(__doc__.splitlines()[0], seeds=(int, 0), problem=(str, ""))
+    seeds = options.seeds or (1 if options.quick else 3)
+    rows, claims, curves, covered = [], {}, {}, []
+    for name, most in PROBLEMS.items():
+        if options.problem not in ("", name):
+            continue
+        graph, y = load(name)
+        spectrum, most = spectrum_of(graph), most // 4 if options.quick else most
+        best = reachable(graph, y)
+        goal = min(GOAL, best - LESS)
+        needed = {}
+        for order in ORDERS:
+            runs = [run(graph, spectrum, y, order, seed, most) for seed in range(seeds)]
+            curves[f"{name} {order}"] = runs
+            reached = [first_at(curve, "accuracy", goal, most) for curve in runs]
+            needed[order] = float(np.mean(reached))
+            last = [curve[-1] for curve in runs]
+            inside = [p["low"] <= p["accuracy"] <= p["high"] for curve in runs for p in curve]
+            row = {
+                "data": name,
+                "items": y.size,
+                "classes": np.unique(y).size,
+                "all labels": best,
+                "goal": goal,
+                "order": order,
+                "answers to the goal": needed[order],
+                "runs that reach it": sum(
+                    any(p["accuracy"] >= goal for p in curve) for curve in runs
+                ),
+                "of": seeds,
+                "last accuracy": float(np.mean([p["accuracy"] for p in last])),
+                "last expected": float(np.mean([p["expected"] for p in last])),
+                "intervals that hold the accuracy": float(np.mean(inside)),
+            }
+            if order == "session":
+                own = [one for curve in runs for one in forecasts(curve, goal, most)]
+                covered += own
+                row["forecasts"] = len(own)
+                row["that cover"] = float(np.mean([c for c, _ in own])) if own else float("nan")
+            else:
+                row["forecasts"], row["that cover"] = "-", "-"
+            rows.append(row)
+        for other in ORDERS[1:]:
+            ratio, most_ratio = needed["session"] / needed[other], 0.5 if other == "random" else 1.0
+            claims[f"{name}: answers relative to {other} order, at most {most_ratio:g}"] = (
+                ratio,
+                ratio <= most_ratio,
+            )
+    if covered:
+        share = float(np.mean([c for c, _ in covered]))
+        claims["forecasts whose 90% interval covers, at least 0.85"] = share, share >= 0.85
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / f"label_session_curves{options.problem}.json").write_text(json.dumps(curves))
+    name = f"label_session {options.problem}".strip().replace(" ", "_")
+    report.write(name, options.out, rows, claims)
+
+
+if __name__ == "__main__":
+    main()

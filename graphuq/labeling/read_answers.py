@@ -1,0 +1,60 @@
+"""The labels in a file of answers, for commands that read labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.labeling.answers import parse
+from graphuq.labeling.book import Book
+from graphuq.utils.words import count
+
+
+def read_answers(
+    path: Path, names: Sequence[str], *, keep_apart: bool
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    r"""Return the label of each item, None where there is none, and notes on how it was read.
+
+    A later answer of a person replaces the earlier one, and an empty label takes it back. The file
+    is not changed, and may be that of a session that is running.
+
+    Parameters
+    ----------
+    path : Path
+    names : sequence of str
+        The names of all items.
+    keep_apart : bool
+        Whether to leave out the random sample, which no model may learn from.
+
+    Raises
+    ------
+    ValueError
+        Not a file of answers, or answers to other items.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "answers.csv")
+    >>> rows = "b,rose,1,Ann,,0\na,lily,1,Ann,,0\nb,lily,1,Ann,,0\nc,rose,1,Ann,,1\n"
+    >>> _ = path.write_text("id,label,confidence,who,when,apart\n" + rows)
+    >>> read_answers(path, ["a", "b", "c"], keep_apart=True)[0].tolist()
+    ['lily', 'lily', None]
+    """
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]  # the last line may be being written
+    book = Book()
+    for row in parse(whole or content, names, path):
+        book.add(row)
+    labels = book.labeled()
+    left_out = [node for node in labels if keep_apart and node in book.apart]
+    column = np.full(len(names), None, dtype=object)
+    for node in labels.keys() - left_out:
+        column[node] = labels[node]
+    if not left_out:
+        return column, ()
+    note = f"left out {count(len(left_out), 'label')} of the random sample in {path}"
+    return column, (note,)

@@ -1,0 +1,403 @@
+"""Labeling sessions: questions, answers and what follows from them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.labeling.answers import parse
+from graphuq.labeling.book import Book
+from graphuq.labeling.session import LabelingSession
+
+NAMES = np.array(["lower", "upper"])
+SECONDS = 120.0
+
+
+@pytest.fixture(scope="module")
+def moons():
+    X, y = gq.datasets.two_moons(200, seed=0)
+    graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    return graph, NAMES[y], gq.Spectrum.of(graph, 40)
+
+
+@pytest.fixture
+def start(moons, tmp_path):
+    """Sessions on one file, one after another; all are closed."""
+    graph, _, spectrum = moons
+    opened = []
+
+    def open_session(**options):
+        for session in opened:
+            session.close()
+        given = {"classes": NAMES, "spectrum": spectrum, **options}
+        opened.append(LabelingSession(graph, tmp_path / "answers.csv", **given))
+        return opened[-1]
+
+    yield open_session
+    for session in opened:
+        session.close()
+        assert session.wait(SECONDS)
+
+
+def label(session, y, count, who="Ann"):
+    for _ in range(count):
+        node = session.question(who).node
+        session.answer(node, y[node], who=who)
+        assert session.wait(SECONDS)
+
+
+def test_from_no_label_to_the_end(moons, start):
+    _, y, _ = moons
+    session = start()
+    first = session.question("Ann")
+    assert first.information is None
+    assert not first.neighbors
+    assert not first.apart
+    assert session.progress().expected_accuracy is None
+    assert session.opinion(3) is None
+    assert session.states() is None
+    assert session.confusion() is None
+
+    label(session, y, 25)
+
+    progress = session.progress()
+    low, high = progress.interval
+    assert progress.n_labeled == progress.n_answers == 25
+    assert low <= progress.expected_accuracy <= high
+    assert progress.error is None
+    assert not progress.busy
+    assert progress.curve[-1][0] == 25
+    classes, epistemic, labeled = session.states()
+    hidden = ~labeled
+    accuracy = (np.array(session.classes)[classes] == y)[hidden].mean()
+    assert accuracy > 0.95
+    assert labeled.sum() == 25
+    assert epistemic.shape == (200,)
+    question = session.question("Ann")
+    assert 0 < question.information <= np.log(2)
+    assert question.neighbors
+    assert not labeled[question.node]
+    assert session.confusion().sum() == pytest.approx(hidden.sum())
+    opinion = session.opinion(question.node)
+    assert opinion.probability.sum() == pytest.approx(1.0)
+    assert session.embedding().shape == (200, 2)
+    post = session.finish()
+    assert post.accuracy(y) > 0.95
+    assert len(post.labels) == 25
+
+
+def test_the_reason_names_no_class(moons, start):
+    _, y, _ = moons
+    session = start()
+    for _ in range(8):
+        question = session.question("Ann")
+        assert question.reason.endswith(".")
+        assert not any(name in question.reason for name in NAMES)
+        session.answer(question.node, y[question.node], who="Ann")
+        assert session.wait(SECONDS)
+    assert session.look(5).reason == "You chose it."
+
+
+def test_two_people_are_never_asked_the_same_item(moons, start):
+    _, y, _ = moons
+    session, asked = start(), []
+    for turn in range(20):
+        who = ("Ann", "Ben")[turn % 2]
+        pair = session.question("Ann").node, session.question("Ben").node
+        assert pair[0] != pair[1]
+        assert session.question(who).node == pair[turn % 2]  # the page was loaded again
+        session.answer(pair[turn % 2], y[pair[turn % 2]], who=who)
+        asked.append(pair[turn % 2])
+    assert len(set(asked)) == 20
+
+
+def test_all_items_are_asked_once(moons, start):
+    _, y, _ = moons
+    session, asked = start(), []
+    while (question := session.question("Ann")) is not None:
+        session.answer(question.node, y[question.node], who="Ann")
+        asked.append(question.node)
+    assert sorted(asked) == list(range(200))
+    assert session.wait(SECONDS)
+    progress = session.progress()
+    assert (progress.decided, progress.error, session.question("Ben")) == (200, None, None)
+
+
+def test_a_skipped_item_is_asked_of_others_only(start):
+    session = start()
+    node = session.question("Ann").node
+    session.skip(node, who="Ann")
+    assert session.question("Ann").node != node
+    assert session.question("Ben").node == node
+
+
+def test_undo_asks_the_item_again(moons, start):
+    _, y, _ = moons
+    session = start()
+    first = session.question("Ann").node
+    session.answer(first, y[first], who="Ann")
+    second = session.question("Ann").node
+    assert session.undo("Ann") == first
+    assert session.question("Ann").node == first != second
+    assert session.progress().n_labeled == 0
+    assert session.undo("Ann") is None
+    assert session.undo("Ben") is None
+
+
+def test_a_session_goes_on_where_it_was(moons, start):
+    _, y, _ = moons
+    session = start()
+    label(session, y, 12)
+    session.add_class("neither")
+    session.answer(199, "neither", who="Ben", confidence=0.7)
+    before = session.labels()
+
+    again = start(classes=())
+
+    assert again.wait(SECONDS)
+    after = again.labels()
+    assert after.nodes.tolist() == before.nodes.tolist()
+    assert after.values.tolist() == before.values.tolist()
+    assert set(again.classes) == {"lower", "upper", "neither"}
+    assert again.question("Ann").node not in before.nodes
+    assert again.undo("Ben") == 199
+    assert again.history("Ben", k=1)[0].label == ""
+
+
+def test_labels_known_before_are_learned_from_and_may_be_replaced(moons, start):
+    _, y, _ = moons
+    session = start(labels=gq.reveal(y, counts=3, seed=0), classes=())
+    assert session.wait(SECONDS)
+    assert session.progress().n_labeled == 6
+    assert session.progress().expected_accuracy > 0.5
+    node = int(session.labels().nodes[0])
+    other = str(NAMES[y[node] != NAMES][0])
+    session.answer(node, other, who="Ann")
+    assert session.labels().values[0] == other
+    assert session.wait(SECONDS)
+    assert session.suspects(k=1)[0].node == node
+    session.undo("Ann")
+    assert session.labels().values[0] == y[node]
+
+
+def test_a_random_sample_is_kept_from_the_learner(moons, start):
+    _, y, _ = moons
+    session = start()
+    label(session, y, 10)
+    session.start_random_sample(20)
+    apart = []
+    for _ in range(20):
+        question = session.question("Ann")
+        assert question.apart
+        session.answer(question.node, y[question.node], who="Ann")
+        apart.append(question.node)
+    assert session.wait(SECONDS)
+    assert not session.question("Ann").apart
+    assert len(session.labels()) == 10
+    assert session.random_sample().nodes.tolist() == sorted(apart)
+    measured = session.progress().measured
+    assert measured.total == 20
+    assert measured.right >= 16
+    assert measured.interval[0] < measured.right / 20 <= measured.interval[1]
+    assert session.finish().prediction_sets(session.random_sample()).sets.shape == (200, 2)
+
+    again = start()
+    assert again.random_sample().nodes.tolist() == sorted(apart)
+    assert len(again.labels()) == 10
+
+
+def test_classes_may_come_on_the_way(moons, start):
+    _, y, _ = moons
+    session = start(classes=())
+    node = session.question("Ann").node
+    with pytest.raises(ValueError, match="must be one of"):
+        session.answer(node, "upper", who="Ann")
+    for name in ("upper", "lower"):
+        session.add_class(name)
+    label(session, y, 4)
+    with pytest.raises(ValueError, match="no labels"):
+        session.random_sample()
+
+
+def test_nothing_waits_for_the_learner(moons, start, monkeypatch):
+    _, y, _ = moons
+    session, go = start(), threading.Event()
+    learn = session._learner.learn
+
+    def slow(*task):
+        assert go.wait(SECONDS)
+        yield from learn(*task)
+
+    monkeypatch.setattr(session._learner, "learn", slow)
+    begun = time.monotonic()
+    for _ in range(40):  # more than are ready
+        node = session.question("Ann").node
+        session.answer(node, y[node], who="Ann")
+        session.progress(), session.opinion(node), session.states(), session.history()
+    assert time.monotonic() - begun < 10
+    assert session.progress().busy
+    go.set()
+    assert session.wait(SECONDS)
+    assert session.progress().expected_accuracy > 0.9
+
+
+def test_an_error_of_the_learner_is_shown_and_stops_nothing(moons, start, monkeypatch):
+    import graphuq.labeling.learner
+
+    _, y, _ = moons
+    session = start()
+
+    def fail(*_, **__):
+        raise RuntimeError("no convergence")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(graphuq.labeling.learner, "tune", fail)
+        label(session, y, 8)
+        assert session.progress().error == "RuntimeError: no convergence"
+    label(session, y, 1)
+    assert session.progress().error is None
+    assert session.progress().expected_accuracy > 0.5
+
+
+def test_an_answer_that_cannot_be_kept_is_not_counted(moons, start, tmp_path):
+    _, y, _ = moons
+    session = start()
+    label(session, y, 2)
+    node = session.question("Ann").node
+    os.rename(tmp_path / "answers.csv", tmp_path / "moved.csv")
+    with pytest.raises(OSError, match="moved or removed"):
+        session.answer(node, y[node], who="Ann")
+    assert "moved or removed" in session.progress().error
+    assert session.progress().n_labeled == 2
+    assert session.question("Ann").node == node
+    os.rename(tmp_path / "moved.csv", tmp_path / "answers.csv")
+    session.answer(node, y[node], who="Ann")
+    assert session.progress().error is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": ["a"]}, "names must name 200 items"),
+        ({"names": ["a"] * 200}, "got 'a' twice"),
+        ({"threshold": 1.0}, "threshold must lie in"),
+        ({"goal": 0}, "goal must lie in"),
+        ({"classes": ["a", ""]}, "text of one line"),
+        ({"classes": ["a", "b\nc"]}, "text of one line"),
+        ({"labels": gq.Labels([1, 400], ["a", "b"])}, "400"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_sessions_are_refused(moons, tmp_path, options, message):
+    graph, _, spectrum = moons
+    with pytest.raises(ValueError, match=message):
+        LabelingSession(graph, tmp_path / "answers.csv", spectrum=spectrum, **options)
+    assert not (tmp_path / "answers.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((400, "upper"), {}, "node must"),
+        ((-1, "upper"), {}, "node must"),
+        ((0, "other"), {}, "label must be one of"),
+        ((0, "upper"), {"confidence": 0.0}, "confidence must"),
+        ((0, "upper"), {"confidence": 1.5}, "confidence must"),
+        ((0, "upper"), {"confidence": float("nan")}, "confidence must"),
+        ((0, "upper"), {"who": ""}, "who must be a text of one line"),
+        ((0, "upper"), {"who": "Ann\nBen"}, "who must be a text of one line"),
+    ],
+)
+def test_bad_answers_are_refused(start, arguments, options, message):
+    session = start()
+    with pytest.raises(ValueError, match=message):
+        session.answer(*arguments, **{"who": "Ann", **options})
+    assert session.progress().n_answers == 0
+
+
+def test_statistics_of_some_nodes_are_those_of_all(monkeypatch):
+    import graphuq.labeling.learner as learning
+
+    X, digits = gq.datasets.digits()
+    kept = np.flatnonzero(digits < 4)[:300]
+    y = digits[kept].astype(str)
+    graph = gq.knn_graph(X[kept], n_neighbors=8, connect=True)
+    monkeypatch.setattr(learning, "PANEL", 60)
+    monkeypatch.setattr(learning, "CANDIDATES", 30)
+    learner = learning.Learner(gq.Spectrum.of(graph, 50), None, gq.Probit(), seed=0)
+    labels = {node: str(y[node]) for node in range(0, 300, 15)}
+    task = learning.Task(1, labels, ("0", "1", "2", "3"), frozenset())
+    some, every = learner.learn(task)
+
+    assert some.view.nodes.size < 150
+    assert every.view.nodes.size == 300
+    at = np.searchsorted(every.view.nodes, some.view.nodes)
+    # expectation propagation ends where its sites move less than 1e-4
+    assert np.allclose(some.view.posterior.by_class, every.view.posterior.by_class[at], atol=1e-4)
+    assert some.expected.accuracy == pytest.approx(every.expected.accuracy, abs=1e-4)
+    assert some.counts.sum() == pytest.approx(280)
+    assert every.counts.sum() == pytest.approx(280)
+    # the start is used, and urgent tasks leave all nodes out
+    later = learning.Task(2, labels | {1: str(y[1])}, task.classes, frozenset())
+    (quick,) = learner.learn(later, lambda: True)
+    assert quick.view.nodes.size < 150
+    assert quick.whole is every.view
+    fresh = learning.Learner(gq.Spectrum.of(graph, 50), None, gq.Probit(), seed=0)
+    fresh.tuned = learner.tuned
+    anew = fresh._look(later, quick_labels(later), quick.view.nodes)
+    assert np.allclose(anew.view.posterior.by_class, quick.view.posterior.by_class, atol=1e-4)
+
+
+def quick_labels(task):
+    nodes = sorted(task.labels)
+    return gq.Labels(nodes, [task.labels[node] for node in nodes], list(task.classes))
+
+
+ANNOTATOR = """
+import sys
+from pathlib import Path
+import graphuq as gq
+from graphuq.labeling.session import LabelingSession
+
+X, y = gq.datasets.two_moons(400, seed=0)
+graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+session = LabelingSession(graph, Path(sys.argv[1]), classes=["0", "1"], rank=20)
+print("start", flush=True)
+while (question := session.question("Ann")) is not None:
+    session.answer(question.node, str(y[question.node]), who="Ann")
+    print(question.node, flush=True)  # acknowledged
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_session_loses_no_answer_and_doubles_none(tmp_path):
+    path, names = tmp_path / "answers.csv", [str(node) for node in range(400)]
+    rng, acknowledged = np.random.default_rng(0), []
+    for _ in range(20):
+        process = subprocess.Popen(
+            [sys.executable, "-c", ANNOTATOR, str(path)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout.readline() == "start\n"
+        time.sleep(rng.uniform(0.0, 0.1))
+        process.send_signal(signal.SIGKILL)
+        rest, _ = process.communicate()
+        acknowledged += map(int, rest[: rest.rfind("\n") + 1].split())
+        content = path.read_bytes()
+        rows = parse(content[: content.rfind(b"\n") + 1], names, path)
+        nodes = [row.node for row in rows]
+        assert len(set(nodes)) == len(nodes)
+        # each run may have kept an answer without having said so
+        assert set(acknowledged) <= set(nodes)
+        assert len(nodes) <= len(acknowledged) + 20
+    book = Book()
+    for row in rows:
+        book.add(row)
+    assert len(book.labeled()) == len(nodes) > 20
