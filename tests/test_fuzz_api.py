@@ -110,6 +110,19 @@ CALLS = {
         {"X": X, "rank": 4, **WEIGHTS, "n_landmarks": 10, "landmarks": "kmeans", "seed": 0},
     ),
     "Labels": (gq.Labels, {"nodes": [0, 1, 2], "values": [0, 1, 0], "classes": [0, 1]}),
+    "Labels with confidence": (
+        gq.Labels,
+        {"nodes": [0, 1, 2], "values": [0, 1, 0], "confidence": [0.9, 1.0, 0.6]},
+    ),
+    "Labels.from_annotators": (
+        gq.Labels.from_annotators,
+        {"frame": [[0, 1], [1, 1], [0, 0]], "rates": [0.1, 0.2], "classes": [0, 1], "seed": 0},
+    ),
+    "annotator_rates": (
+        gq.annotator_rates,
+        {"frame": [[0, 1], [1, 1], [0, 0]], "probabilities": [[0.5, 0.5]] * 3, "classes": [0, 1],
+         "draws": 5, "seed": 0},
+    ),
     "Labels.of": (gq.Labels.of, {"labels": [0, 1, -1], "n_nodes": 3, "classes": [0, 1]}),
     "Labels.split": (LABELS.split, {"held_out": 0.5, "seed": 0}),
     "Labels.accuracy": (LABELS.accuracy, {"prediction": Y, "truth": Y}),

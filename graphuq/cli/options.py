@@ -90,7 +90,8 @@ def _add_columns(add: Any) -> None:
         "--labels",
         type=Path,
         metavar="FILE",
-        help="read the labels from another table, with columns id and label",
+        help="read the labels from another table, with columns id and label, and optionally "
+        "confidence: the probability that the label is right",
     )
     add(
         "--id",

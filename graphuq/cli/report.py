@@ -96,7 +96,8 @@ def _truth(result: Result, path: Path | None, encoding: str) -> Any:
     own = result.posterior.labels.classes.tolist()
     given = dict(zip(to_class_names(own).tolist(), own, strict=True))
     every = np.array([*ids, *left_out])
-    classes = read_classes(path, every, "--truth", encoding, classes=tuple(given))[: ids.size]
+    table = read_classes(path, every, "--truth", encoding, classes=tuple(given))
+    classes = table.names[: ids.size]
     missing = np.flatnonzero([name is None for name in classes])
     if missing.size:
         raise ValueError(

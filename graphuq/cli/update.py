@@ -59,7 +59,8 @@ def add(commands: Any) -> None:
         type=Path,
         metavar="FILE",
         required=True,
-        help="table with columns id and label; rows without a label are ignored",
+        help="table with columns id and label, and optionally confidence; rows without a label "
+        "are ignored",
     )
     parser.add_argument("--encoding", default="utf-8", help="encoding of --labels (default: utf-8)")
     parser.add_argument(
@@ -122,15 +123,23 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     known = np.full(ids.size, None, dtype=object)
     known[labels.nodes] = labels.values
     every, classes = np.array([*ids, *left_out]), tuple(labels.classes.tolist())
-    read = read_classes(options.labels, every, "--labels", options.encoding, classes)[: ids.size]
+    table = read_classes(options.labels, every, "--labels", options.encoding, classes)
+    read = table.names[: ids.size]
     new = np.flatnonzero([label is not None for label in read])
-    changed = [node for node in new if known[node] not in (None, read[node])]
+    trust = np.ones(ids.size)
+    trust[labels.nodes] = 1.0 if labels.confidence is None else labels.confidence
+    doubts = np.ones(ids.size) if table.confidence is None else table.confidence[: ids.size]
+    changed = [
+        node
+        for node in new
+        if known[node] is not None and (known[node], trust[node]) != (read[node], doubts[node])
+    ]
     added = [node for node in new if known[node] is None]
     if not added and not changed:
         raise ValueError(
             f"{options.labels} has no new label: fill in its column label for at least one item"
         )
-    known[new] = read[new]
+    known[new], trust[new] = read[new], doubts[new]
     notes = [*former["notes"], f"added {count(len(added), 'label')} from {options.labels}"]
     if changed:
         notes.append(f"replaced {count(len(changed), 'label')} by those of {options.labels}")
@@ -150,6 +159,7 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
         None if problem.images is None else problem.images.shape[1:],
         problem.encoding,
         classes,
+        trust,
     )
     found = items.labels()
     unlabeled = np.setdiff1d(np.arange(ids.size), found.nodes)

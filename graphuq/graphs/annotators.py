@@ -193,6 +193,7 @@ def _slice(p: Array, rate: float, n_classes: int, rng: np.random.Generator) -> f
 def _read(frame: Any, classes: Any) -> _Votes:
     """Return the labels of a table of items and annotators, or refuse them."""
     names = list(getattr(frame, "columns", ()))
+    validation.unmasked("frame", frame)
     table = np.asarray(getattr(frame, "to_numpy", lambda *_: frame)(object), dtype=object)
     if table.ndim != 2 or table.size == 0:
         raise ValueError(
@@ -217,7 +218,7 @@ def _read_rates(rates: Any, votes: _Votes) -> Array:
         if lacking:
             raise ValueError(f"rates must name each annotator, and lack {lacking[0]!r}")
         rates = [rates[name] for name in votes.names]
-    found = np.asarray(rates, dtype=np.float64)
+    found = validation.real_array("rates", rates).astype(np.float64)
     n, most = len(votes.names), 1 - 1 / votes.classes.size
     if found.shape != (n,) or not ((found > 0) & (found < most)).all():
         raise ValueError(
@@ -229,7 +230,7 @@ def _read_rates(rates: Any, votes: _Votes) -> Array:
 
 def _read_probabilities(probabilities: Any, votes: _Votes) -> Array:
     """Return the log of given class probabilities."""
-    found = np.asarray(probabilities, dtype=np.float64)
+    found = validation.real_array("probabilities", probabilities).astype(np.float64)
     shape = votes.n_items, votes.classes.size
     if found.shape != shape or not (np.isfinite(found) & (found >= 0)).all():
         raise ValueError(

@@ -442,3 +442,44 @@ def test_the_weight_of_the_graph_may_be_given(moons):
     more = ["--labels", "all.csv", "--draws", "20", "--parameters", "choose"]
     assert main(["update", "given", *more]) == 0
     assert gq.load("given/posterior.nc").settings["prior"]["weights"] == [0.25, 0.75]
+
+
+def test_confidences_of_labels_are_read_and_kept(moons, capsys):
+    sure = gq.load("result/posterior.nc").labels
+    assert sure.confidence is None
+    more = pd.DataFrame({"id": ["m7", "m8"], "label": moons[["m7", "m8"]].tolist()})
+    more.assign(confidence=["0.7", ""]).to_csv("more.csv", index=False)
+    assert main(["update", "result", "--labels", "more.csv", "--draws", "20"]) == 0
+    labels = gq.load("result/posterior.nc").labels
+    trust = dict(zip(labels.nodes.tolist(), labels.confidence.tolist(), strict=True))
+    assert (trust[7], trust[8], min(trust.values())) == (0.7, 1.0, 0.7)
+    # beside predictions, as graphuq suggest writes it, it is not that of the label
+    shown = pd.DataFrame({"id": ["m9"], "label": [moons["m9"]], "prediction": [moons["m9"]]})
+    shown.assign(confidence=0.6).to_csv("more.csv", index=False)
+    assert main(["update", "result", "--labels", "more.csv", "--draws", "20"]) == 0
+    labels = gq.load("result/posterior.nc").labels
+    trust = dict(zip(labels.nodes.tolist(), labels.confidence.tolist(), strict=True))
+    assert (trust[7], trust[9]) == (0.7, 1.0)
+    # a label that becomes certain is a change
+    more.assign(confidence=1.0)[:1].to_csv("more.csv", index=False)
+    assert main(["update", "result", "--labels", "more.csv", "--draws", "20"]) == 0
+    assert gq.load("result/posterior.nc").labels.confidence is None
+
+
+@pytest.mark.parametrize("value", ["1.5", "0", "likely"])
+def test_bad_confidences_name_the_cell(moons, capsys, value):
+    more = pd.DataFrame({"id": ["m7", "m8"], "label": moons[["m7", "m8"]].tolist()})
+    more.assign(confidence=["0.9", value]).to_csv("more.csv", index=False)
+    assert main(["update", "result", "--labels", "more.csv"]) == 2
+    printed = " ".join(capsys.readouterr().err.split())
+    assert "more.csv, line 3, column 'confidence'" in printed
+    assert "is not a confidence" in printed
+
+
+def test_confidences_of_a_second_table(moons):
+    table = moons.iloc[::8].reset_index().assign(confidence=0.8)
+    table.to_csv("some.csv", index=False)
+    pd.read_csv("moons.csv").drop(columns="label").to_csv("plain.csv", index=False)
+    assert main(["sample", "plain.csv", "--labels", "some.csv", "--draws", "20"]) == 0
+    labels = gq.load("plain-graphuq/posterior.nc").labels
+    np.testing.assert_allclose(labels.confidence, 0.8)

@@ -44,6 +44,8 @@ class Items:
         How the columns of the file became features.
     classes : tuple of str
         Classes that the user listed; they may have no label.
+    confidence : ndarray, shape (n,), or None
+        The probability that each label is right; None if all are certain.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class Items:
     image_shape: tuple[int, int] | None = None
     encoding: Encoding | None = None
     classes: tuple[str, ...] = ()
+    confidence: Array | None = None
 
     def labels(self) -> Labels:
         """Return the known labels.
@@ -85,7 +88,8 @@ class Items:
             raise ValueError(
                 f"{self.path}: {found} {values[0]!r}: label at least one item of another class"
             )
-        return Labels(nodes, values, classes)
+        trust = None if self.confidence is None else self.confidence[nodes]
+        return Labels(nodes, values, classes, confidence=trust)
 
     def to_graph(self, n_neighbors: int | None = None) -> Graph:
         """Return the graph of the file, or the nearest-neighbor graph of its features.

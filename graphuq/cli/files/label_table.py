@@ -8,19 +8,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.csv_file import safe_cell
 from graphuq.cli.files.class_column import read_class_column, to_class_names, to_ids
+from graphuq.cli.files.numbers import read_numbers
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import TABLES, Table, open_table, require_file
+from graphuq.graphs.class_values import is_missing
 from graphuq.labeling.answers import is_answers
 from graphuq.labeling.read_answers import read_answers
+from graphuq.utils.typing import Array
 from graphuq.utils.words import list_names
 
 # Default names of the columns of ids and labels.
 ID, LABEL = "id", "label"
+
+# The column of how probably each label is right. Tables that graphuq wrote have one beside the
+# column of predictions, of which it says the same.
+CONFIDENCE, PREDICTION = "confidence", "prediction"
 
 
 def read_classes(
@@ -29,8 +37,8 @@ def read_classes(
     option: str,
     encoding: str = "utf-8",
     classes: tuple[str, ...] = (),
-) -> NDArray[Any]:
-    r"""Return the class that a table gives to each of ``ids``, None if it gives none.
+) -> ClassColumn:
+    r"""Return the class that a table gives to each of ``ids``, None if none, and its confidence.
 
     Parameters
     ----------
@@ -54,13 +62,13 @@ def read_classes(
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "classes.csv")
     >>> _ = path.write_text("id,label\nb,rose\na,lily\n")
-    >>> read_classes(path, np.array(["a", "b", "c"]), "--truth").tolist()
+    >>> read_classes(path, np.array(["a", "b", "c"]), "--truth").names.tolist()
     ['lily', 'rose', None]
     """
     problems, options = Problems(), ReadOptions(classes=classes, encoding=encoding)
     found = read_label_table(Path(path), ids, options, problems, option)
     problems.require_none()
-    return found[LABEL].names
+    return found[LABEL]
 
 
 class ClassColumn(NamedTuple):
@@ -68,6 +76,8 @@ class ClassColumn(NamedTuple):
 
     names: NDArray[Any]
     notes: tuple[str, ...]
+    confidence: Array | None = None
+    """That of each item's label, 1 where none is given; None if no column gives any."""
 
 
 def read_label_table(
@@ -76,6 +86,7 @@ def read_label_table(
     """Return the labels, and the true classes if the table has their column, for all ``ids``.
 
     The labels are also returned under the name ``label``, unless an option names their column.
+    A column ``confidence`` is that of the labels, unless it stands beside predictions.
 
     Parameters
     ----------
@@ -113,6 +124,10 @@ def read_label_table(
     rows = _known_rows(table, key, written, position, problems)
     places = [position[written[row]] for row in rows]
     found: dict[str, ClassColumn] = {}
+    trust = np.ones(ids.size)
+    own_trust = CONFIDENCE in names and PREDICTION not in names and CONFIDENCE not in wanted
+    if own_trust:
+        trust[places] = _read_confidence(table, frame[CONFIDENCE], rows, problems)
     for name in wanted:
         how = options if name == own else for_truth(options, found[own].names)
         # The rows of the table decide what is missing, not the items that it leaves out.
@@ -121,8 +136,27 @@ def read_label_table(
         )
         column = np.full(ids.size, None, dtype=object)
         column[places] = values
-        found[name] = ClassColumn(column, notes)
+        known = own_trust and name == own
+        found[name] = ClassColumn(column, notes, trust if known else None)
     return found if own == LABEL or label else {**found, LABEL: found[own]}
+
+
+def _read_confidence(table: Table, column: pd.Series, rows: list[int], problems: Problems) -> Array:
+    """Return the confidence in each of some rows of a table, 1 where it is blank."""
+    blank = is_missing(to_ids(column.iloc[rows]))
+    found = read_numbers(column.iloc[rows])
+    if found is None:  # mostly text
+        values = pd.to_numeric(column.iloc[rows], errors="coerce").to_numpy(np.float64)
+    else:
+        values = found.values
+    wrong = np.flatnonzero(~blank & ~((values > 0) & (values <= 1)))
+    if wrong.size:
+        row = rows[wrong[0]]
+        problems.add(
+            f"{table.where(row, CONFIDENCE)}: {column.iloc[row]!r} is not a confidence: give the "
+            "probability that the label is right, above 0 and up to 1, or rename the column"
+        )
+    return np.where(blank | ~(values > 0) | (values > 1), 1.0, values)
 
 
 def for_truth(options: ReadOptions, known: NDArray[Any]) -> ReadOptions:

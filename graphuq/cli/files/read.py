@@ -33,6 +33,7 @@ from graphuq.cli.files.recognize_edges import lists_edges
 from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_file
 from graphuq.cli.files.text_table import TextTable
 from graphuq.cli.files.texts import build_text_features
+from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
 
 DEFAULTS = ReadOptions()
@@ -72,7 +73,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         if contents.graph is not None:
             contents = keep_connected(contents, path, options.largest)
         # Take the classes of all items from the file itself, or from a second one.
-        known, truth, notes = _classes(path, contents, options, problems)
+        known, trust, truth, notes = _classes(path, contents, options, problems)
     except ValueError as error:
         problems.add_error(error)
         problems.require_none()
@@ -98,6 +99,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         contents.image_shape,
         contents.encoding,
         options.classes,
+        None if trust is None else trust[kept],
     )
 
 
@@ -195,8 +197,8 @@ def _require_used(path: Path, options: ReadOptions, contents: str) -> None:
 
 def _classes(
     path: Path, contents: Contents, options: ReadOptions, problems: Problems
-) -> tuple[NDArray[Any], NDArray[Any] | None, tuple[str, ...]]:
-    """Return the labels and the true classes of all items, and notes on them."""
+) -> tuple[NDArray[Any], Array | None, NDArray[Any] | None, tuple[str, ...]]:
+    """Return the labels, their confidence and the true classes of all items, and notes on them."""
     ids, own, truth = contents.ids, options.label or LABEL, options.truth
     found: dict[str, ClassColumn] = {}
     if options.labels is not None:
@@ -205,11 +207,11 @@ def _classes(
         found[own] = _read_column(contents, own, options, problems)
     if own not in found:
         found[own] = ClassColumn(np.full(ids.size, None, dtype=object), ())
-    known, notes = found[own]
+    known, notes, trust = found[own]
     if options.label is not None and options.labels is None and own not in contents.columns:
         problems.add(no_column(path, "--label", own, contents.names or sorted(contents.columns)))
     if truth is None:
-        return known, None, notes
+        return known, trust, None, notes
 
     of_truth = for_truth(options, known)
     if truth in contents.columns and truth not in found:
@@ -219,11 +221,11 @@ def _classes(
         found[truth] = read_label_table(Path(truth), ids, table, problems, "--truth")[LABEL]
     if truth not in found:
         problems.add(no_column(path, "--truth", truth, contents.names or sorted(contents.columns)))
-        return known, None, notes
+        return known, trust, None, notes
     true = found[truth].names
     _require_complete(path, truth, ids, true, problems)
     _require_shown(truth, known, true, options, problems)
-    return known, true, notes
+    return known, trust, true, notes
 
 
 def _require_shown(
