@@ -1,0 +1,59 @@
+"""When it fails: a graph whose neighbors differ, and its graph of two steps."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import sparse
+
+import graphuq as gq
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of edges within classes
+SIZE, DEGREE = 200, 12  # nodes of each class, mean degree
+DRAWS = 5
+
+
+def two_steps(graph: gq.Graph) -> gq.Graph:
+    """Join nodes with a common neighbor, by the number of such neighbors."""
+    A = graph.adjacency
+    return gq.Graph(sparse.triu(A @ A, 1) + sparse.triu(A @ A, 1).T)
+
+
+def scores(share: float, seed: int) -> list[tuple[float, float]]:
+    """Return accuracy and log score on the graph, and on the graph of two steps."""
+    within = 2 * share * DEGREE / (2 * SIZE)
+    between = 2 * (1 - share) * DEGREE / (2 * SIZE)
+    graph, y = gq.datasets.planted_partition([SIZE, SIZE], within, between, seed=seed)
+    labels = gq.reveal(y, counts=10, seed=seed)
+    found = []
+    for one in (graph, two_steps(graph)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the picture shows the failure
+            score = gq.approximate(one, gq.Probit(), labels).calibration(y)
+        found.append((score.accuracy, score.log_score))
+    return found
+
+
+def draw() -> tuple[Figure, dict[str, float]]:
+    """Return the picture, and the numbers that pages quote."""
+    # share, draw, graph, score
+    found = np.array([[scores(share, seed) for seed in range(DRAWS)] for share in SHARES])
+    means = found.mean(axis=1)
+    figure = Figure(figsize=(10, 3.8), layout="constrained")
+    for ax, k, name, chance in zip(
+        figure.subplots(1, 2), (0, 1), ("accuracy", "log score"), (0.5, np.log(2)), strict=True
+    ):
+        ax.plot(SHARES, means[:, 0, k], "o-", color="C0", label="the graph")
+        ax.plot(SHARES, means[:, 1, k], "s-", color="C1", label="two steps of the graph")
+        ax.axhline(chance, color="0.4", ls="--", label="a coin toss")
+        ax.set(xlabel="share of edges within a class", ylabel=name)
+    ax.legend()
+    numbers = {
+        f"{name} at {share}": float(means[SHARES.index(share), graph, k])
+        for share in (0.1, 0.5, 0.9)
+        for k, score in enumerate(("accuracy", "log score"))
+        for graph, name in enumerate((score, f"{score}, two steps"))
+    }
+    return figure, numbers
