@@ -1,11 +1,11 @@
-# make demo, make test, make docs: each makes its own environment first.
+# make demo, make test, make docs, make package: each makes its own environment first.
 # PYTHON chooses the interpreter, 3.11 or newer.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3 python3.12 python3.13,$(if $(shell $(p) -c 'import sys; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(p))))
 VENV ?= .venv
 # Tests that need real data are skipped where this folder is absent.
 export GRAPHUQ_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
-.PHONY: demo test test-slow test-lowest lint docs study reproduce clean
+.PHONY: demo test test-slow test-lowest lint docs figures package study reproduce clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/graphuq demo
@@ -39,6 +39,34 @@ lint: $(VENV)/installed-dev
 # the site, into docs/_build/index.html; a warning is an error
 docs: $(VENV)/installed-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q docs docs/_build
+
+# the pictures of README and documentation, and their numbers
+figures: $(VENV)/installed-dev
+	$(VENV)/bin/python docs/figures/make.py
+
+# The wheel and the source distribution in dist/. The wheel is installed in a fresh environment of each
+# Python at hand, where it runs the demo.
+PYTHONS ?= $(foreach v,3.11 3.12 3.13 3.14,$(firstword $(wildcard $(HOME)/.pyenv/versions/$(v).*/bin/python) $(shell command -v python$(v))))
+TOOLS = $(VENV)-package
+FRESH = $(VENV)-fresh
+
+package: $(TOOLS)/installed
+	$(TOOLS)/bin/sp-repo-review --show err .
+	rm -rf dist
+	$(TOOLS)/bin/python -m build --installer uv
+	$(TOOLS)/bin/python -m twine check --strict dist/*
+	set -e; for python in $(or $(strip $(PYTHONS)),$(PYTHON)); do \
+	    rm -rf $(FRESH); $(TOOLS)/bin/uv venv --quiet --python $$python $(FRESH); \
+	    $(TOOLS)/bin/uv pip install --quiet --python $(FRESH)/bin/python dist/*.whl; \
+	    $(FRESH)/bin/python -I -c 'import sys, graphuq; print("demo of", graphuq.__version__, "in Python", sys.version)'; \
+	    (cd $(FRESH) && env -u PYTHONPATH bin/graphuq demo > demo.txt && tail -n 1 demo.txt); \
+	done; rm -rf $(FRESH)
+
+$(TOOLS)/installed:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet build twine uv 'sp-repo-review[cli]'
+	touch $@
 
 # Every benchmark except those that need other packages (samplers.beside_peers,
 # samplers.multiclass_beside_peers, trust.multiclass_accuracy, trust.side_by_side,
@@ -92,4 +120,4 @@ $(VENV)/installed-docs: $(VENV)/bin/python pyproject.toml
 	touch $(VENV)/installed $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-lowest graphuq-demo docs/_build docs/reference
+	rm -rf $(VENV) $(VENV)-lowest $(TOOLS) $(FRESH) dist graphuq-demo docs/_build docs/reference
