@@ -5,7 +5,7 @@ VENV ?= .venv
 # Tests that need real data are skipped where this folder is absent.
 export GRAPHUQ_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 
-.PHONY: demo test test-slow test-lowest lint docs figures package study reproduce clean
+.PHONY: demo test test-slow test-lowest lint docs figures package study reproduce other-papers clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/graphuq demo
@@ -94,6 +94,14 @@ reproduce: $(VENV)/installed-dev
 	for study in $(REPRODUCE); do rm -f benchmarks/results/$$study.json; \
 	    $(VENV)/bin/python -m benchmarks.papers.uq_paper.$$study $(QUICK) || echo "see above: $$study"; done
 	$(VENV)/bin/python -m benchmarks.papers.uq_paper.page $(REPRODUCE)
+
+# The tables of the other papers, and docs/reproduction/other-papers.md; takes a quarter of an hour.
+PAPERS = robust_gc ando_zhang kaog gdpca
+
+other-papers: $(VENV)/installed-dev
+	for paper in $(PAPERS); do \
+	    $(VENV)/bin/python -m benchmarks.papers.$$paper || echo "see above: $$paper"; done
+	$(VENV)/bin/python -m benchmarks.papers.page
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }

@@ -48,7 +48,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "navigation_with_keys": False,
 }
-html_sidebars = {"index": [], "tutorial": [], "reproduction/index": []}
+html_sidebars = {"index": [], "tutorial": [], "reproduction/*": []}
 
 reference.write(Path(__file__).parent / "reference")
 

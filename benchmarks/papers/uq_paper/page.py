@@ -19,6 +19,7 @@ from pathlib import Path
 from PIL import Image
 
 from benchmarks.common import report
+from benchmarks.papers.causes import LEGEND, verdict
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[2] / "docs"
@@ -29,7 +30,8 @@ MAX_BYTES = 150_000
 # the beginning of a summary, as in "Figures 5, 6a and 6c, two moons: ..."
 PART = re.compile(r"(Figure|Table|Section)s? [\d.]+[a-d]?((, | and )[\d.]+[a-d]?)*")
 
-INTRODUCTION = """\
+INTRODUCTION = (
+    """\
 # Reproduction
 
 Every figure and table of Bertozzi, Luo, Stuart and Zygalakis (2017) with results has a command,
@@ -37,9 +39,13 @@ which compares ours with theirs. `make reproduce` runs all of them and writes th
 `make reproduce QUICK=--quick` does so at small settings. Each claim states its bound. No bound was
 loosened after a result was seen; those of section 5.3, of Table 1's accuracy and of the MAP study
 came from a prototype. If chains disagree, with an R-hat of 1.05 or more, a claim about their draws
-fails and says so. A failed claim stays, and the notes on its study give the reason, if it is known.
-If the paper prints no number, the column "the paper" has what its text says.
+fails and says so. A failed claim stays. If the paper prints no number, the column "the paper" has
+what its text says.
+
 """
+    + LEGEND
+    + "\n"
+)
 
 
 def main() -> None:
@@ -97,7 +103,7 @@ def claims(records: dict[str, dict | None]) -> list[dict[str, object]]:
                 "claim": claim,
                 "the paper": paper[0] if paper else "",
                 "ours": {True: "yes", False: "no"}[figure] if isinstance(figure, bool) else figure,
-                "verdict": {True: "holds", False: "**fails**", None: "**not measured**"}[holds],
+                "verdict": verdict(name, claim, holds),
                 "command": f"[`{name}`](#{name.replace('_', '-')})",
             })  # fmt: skip
     return rows
