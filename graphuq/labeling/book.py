@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from graphuq.labeling.combine import combine
 from graphuq.labeling.records import Answer
-
-# Less sure labels say more against their class than for it, if there are two.
-MIN_CONFIDENCE = 0.5
 
 
 class Change(NamedTuple):
@@ -23,6 +21,10 @@ class Change(NamedTuple):
 
 class Book:
     """The answers so far.
+
+    Parameters
+    ----------
+    n_classes : int
 
     Attributes
     ----------
@@ -47,13 +49,14 @@ class Book:
     ({3: 'dog'}, None)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_classes: int = 2) -> None:
+        self._n_classes = n_classes
         self.rows: list[Answer] = []
         self.apart: set[int] = set()
         # of each item and person: the last answer
         self._own: dict[int, dict[str, Answer]] = {}
         self._changes: dict[str, list[Change]] = {}
-        self._labels: dict[int, str] = {}
+        self._labels: dict[int, tuple[str, float]] = {}
 
     @property
     def n_answers(self) -> int:
@@ -78,11 +81,7 @@ class Book:
         elif before is None or _says(before) != _says(row):
             changes.append(Change(row.node, before, row))
             own[row.who] = row
-        label = self._surest(row.node)
-        if label is None:
-            self._labels.pop(row.node, None)
-        else:
-            self._labels[row.node] = label
+        self._combine(row.node)
 
     def take_back(self, who: str) -> Answer | None:
         """Return the row that takes back a person's last answer; None if there is none.
@@ -96,21 +95,33 @@ class Book:
         label, confidence = _says(before)
         return after._replace(node=node, label=label, confidence=confidence)
 
+    def set_classes(self, n_classes: int) -> None:
+        """Say how many classes there are, which matters where people contradict each other."""
+        self._n_classes = n_classes
+        for node in self._own:
+            self._combine(node)
+
+    def _combine(self, node: int) -> None:
+        """Combine the answers to an item."""
+        said = [(one.label, one.confidence or 0.0) for one in self._own[node].values() if one.label]
+        found = combine(said, self._n_classes)
+        if found is None:
+            self._labels.pop(node, None)
+        else:
+            self._labels[node] = found
+
     def label(self, node: int) -> str | None:
         """Return the label of an item, or None."""
-        return self._labels.get(node)
+        found = self._labels.get(node)
+        return None if found is None else found[0]
 
     def labeled(self) -> dict[int, str]:
         """Return the label of each item that has one."""
-        return dict(self._labels)
+        return {node: label for node, (label, _) in self._labels.items()}
 
-    def _surest(self, node: int) -> str | None:
-        """Return the label of which an item's annotators are surest together."""
-        sure: dict[str, float] = {}
-        for answer in self._own.get(node, {}).values():
-            if answer.label and (answer.confidence or 0.0) >= MIN_CONFIDENCE:
-                sure[answer.label] = sure.get(answer.label, 0.0) + (answer.confidence or 0.0)
-        return max(sure, key=sure.__getitem__) if sure else None
+    def confidence(self) -> dict[int, float]:
+        """Return the confidence of each label."""
+        return {node: sure for node, (_, sure) in self._labels.items()}
 
     def was_seen(self, node: int, who: str) -> bool:
         """Whether this person labeled or skipped the item."""

@@ -70,12 +70,15 @@ class Task(NamedTuple):
         All classes, of which some may not have been seen.
     closed : frozenset of int
         Items that are not to be asked: those of the random sample.
+    confidence : dict of int to float
+        The confidence of labels, 1 where none is given.
     """
 
     version: int
     labels: dict[int, str]
     classes: tuple[str, ...]
     closed: frozenset[int]
+    confidence: dict[int, float] = {}  # noqa: RUF012  # nobody writes to it
 
 
 class View(NamedTuple):
@@ -196,8 +199,7 @@ class Learner:
         if seen < 2:
             yield self.begin(task)
             return
-        nodes = np.array(sorted(task.labels), dtype=np.int64)
-        labels = Labels(nodes, [task.labels[node] for node in nodes.tolist()], list(task.classes))
+        labels = labels_of(task)
         same_classes = (
             self._view is not None
             and self._view.posterior.labels.classes.size == labels.classes.size
@@ -236,7 +238,7 @@ class Learner:
         start, self._view = self._view, None  # an error must not come back
         every = kept.size == self._every.size
         prior = self.tuned.prior if every else SomeNodes(self.tuned.prior, kept)
-        own = Labels(np.searchsorted(kept, labels.nodes), labels.values, labels.classes)
+        own = _renumbered(labels, kept, labels.nodes)
         post = approximate(prior, self.tuned.likelihood, own, start=_moved(start, kept))
         epistemic = np.asarray(post.uncertainty()["epistemic"].to_numpy(), dtype=np.float64)
         self._view = view = View(kept, post, epistemic)
@@ -303,6 +305,29 @@ class Learner:
         return tuple((node, None) for node in picked.tolist())
 
 
+def labels_of(task: Task) -> Labels:
+    """Return the labels of a task.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two classes.
+    """
+    nodes = sorted(task.labels)
+    return Labels(
+        nodes,
+        [task.labels[node] for node in nodes],
+        list(task.classes),
+        confidence=[task.confidence.get(node, 1.0) for node in nodes],
+    )
+
+
+def _renumbered(labels: Labels, kept: Nodes, nodes: Nodes) -> Labels:
+    """Return the labels of ``nodes``, numbered as in ``kept``."""
+    numbers = np.searchsorted(kept, nodes)
+    return Labels(numbers, labels.values, labels.classes, confidence=labels.confidence)
+
+
 def _named(
     questions: tuple[tuple[int, float], ...], kept: Nodes
 ) -> tuple[tuple[int, float | None], ...]:
@@ -321,8 +346,7 @@ def _moved(start: View | None, kept: Nodes) -> ApproximatePosterior | None:
     nodes = start.nodes[labels.nodes]
     if not np.isin(nodes, kept).all():
         return None
-    moved = Labels(np.searchsorted(kept, nodes), labels.values, labels.classes)
-    return replace(start.posterior, labels=moved)
+    return replace(start.posterior, labels=_renumbered(labels, kept, nodes))
 
 
 def _spread_prior(graph: GaussianPrior) -> GaussianPrior:

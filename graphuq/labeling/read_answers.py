@@ -46,8 +46,9 @@ def read_answers(
     """
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]  # the last line may be being written
-    book = Book()
-    for row in parse(whole or content, names, path):
+    rows = parse(whole or content, names, path)
+    book = Book(len({row.label for row in rows if row.label}))
+    for row in rows:
         book.add(row)
     labels = book.labeled()
     left_out = [node for node in labels if keep_apart and node in book.apart]

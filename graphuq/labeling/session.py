@@ -26,12 +26,11 @@ from graphuq.labeling.answers import AnswerFile
 from graphuq.labeling.background import Background
 from graphuq.labeling.book import Book
 from graphuq.labeling.curve import Point, forecast, sum_above
-from graphuq.labeling.learner import Learned, Learner, Task
+from graphuq.labeling.learner import Learned, Learner, Task, labels_of
 from graphuq.labeling.near import Near
 from graphuq.labeling.reasons import say_why
 from graphuq.labeling.records import (
     Answer,
-    Forecast,
     Measured,
     Opinion,
     Progress,
@@ -127,33 +126,36 @@ class LabelingSession:
         self._lock = threading.RLock()
         self._given = {} if labels is None else _given(labels, n)
         self._classes: list[str] = []
+        self._book, self._points = Book(), list[Point]()
+        self._background: Background[Task] | None = None
         for name in (*classes, *([] if labels is None else labels.classes.tolist())):
             self.add_class(str(name))
         self.set_threshold(threshold)
         self.set_goal(goal)
         self._rng = np.random.default_rng(validation.integer("seed", seed, 0))
         self._seed = seed
-        spectrum = _spectrum(graph, rank, spectrum)
-        self._near, self._vectors = Near(graph), spectrum.vectors
-        self._learner = Learner(spectrum, features, likelihood or Probit(), seed)
-        self._file = AnswerFile(Path(answers), self._names)
-        self._book = Book()
-        for row in self._file.answers:
-            self._book.add(row)
-            if row.label and row.label not in self._classes:
-                self.add_class(row.label)
         self._held: dict[str, tuple[Question, float]] = {}
         self._sample: list[int] = []
-        self._points: list[Point] = []
         self._disk_error: str | None = None
         self._learner_error: str | None = None
-        self._forecast: Forecast | None = None
         self._version = 0
-        # the first questions, before anything is learned
-        self._learned = self._learner.begin(self._task())
         self._spare = self._rng.permutation(n)
-        self._background: Background[Task] = Background(self._learn)
-        self._background.give(self._task())
+        self._file = AnswerFile(Path(answers), self._names)
+        try:
+            for row in self._file.answers:
+                self._book.add(row)
+                if row.label:
+                    self.add_class(row.label)
+            spectrum = _spectrum(graph, rank, spectrum)
+            self._near, self._vectors = Near(graph), spectrum.vectors
+            self._learner = Learner(spectrum, features, likelihood or Probit(), seed)
+            # the first questions, before anything is learned
+            self._learned = self._learner.begin(self._task())
+        except BaseException:
+            self._file.close()
+            raise
+        self._background = Background(self._learn)
+        self._changed()
 
     # Questions
 
@@ -305,8 +307,10 @@ class LabelingSession:
         self._changed()
 
     def _changed(self) -> None:
-        self._version += 1
-        self._background.give(self._task())
+        """Have the learner take notice, once it has begun."""
+        if self._background is not None:
+            self._version += 1
+            self._background.give(self._task())
 
     def add_class(self, name: str) -> None:
         """Add a class, if it is new."""
@@ -315,8 +319,8 @@ class LabelingSession:
             if name in self._classes:
                 return
             self._classes.append(name)
-            if hasattr(self, "_background"):
-                self._changed()
+            self._book.set_classes(len(self._classes))
+            self._changed()
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -335,9 +339,8 @@ class LabelingSession:
     def set_goal(self, value: float) -> None:
         """Set the expected accuracy to reach."""
         self._goal = _share("goal", value)
-        if hasattr(self, "_points"):
-            with self._lock:
-                self._forecast = forecast(self._points, self._goal)
+        with self._lock:
+            self._forecast = forecast(self._points, self._goal, len(self._names))
 
     def start_random_sample(self, k: int) -> None:
         """Ask k items next that are drawn at random, and keep their labels from the learner.
@@ -366,12 +369,13 @@ class LabelingSession:
     def _task(self) -> Task:
         closed = frozenset({*self._sample, *self._book.apart})
         labels = {node: label for node, label in self._labels().items() if node not in closed}
-        return Task(self._version, labels, tuple(self._classes), closed)
+        sure = {node: p for node, p in self._book.confidence().items() if node in labels}
+        return Task(self._version, labels, tuple(self._classes), closed, sure)
 
     def _learn(self, task: Task) -> None:
         """Learn, in the background; what goes wrong is shown, and does not stop the session."""
         try:
-            for learned in self._learner.learn(task, lambda: self._background.has_newer):
+            for learned in self._learner.learn(task, self._has_newer):
                 self._take(learned)
         except Exception as error:
             with self._lock:
@@ -379,6 +383,9 @@ class LabelingSession:
         else:
             with self._lock:
                 self._learner_error = None
+
+    def _has_newer(self) -> bool:
+        return self._background is not None and self._background.has_newer
 
     def _take(self, learned: Learned) -> None:
         """Use what was learned."""
@@ -389,11 +396,11 @@ class LabelingSession:
             point = Point(learned.n_labels, learned.expected.accuracy, learned.counts)
             # what was taken back or learned again replaces its point
             self._points = [p for p in self._points if p.n_labels < point.n_labels] + [point]
-            self._forecast = forecast(self._points, self._goal)
+            self._forecast = forecast(self._points, self._goal, len(self._names))
 
     def wait(self, seconds: float) -> bool:
         """Wait until the learner has caught up; return whether it has."""
-        return self._background.wait(seconds)
+        return self._background is not None and self._background.wait(seconds)
 
     # What is known
 
@@ -428,7 +435,7 @@ class LabelingSession:
                 self._measured(),
                 tuple((p.n_labels, p.decided(threshold), p.expected) for p in self._points),
                 self._forecast,
-                self._background.busy,
+                self._background is not None and self._background.busy,
                 self._disk_error or self._learner_error,
             )
 
@@ -517,8 +524,7 @@ class LabelingSession:
             Fewer than two classes.
         """
         with self._lock:
-            task = self._task()
-        return Labels(list(task.labels), list(task.labels.values()), list(task.classes))
+            return labels_of(self._task())
 
     def random_sample(self) -> Labels:
         """Return the labels of the random sample, for `NodePosterior.prediction_sets`.
@@ -543,7 +549,8 @@ class LabelingSession:
 
     def close(self) -> None:
         """End the learner and close the file."""
-        self._background.close()
+        if self._background is not None:
+            self._background.close()
         with self._lock:
             self._file.close()
 

@@ -12,8 +12,10 @@ import time
 
 import pytest
 
+import graphuq as gq
 from graphuq.labeling.answers import HEADER, AnswerFile, is_answers, parse
 from graphuq.labeling.book import Book
+from graphuq.labeling.combine import combine
 from graphuq.labeling.records import Answer
 
 NAMES = ["a", 'b "quoted", with a comma', "c", "line\nbreak", "é"]
@@ -234,12 +236,33 @@ def test_a_book_read_again_takes_back_the_same(tmp_path):
                 again.add(row)
 
 
-def test_the_surer_annotator_decides():
+def test_answers_of_several_people_are_those_of_from_annotators():
+    rng = random.Random(0)
+    for n_classes in (2, 3, 5):
+        classes = [f"c{k}" for k in range(n_classes)]
+        for _ in range(50):
+            p = [rng.uniform(1.05 / n_classes, 0.98) for _ in range(3)]
+            said = [rng.choice(classes) for _ in range(3)]
+            found = combine(list(zip(said, p, strict=True)), n_classes)
+            rates = [1 - one for one in p]
+            exact = gq.Labels.from_annotators([said], rates=rates, classes=classes)
+            assert found is not None
+            assert found[0] == exact.values[0]
+            assert found[1] == pytest.approx(exact.confidence[0])
+
+
+def test_people_who_contradict_each_other():
     book = Book()
-    for one in (answer(1, "cat", "Ann", 0.6), answer(1, "dog", "Ben", 0.9)):
-        book.add(one)
-    assert book.label(1) == "dog"
+    book.add(answer(1, "cat", "Ann", 1.0))
+    assert book.confidence() == {1: 1.0}
+    book.add(answer(1, "dog", "Ben", 1.0))
+    assert book.label(1) is None
     book.add(answer(1, "cat", "Eve", 0.6))
     assert book.label(1) == "cat"
-    book.add(answer(2, "cat", "Ann", 0.4))
+    assert book.confidence()[1] == pytest.approx(0.6)
+    # less sure than chance: another class is likelier, and nobody said which
+    book.set_classes(3)
+    book.add(answer(2, "cat", "Ann", 0.3))
     assert book.label(2) is None
+    book.set_classes(5)
+    assert book.label(2) == "cat"

@@ -1,0 +1,87 @@
+"""A labeling session on MNIST: from an answer to the next question, and until it is learned.
+
+GRAPHUQ_DATA=... python -m benchmarks.speed.labeling [--quick]
+
+The annotator answers every 0.3 seconds, while the learner works in the background. Then a few
+answers are each waited for: until the next questions know the answer, and until the statistics of
+all items do. The classes are even and odd, or all ten digits.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import graphuq as gq
+from benchmarks.common import report
+from graphuq.labeling.session import LabelingSession
+
+SIZES, RANK = (2000, 20_000, 70_000), 300
+ANSWERS, PAUSE, WAITED = 100, 0.3, 5
+LATENCY, LEARNED = 0.1, {2: 0.15, 10: 1.0}
+
+
+def answer(session: LabelingSession, y: np.ndarray) -> float:
+    """Answer the question, ask the next, and return the seconds."""
+    node = session.question("Ann").node
+    begun = time.perf_counter()
+    session.answer(node, y[node], who="Ann")
+    session.question("Ann")
+    return time.perf_counter() - begun
+
+
+def learned(session: LabelingSession, y: np.ndarray) -> tuple[float, float]:
+    """Return the seconds until an answer is learned: by the next questions, and of all items."""
+    assert session.wait(600.0)
+    answer(session, y)
+    begun = time.perf_counter()
+    while True:
+        progress = session.progress()
+        if progress.curve and progress.curve[-1][0] == progress.n_labeled:
+            break
+        time.sleep(0.005)
+    first = time.perf_counter() - begun
+    assert session.wait(600.0)
+    return first, time.perf_counter() - begun
+
+
+def main() -> None:
+    options = report.options(__doc__.splitlines()[0])
+    X, digits = gq.datasets.mnist()
+    rows, claims = [], {}
+    for n in SIZES[:1] if options.quick else SIZES:
+        some = np.random.default_rng(0).permutation(digits.size)[:n]
+        graph = gq.knn_graph(gq.pca(X[some], 50), 20, connect=True)
+        spectrum = gq.Spectrum.of(graph, RANK)
+        for y in ((digits[some] % 2).astype(str), digits[some].astype(str)):
+            path = Path(tempfile.mkdtemp()) / "answers.csv"
+            classes = np.unique(y).tolist()
+            with LabelingSession(graph, path, classes=classes, spectrum=spectrum) as session:
+                latency = []
+                for _ in range(ANSWERS):
+                    latency.append(answer(session, y))
+                    time.sleep(PAUSE)
+                waited = np.array([learned(session, y) for _ in range(WAITED)])
+            tail = float(np.quantile(latency, 0.95))
+            first, every = np.median(waited, axis=0).tolist()
+            rows.append({
+                "items": n,
+                "classes": len(classes),
+                "median ms": 1e3 * float(np.median(latency)),
+                "95% ms": 1e3 * tail,
+                "largest ms": 1e3 * max(latency),
+                "questions know it, s": first,
+                "all items know it, s": every,
+            })  # fmt: skip
+            what = f"{n} items, {len(classes)} classes"
+            claims[f"{what}: 95% of next questions within {LATENCY} s"] = tail, tail <= LATENCY
+            bound = LEARNED[len(classes)]
+            claims[f"{what}: questions know an answer within {bound} s"] = first, first <= bound
+    report.write("labeling", options.out, rows, claims)
+
+
+if __name__ == "__main__":
+    main()
