@@ -1,8 +1,12 @@
 """Attacks on the page: all are refused, and nothing of them is executed."""
 
-import gc
+import http.client
 import json
-import tracemalloc
+import os
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from fake_session import FakeSession
@@ -261,28 +265,59 @@ def test_an_error_of_graphuq_tells_no_secrets(client, session, monkeypatch):
     assert "secret" not in answer.text
 
 
+SERVER = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from fake_session import FakeSession
+from graphuq.labeling.label import LabelingPage
+from graphuq.labeling.page.items import Names
+with LabelingPage(FakeSession(12), Names(), [str(k) for k in range(12)], who="Ada", port=0) as page:
+    print(page.address, flush=True)
+    page.wait()
+"""
+
+
+def resident(pid):
+    """The memory of a process in bytes."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 def test_ten_thousand_requests_leave_memory_flat():
-    session = FakeSession(12)
-    client = client_of(session, known=False)
-    known = client_of(session)
+    command = [sys.executable, "-c", SERVER, str(Path(__file__).parent)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            address = urlsplit(server.stdout.readline().strip())
+            connection = http.client.HTTPConnection(address.netloc)
 
-    def attack(n):
-        for k in range(n):
-            client.get("/", params={"token": f"guess {k}"})
-            client.post(f"/api/answer?{k}", content=json.dumps({**BODY, "id": str(k)}))
-            known.post("/api/skip", json={**BODY, "id": f"{k}", "node": 10**9 + k})
-            known.get(f"/static/{k}")
+            def ask(method, path, body=None, **headers):
+                connection.request(method, path, body, headers)
+                answer = connection.getresponse()
+                answer.read()
+                return answer
 
-    attack(100)
-    gc.collect()
-    tracemalloc.start()
-    attack(100)
-    gc.collect()
-    before = tracemalloc.get_traced_memory()[0]
-    attack(2300)
-    gc.collect()
-    grown = tracemalloc.get_traced_memory()[0] - before
-    tracemalloc.stop()
-    assert grown < 200_000
-    assert session.rows == []
+            opened = ask("GET", f"/?{address.query}")
+            cookie = opened.headers["set-cookie"].split(";")[0]
+            own = {"Cookie": cookie, "Origin": f"http://{address.netloc}"}
+
+            def attack(start, end):
+                for k in range(start, end):
+                    body = json.dumps({**BODY, "id": str(k), "node": 10**9 + k})
+                    found = [
+                        ask("GET", f"/?token=guess{k}"),
+                        ask("POST", "/api/answer", body, **{**own, "Origin": f"http://evil{k}"}),
+                        ask("POST", f"/api/answer?{k}", body, **own),
+                        ask("GET", f"/static/..%2f{k}", **own),
+                    ]
+                    assert [answer.status for answer in found] == [403, 403, 400, 404]
+
+            attack(0, 500)
+            before = resident(server.pid)
+            attack(500, 3000)
+            # one kilobyte of each request would be 10 MB
+            assert resident(server.pid) - before < 4_000_000
+            connection.close()
+        finally:
+            server.kill()

@@ -7,7 +7,7 @@ import { Refused, read, tell, watch } from "./talk.js";
 import { accuracyInWords, forecastInWords, showConfusion, showFinish, showHistory, showProgress, showSuspects } from "./views.js";
 
 // Probabilities that a person's label is right, for "not sure", by the keys 1, 2, 3.
-const SURE = [["a guess", 0.5], ["rather", 0.7], ["nearly sure", 0.9]];
+const SURE = [["A guess", 0.5], ["Rather sure", 0.7], ["Nearly sure", 0.9]];
 const POLL = 2000;
 
 // The token has become a cookie: it need not stay in the address.
@@ -34,8 +34,10 @@ function showQuestion() {
     $("item-name").textContent = `Item ${asked.name}`;
     fill($("item"), showItem(asked.item, asked.node, asked.name));
     $("reason").textContent = asked.reason;
-    fill($("neighbors"), ...asked.neighbors.map((near) => part("li", {}, showItem(near.item, near.node, near.name, true),
-      part("div", { class: "about" }, classMark(near.label, state.classes), part("br"), `item ${near.name}`))));
+    fill($("neighbors"), ...asked.neighbors.map((near) => part("li", { class: near.item.kind },
+      near.item.kind === "picture" ? showItem(near.item, near.node, near.name, true) : null,
+      part("div", { class: "about" }, classMark(near.label, state.classes), part("br"), `item ${near.name}`,
+        near.item.kind === "picture" ? null : showItem(near.item, near.node, near.name, true)))));
     if (!asked.neighbors.length) fill($("neighbors"), part("li", { class: "quiet" }, "None is labeled yet."));
   }
   showChoices();
@@ -48,6 +50,7 @@ function showChoices() {
   $("prompt").textContent = choosing ? `${state.unsure}: how sure are you? Escape goes back.`
     : "Not sure: which class is likeliest? Escape goes back.";
   $("classes").classList.toggle("sure", choosing);
+  $("classes").classList.toggle("short", !choosing && state.classes.every((name) => name.length <= 3));
   $("classes").setAttribute("aria-label", choosing ? "How sure" : "Classes");
   const choices = choosing ? SURE.map(([name, share], k) => [`${name}, ${percent(share)}`, String(k + 1), () => answer(state.unsure, share)])
     : state.classes.map((name, k) => [name, state.keys[k], () => choose(name)]);
@@ -173,14 +176,14 @@ watch((reason) => {
 
 // ---- views
 
-async function openView(name) {
+function openView(name) {
   state.view = name;
   for (const button of document.querySelectorAll("nav button")) {
     if (button.dataset.view === name) button.setAttribute("aria-current", "page");
     else button.removeAttribute("aria-current");
   }
   for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== `view-${name}`;
-  await refreshView();
+  refreshView();
 }
 
 async function refreshView() {
@@ -195,8 +198,8 @@ async function refreshView() {
 }
 
 for (const button of document.querySelectorAll("nav button")) {
-  button.addEventListener("click", async () => {
-    await openView(button.dataset.view);
+  button.addEventListener("click", () => {
+    openView(button.dataset.view);
     $("main").querySelector("section:not([hidden]) h2").focus({ preventScroll: true });
   });
 }
