@@ -30,7 +30,7 @@ from graphuq.labeling.curve import Point, forecast
 from graphuq.labeling.learner import Learned, Learner, Task
 
 ORDERS = ("session", "random", "entropy")
-PROBLEMS = {"mnist 4,9": 200, "mnist ten": 300, "reuters": 201, "votes": 120, "pima": 200}
+PROBLEMS = {"mnist 4,9": 200, "mnist ten": 240, "reuters": 150, "votes": 120, "pima": 200}
 GOAL, LESS, FOLDS, EVERY, THIRD = 0.95, 0.01, 10, 10, 3
 # Of label propagation.
 SPREAD = 0.1

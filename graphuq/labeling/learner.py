@@ -1,6 +1,6 @@
 """What is learned from the answers: an approximation, its questions, and what it expects.
 
-The parameters are chosen by `graphuq.tune` whenever the labels have doubled or show a new class.
+The parameters are chosen by `graphuq.tune` whenever there are a quarter more labels or a new class.
 In between each answer updates `graphuq.approximate`, which begins where it was. Before two classes
 are seen, questions spread over the graph (V-optimal).
 """
@@ -32,8 +32,9 @@ from graphuq.priors.some_nodes import SomeNodes
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array, Nodes
 
-# Parameters are chosen again once there are this many times the labels that chose them.
-GROWTH = 2
+# Parameters are chosen again once there are this many times the labels that chose them. They matter
+# most while labels are few: with 2 instead, MNIST's 4 and 9 took 22 answers to 95%, not 18.
+GROWTH = 1.25
 
 # Questions that are ready at a time. Each is picked as if those before it were answered.
 READY = 20

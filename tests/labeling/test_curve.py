@@ -1,0 +1,104 @@
+"""Forecasts of a curve, and the accuracy that a posterior expects."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.labeling import curve
+from graphuq.labeling.curve import Point, forecast
+from graphuq.labeling.expected_accuracy import DRAWS, expect_accuracy
+
+N_ITEMS, SEEN, NONE = 3000, 60, np.zeros(0)
+
+
+def drawn_path(rng):
+    """Expected accuracies with 2, 3, ... labels, drawn from the model that forecasts assume."""
+    variance = curve.SHAPE * curve.SCATTER**2 / rng.gamma(curve.SHAPE)
+    drift = curve.DRIFT + math.sqrt(variance / curve.WEIGHT) * rng.standard_normal()
+    steps = np.diff(np.log(np.arange(2, N_ITEMS + 1)))
+    moves = -drift * steps + np.sqrt(variance * steps) * rng.standard_normal(steps.size)
+    return 1 - np.exp(math.log(0.4) + np.concatenate([[0.0], moves.cumsum()]))
+
+
+def coverage(change=lambda found: (found.low, found.high)):
+    """The share of forecasts on drawn paths whose interval holds the truth, and their number."""
+    rng, inside = np.random.default_rng(0), []
+    for _ in range(400):
+        expected = drawn_path(rng)
+        points = [Point(n, expected[n - 2], NONE) for n in range(2, SEEN + 1)]
+        goal = 1 - (1 - expected[SEEN - 2]) * 0.7
+        found = forecast(points, goal, N_ITEMS) if expected[SEEN - 2] > 0 else None
+        if found is None:
+            continue
+        later = np.flatnonzero(expected[SEEN - 2 :] >= goal)
+        truth = later[0] if later.size else N_ITEMS - SEEN
+        low, high = change(found)
+        inside.append(low <= truth <= high)
+    return np.mean(inside), len(inside)
+
+
+def test_forecasts_cover_where_their_model_holds():
+    share, count = coverage()
+    assert count > 200
+    assert abs(share - 0.9) < 3 * math.sqrt(0.9 * 0.1 / count)
+
+
+def test_a_forecast_that_is_too_narrow_is_seen():
+    share, count = coverage(lambda found: (math.sqrt(found.low * found.answers), found.high))
+    assert share < 0.9 - 3 * math.sqrt(0.9 * 0.1 / count)
+
+
+def test_a_power_law_is_continued():
+    points = [Point(n, 1 - 2 / n, NONE) for n in range(4, 101)]
+    found = forecast(points, 0.99, 10_000)
+    assert found.low <= 100 <= found.high
+    assert found.answers == pytest.approx(100, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("expected", "goal"),
+    [
+        ([0.6] * 3, 0.9),  # too few points
+        (np.linspace(0.9, 0.6, 100), 0.95),  # it falls
+    ],
+)
+def test_curves_that_allow_no_forecast(expected, goal):
+    points = [Point(n + 10, one, NONE) for n, one in enumerate(expected)]
+    assert forecast(points, goal, 200) is None
+    assert forecast([], goal, 200) is None
+
+
+def test_a_goal_that_is_reached_takes_no_answer():
+    points = [Point(n, 0.96, NONE) for n in range(10, 30)]
+    assert forecast(points, 0.95, 200) == curve.Forecast(0.95, 0, 0, 0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_expected_accuracy_is_that_of_truths_drawn_from_the_posterior(n_classes):
+    X, y = gq.datasets.digits()
+    some = np.flatnonzero(y < n_classes)[:200]
+    graph = gq.knn_graph(X[some], n_neighbors=8, connect=True)
+    labels = gq.reveal(y[some], counts=2, seed=0)
+    prior = gq.Prior.projected(graph, 30)
+    post = gq.approximate(prior, gq.Probit(0.5), labels)
+    hidden = np.setdiff1d(np.arange(some.size), labels.nodes)
+
+    found = expect_accuracy(post, hidden, seed=0)
+
+    # truths: draws of the field with the noise that belongs to the class
+    rng, right = np.random.default_rng(1), []
+    for u in post.latent_draws(prior, hidden, draws=4000, seed=2):
+        noisy = u + 0.5 * rng.standard_normal(u.shape)
+        truth = noisy > 0 if n_classes == 2 else noisy.argmax(axis=2)
+        right.append((truth == post.by_class[hidden].argmax(axis=1)).mean(axis=1))
+    shares = np.concatenate(right)
+    assert found.accuracy == pytest.approx(shares.mean(), abs=0.01)
+    # the ends are quantiles of DRAWS draws
+    error = math.sqrt(0.05 * 0.95 / DRAWS)
+    low, high = found.interval
+    assert abs((shares < low).mean() - 0.05) < 3 * error
+    assert abs((shares >= high).mean() - 0.05) < 3 * error or high == shares.max() == 1
