@@ -77,7 +77,8 @@ STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pix
     papers.kaog papers.gdpca trust.active_labeling trust.approximation trust.calibration trust.suspect_labels \
     trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
     speed.scale speed.multiclass_scale trust.multiclass_pairs trust.imbalance trust.overlap \
-    trust.few_labels trust.components speed.cells speed.one_more_label speed.many_labels
+    trust.few_labels trust.components speed.cells speed.one_more_label speed.many_labels \
+    trust.label_session speed.labeling
 
 study: $(VENV)/installed-dev
 	failed= && for study in $(STUDY); do \
