@@ -74,7 +74,7 @@ $(TOOLS)/installed:
 # says whether its claims hold.
 STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pixels \
     samplers.ginzburg_landau samplers.tempering samplers.angle papers.robust_gc papers.ando_zhang \
-    papers.kaog papers.gdpca trust.active_labeling trust.approximation trust.calibration trust.suspect_labels \
+    papers.kaog papers.gdpca trust.active_labeling trust.active_scikit trust.approximation trust.calibration trust.suspect_labels \
     trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
     speed.scale speed.multiclass_scale trust.multiclass_pairs trust.imbalance trust.overlap \
     trust.few_labels trust.components speed.cells speed.one_more_label speed.many_labels \

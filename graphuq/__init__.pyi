@@ -14,6 +14,7 @@ from .classifiers import LaplacianKernel as LaplacianKernel
 from .classifiers import PageRankSSL as PageRankSSL
 from .classifiers import RobustGC as RobustGC
 from .classifiers import ZhouGC as ZhouGC
+from .classifiers import skactiveml as skactiveml
 from .classifiers.annotate import annotate as annotate
 from .classifiers.comparison import compare as compare
 from .datasets.pyg import from_pyg as from_pyg

@@ -1,5 +1,8 @@
 """Deterministic classifiers of nodes, and the posterior for scikit-learn and AnnData."""
 
+import importlib
+from typing import Any
+
 from graphuq.classifiers.ando_zhang_bounds import (
     Projection,
     component_bound,
@@ -49,3 +52,10 @@ __all__ = [
     "scaling_factors",
     "tr_p",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `graphuq.skactiveml` at first use; it needs scikit-activeml."""
+    if name == "skactiveml":
+        return importlib.import_module("graphuq.classifiers.skactiveml")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

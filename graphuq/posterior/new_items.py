@@ -134,6 +134,21 @@ class NewItems:
                 blocks.append(draws * found)
         return np.concatenate(blocks)
 
+    def draw(self, fields: Array, rng: np.random.Generator) -> Array:
+        """Return draws of the fields at the new items, shape (draws, m, C), each on its own.
+
+        Parameters
+        ----------
+        fields : ndarray, shape (draws, J, C)
+            The fields at the labeled nodes.
+        rng : Generator
+        """
+        summarized = self._given.summarize(np.swapaxes(fields, 1, 2))
+        found = np.empty((len(fields), self.n, fields.shape[2]))
+        for k, summaries in enumerate(np.swapaxes(summarized, 0, 1)):
+            found[:, :, k] = self._rows.mean(summaries).T
+        return found + self._rows.deviation[:, None] * rng.standard_normal(found.shape)
+
 
 class Extensible(Protocol):
     """A posterior that extends to new items; `Posterior` and `ApproximatePosterior` do."""
@@ -189,13 +204,19 @@ def new_probability(
            [0.5 , 0.5 ],
            [0.5 , 0.5 ]])
     """
-    weights = sparse.csr_array(weights)
     with one_blas_thread():
-        given = prior.conditional(posterior.labels.nodes, np.empty(0, dtype=np.int64))
-        basis, extra = _new_rows(prior, degrees, weights, X)
-        rows = given.rows(basis, np.full(len(basis), -1, dtype=np.int32))
-        rows = rows._replace(deviation=np.sqrt(rows.deviation**2 + extra))
-        return posterior._new_by_class(prior, NewItems(given, rows, posterior.overlap))
+        return posterior._new_by_class(prior, join(posterior, prior, degrees, weights, X))
+
+
+def join(
+    posterior: Extensible, prior: GaussianPrior, degrees: Array, weights: Any, X: Any = None
+) -> NewItems:
+    """Return the new items of `new_probability`, joined to the graph."""
+    given = prior.conditional(posterior.labels.nodes, np.empty(0, dtype=np.int64))
+    basis, extra = _new_rows(prior, degrees, sparse.csr_array(weights), X)
+    rows = given.rows(basis, np.full(len(basis), -1, dtype=np.int32))
+    rows = rows._replace(deviation=np.sqrt(rows.deviation**2 + extra))
+    return NewItems(given, rows, posterior.overlap)
 
 
 def _new_rows(prior: GaussianPrior, degrees: Array, weights: Any, X: Any) -> tuple[Array, Array]:
