@@ -24,7 +24,8 @@ methods are in peers/, one file per package; this file compares them.
 labels held out, for "graphuq, conformal" and DAPS, and else the likeliest classes whose
 probabilities add up to 0.9. Figures are means over draws; the best of each row is bold, with the
 parts and the set sizes left out. Takes about half an hour on two cores. Each draw is kept in
-OUT/side_by_side/ when it is done, and --resume takes it from there.
+OUT/side_by_side/ when it is done, and --resume takes it from there. OUT/side_by_side.csv has the
+mean scores of each cell; docs/numbers has a copy, which the pages quote.
 """
 
 from __future__ import annotations
@@ -138,6 +139,18 @@ def table(cells: Cells) -> list[dict]:
     return rows
 
 
+def scores_of_cells(cells: Cells) -> str:
+    """Return a table of the mean scores of each method on each cell, as CSV."""
+    lines = ["data,labels,method,accuracy,log score"]
+    for (name, labeled), found in sorted(cells.items()):
+        for method in METHODS:
+            means = [mean(found[method], measure) for measure in ("accuracy", MEASURE)]
+            if means[0] is not None:
+                values = ["" if value is None else f"{value:.4f}" for value in means]
+                lines.append(",".join([name, labeled, f'"{method}"', *values]))
+    return "\n".join(lines) + "\n"
+
+
 def is_worse(found: dict[str, list[dict]]) -> bool | None:
     """Return whether the default's log score is worse than that of the better part.
 
@@ -197,6 +210,7 @@ def main() -> None:
     )
     records = [record for run in runs for record in run]
     cells = by_cell(records)
+    (options.out / "side_by_side.csv").write_text(scores_of_cells(cells))
     report.write(
         "side_by_side",
         options.out,
