@@ -68,7 +68,8 @@ def expect_accuracy(
     drawn = np.concatenate(shares)
     ends = np.quantile(drawn - drawn.mean(), [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
     low, high = np.clip(expected + ends, 0.0, 1.0).tolist()
-    return Expected(expected, (low, high))
+    # where few draws are much worse than the others, their mean is outside of the quantiles
+    return Expected(expected, (min(low, expected), max(high, expected)))
 
 
 def _right(u: Array, predicted: NDArray[np.int64], overlap: float) -> Array:
