@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+from graphuq.utils.interruption import leave_behind
 
 T = TypeVar("T")
 
@@ -13,7 +16,7 @@ T = TypeVar("T")
 class Background(Generic[T]):
     """A thread that does the newest task, and skips those that came before it.
 
-    The thread ends with the process.
+    The thread ends with the process, which waits a few seconds for compiled code to end.
 
     Parameters
     ----------
@@ -36,6 +39,7 @@ class Background(Generic[T]):
         self._busy = self._closed = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
+        atexit.register(self.close)
 
     def give(self, task: T) -> None:
         """Give a task, which replaces one that was not begun."""
@@ -65,7 +69,10 @@ class Background(Generic[T]):
 
     def close(self) -> None:
         """End the thread after the task that is being done."""
+        atexit.unregister(self.close)
         with self._changed:
+            if not self._closed:
+                leave_behind(self._thread)
             self._closed, self._task = True, []
             self._changed.notify_all()
 

@@ -167,6 +167,9 @@ class Learner:
         self.prior: GaussianPrior = default_sum(graph, features)
         self.likelihood, self._seed = likelihood, seed
         self._spread = _spread_prior(graph)
+        # The session says how far it can be trusted. Filters that are set for a while are not those
+        # of one thread alone.
+        warnings.filterwarnings("ignore", module=r"graphuq\.labeling\.learner")
         self.tuned: Tuning | None = None
         self._n_tuned, self._seen = 0, 0
         self._view: View | None = None
@@ -206,19 +209,17 @@ class Learner:
             and self._view.posterior.labels.classes.size == labels.classes.size
         )
         outgrown = not same_classes or seen != self._seen or len(labels) >= GROWTH * self._n_tuned
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the page shows what the session says
-            if same_classes:
-                yield self._look(task, labels, self._kept(labels))
-            if outgrown:
-                self.tuned = tune(self.prior, labels, self.likelihood)
-                self._n_tuned, self._seen = len(labels), seen
-                self._view = None
-                yield self._look(task, labels, self._kept(labels))
-            known = 0 if self._whole is None else len(self._whole.posterior.labels)
-            stale = self._whole is not self._view
-            if stale and (not is_urgent() or len(labels) >= REFRESH * known):
-                yield self._look(task, labels, self._every)
+        if same_classes:
+            yield self._look(task, labels, self._kept(labels))
+        if outgrown:
+            self.tuned = tune(self.prior, labels, self.likelihood)
+            self._n_tuned, self._seen = len(labels), seen
+            self._view = None
+            yield self._look(task, labels, self._kept(labels))
+        known = 0 if self._whole is None else len(self._whole.posterior.labels)
+        stale = self._whole is not self._view
+        if stale and (not is_urgent() or len(labels) >= REFRESH * known):
+            yield self._look(task, labels, self._every)
 
     def _kept(self, labels: Labels) -> Nodes:
         """Return the nodes to look at after every answer: all, if these are few or soon done.

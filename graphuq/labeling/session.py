@@ -456,7 +456,10 @@ class LabelingSession:
 
     def embedding(self) -> Array:
         """Return a place in the plane for each item, shape (N, 2): the first two modes."""
-        return np.asarray(self._vectors[:, :2], dtype=np.float64)
+        places = np.zeros((len(self._names), 2))
+        first = self._vectors[:, :2]
+        places[:, : first.shape[1]] = first
+        return places
 
     def states(self) -> tuple[NDArray[np.int64], Array, NDArray[np.bool_]] | None:
         """Return the likeliest class of each item, its epistemic part, and whether it is labeled.
@@ -541,10 +544,7 @@ class LabelingSession:
     def finish(self) -> Posterior:
         """Sample the posterior of all answers. This takes long; the session goes on meanwhile."""
         labels = self.labels()
-        with self._lock:
-            tuned = self._learner.tuned
-        if tuned is None:
-            tuned = tune(self._learner.prior, labels, self._learner.likelihood)
+        tuned = tune(self._learner.prior, labels, self._learner.likelihood)
         return sample(tuned.prior, tuned.likelihood, labels, seed=self._seed, progress=False)
 
     def close(self) -> None:

@@ -62,6 +62,18 @@ def _end_before_libraries() -> None:
         libc.on_exit(libc._exit, None)
 
 
+def leave_behind(thread: threading.Thread) -> None:
+    """Have the process, when it ends, wait for a thread that may be inside compiled code.
+
+    Examples
+    --------
+    >>> thread = threading.Thread(target=time.sleep, args=(0.0,), daemon=True)
+    >>> thread.start()
+    >>> leave_behind(thread)
+    """
+    _LEFT_BEHIND.append(thread)
+
+
 class _Presses:
     """Whether Ctrl-C raised an exception that no `named_interruption` has seen."""
 
