@@ -45,8 +45,9 @@ CANDIDATES = 300
 # With more than two classes a candidate costs more.
 FEWER_CANDIDATES = 100
 
-# Random items that stand for all where statistics of all take long.
-PANEL = 2000
+# Random items that stand for all where statistics of all take long, and the number of items from
+# which they do with two classes. With more than two classes it is that of the panel.
+PANEL, SMALL = 2000, 10_000
 
 # All nodes are looked at again once there are this many times the labels of the last time.
 REFRESH = 1.2
@@ -221,13 +222,16 @@ class Learner:
         if stale and (not is_urgent() or len(labels) >= REFRESH * known):
             yield self._look(task, labels, self._every)
 
-    def _kept(self, labels: Labels) -> Nodes:
-        """Return the nodes to look at after every answer: all, if these are few or soon done.
+    def _is_small(self, labels: Labels) -> bool:
+        """Whether statistics of all items are soon done; with two classes they are closed forms."""
+        return self._every.size <= (SMALL if labels.classes.size == 2 else PANEL)
 
-        With two classes the statistics have a closed form. With more, they are those of a random
-        panel, of the labeled nodes, and of those that were the most uncertain of all.
+    def _kept(self, labels: Labels) -> Nodes:
+        """Return the nodes to look at after every answer: all, if these are soon done.
+
+        Else they are a random panel, the labeled nodes, and those that were the most uncertain.
         """
-        if labels.classes.size == 2 or self._every.size <= PANEL:
+        if self._is_small(labels):
             return self._every
         uncertain = self._every[:0]
         if self._whole is not None:
@@ -250,7 +254,7 @@ class Learner:
         hidden = np.setdiff1d(self._every, [*labels.nodes.tolist(), *task.closed])
         asked = np.searchsorted(kept, np.intersect1d(kept, hidden))
         shown = np.searchsorted(kept, np.intersect1d(self._panel, hidden))
-        if every and (labels.classes.size == 2 or not shown.size):
+        if self._is_small(labels) or (every and not shown.size):
             shown = asked
         most = CANDIDATES if labels.classes.size == 2 else FEWER_CANDIDATES
         uncertain = asked[np.argsort(-epistemic[asked], kind="stable")[:most]]

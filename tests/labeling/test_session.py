@@ -323,18 +323,20 @@ def test_bad_answers_are_refused(start, arguments, options, message):
     assert session.progress().n_answers == 0
 
 
-def test_statistics_of_some_nodes_are_those_of_all(monkeypatch):
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_statistics_of_some_nodes_are_those_of_all(monkeypatch, n_classes):
     import graphuq.labeling.learner as learning
 
     X, digits = gq.datasets.digits()
     kept = np.flatnonzero(digits < 4)[:300]
-    y = digits[kept].astype(str)
+    y = (digits[kept] % n_classes).astype(str)
     graph = gq.knn_graph(X[kept], n_neighbors=8, connect=True)
     monkeypatch.setattr(learning, "PANEL", 60)
+    monkeypatch.setattr(learning, "SMALL", 60)
     monkeypatch.setattr(learning, "CANDIDATES", 30)
     learner = learning.Learner(gq.Spectrum.of(graph, 50), None, gq.Probit(), seed=0)
     labels = {node: str(y[node]) for node in range(0, 300, 15)}
-    task = learning.Task(1, labels, ("0", "1", "2", "3"), frozenset())
+    task = learning.Task(1, labels, tuple("0123"[:n_classes]), frozenset())
     some, every = learner.learn(task)
 
     assert some.view.nodes.size < 150
