@@ -32,8 +32,8 @@ def combine(answers: Iterable[tuple[str, float]], n_classes: int) -> tuple[str, 
 
     Examples
     --------
-    >>> combine([("cat", 0.9)], 2)
-    ('cat', 0.9)
+    >>> combine([("cat", 1.0)], 2)
+    ('cat', 1.0)
     >>> label, confidence = combine([("cat", 0.9), ("cat", 0.8), ("dog", 0.8)], 2)
     >>> label, round(confidence, 3)
     ('cat', 0.9)
