@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +92,12 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C."""
     require_packages()
+    from graphuq.labeling.page.server import require_port
+
+    require_port(options.host, options.port)
     folder = options.results or Path(f"{stem(options.file)}-graphuq")
     require_result_folder(folder)
     require_destination(options.out)
-    if options.port is not None and not 0 <= options.port < 65536:
-        raise ValueError(f"--port must be from 0 to 65535, got {options.port}")
     if options.text is not None and options.images is not None:
         raise ValueError("--text and --images both say what is shown: leave out one of them")
     items = _read(options)
@@ -190,6 +192,9 @@ def _known(items: Items, classes: list[str]) -> gq.Labels | None:
 def _data(options: argparse.Namespace, items: Items, session: LabelingSession) -> Data:
     """Return the items with the labels of the session."""
     labels = session.labels()
+    known = np.full(items.ids.size, None, dtype=object)
+    known[labels.nodes] = labels.values
+    items = replace(items, known=known)
     unlabeled = np.setdiff1d(np.arange(items.ids.size), labels.nodes)
     truth = items.truth.astype(str) if items.truth is not None and unlabeled.size else None
     images = pixels_of(items) if options.images == ALL else None

@@ -82,9 +82,9 @@ def label(
     ------
     ModuleNotFoundError
         ``pip install "graphuq[label]"``.
-    ValueError
-        The number of items is not that of the nodes, pictures that cannot be read, and what
-        `LabelingSession` refuses.
+    ValueError, TypeError
+        The number of items is not that of the nodes, pictures that cannot be read, a name of
+        several lines, a port out of range, and what `LabelingSession` refuses.
     OSError
         The port is in use, or the file of answers cannot be written.
 
@@ -102,6 +102,9 @@ def label(
     >>> page.stop()
     """
     require_packages()
+    from graphuq.labeling.page.server import require_port
+
+    require_port(host, port)
     graph = Graph.of(graph)
     shown = items_of(items, graph)
     who = own_name() if who is None else who
@@ -179,6 +182,8 @@ class LabelingPage:
         from graphuq.labeling.page.desk import Desk
         from graphuq.labeling.page.server import PageServer
 
+        if not isinstance(who, str) or not who.strip() or not who.isprintable():
+            raise ValueError(f"who must be a name in one line, got {who!r}")
         self.session = session
         self.posterior: Posterior | None = None
         self._finishing = Finishing(finish or self._sample)

@@ -25,6 +25,8 @@ def open_browser(address: str) -> bool:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "graphuq")
     try:
         cache.mkdir(parents=True, exist_ok=True)
+        for former in cache.glob("label-*.html"):  # a token is of no use after its session
+            former.unlink(missing_ok=True)
         handle, name = tempfile.mkstemp(".html", "label-", cache)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from graphuq.graphs import Graph
 from graphuq.labeling.page.items import shorten
@@ -86,7 +87,8 @@ class Rows:
     """
 
     def __init__(self, columns: Sequence[Column], graph: Graph) -> None:
-        self._columns, self._graph = tuple(columns), graph
+        self._columns = tuple(columns)
+        self._edges = sparse.csr_array(graph.adjacency)
         self._scales = [
             None if column.numbers is None else _spread(column.numbers) for column in self._columns
         ]
@@ -104,8 +106,9 @@ class Rows:
         return {"kind": "row", "cells": cells}
 
     def _by_difference(self, node: int) -> list[tuple[Column, dict[str, Any]]]:
-        row = self._graph.adjacency[[node]]
-        around, weights = row.indices[row.indices != node], row.data[row.indices != node]
+        its = slice(self._edges.indptr[node], self._edges.indptr[node + 1])
+        others = self._edges.indices[its] != node
+        around, weights = self._edges.indices[its][others], self._edges.data[its][others]
         found = []
         for column, scale in zip(self._columns, self._scales, strict=True):
             typical, difference = _compare(column, scale, node, around, weights)

@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from graphuq.labeling.page.security import LOOPBACK
+from graphuq.utils import validation
 
 # The port that is tried first, if none is given.
 PORT = 8765
@@ -57,8 +58,13 @@ class PageServer:
                 RuntimeWarning,
                 stacklevel=3,
             )
+        try:
+            app = build(token, host, f"graphuq-label-{self.port}")
+        except BaseException:
+            self._socket.close()
+            raise
         config = uvicorn.Config(
-            build(token, host, f"graphuq-label-{self.port}"),
+            app,
             http="h11",
             ws="none",
             lifespan="off",
@@ -95,8 +101,17 @@ class PageServer:
         self._socket.close()
 
 
+def require_port(host: str, port: int | None) -> None:
+    """Refuse a port in use, or a host of another machine, before any work."""
+    bind(host, port).close()
+
+
 def bind(host: str, port: int | None) -> socket.socket:
     """Return a socket that is bound to a port, or to a free one if none is given."""
+    if not isinstance(host, str) or not host:
+        raise TypeError(f"host must be an address such as 127.0.0.1, got {host!r}")
+    if port is not None:
+        port = validation.integer("port", port, 0, 65_535)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for wanted in (PORT, 0) if port is None else (port,):
         # asyncio sends answers at once (TCP_NODELAY) only where the protocol is named: without it,

@@ -1,0 +1,277 @@
+"""``graphuq label``: from a file to a page and a folder of results."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from http.cookiejar import CookieJar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphuq as gq
+from graphuq.cli.files import ReadOptions, read
+from graphuq.cli.program import main
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+pytest.importorskip("jinja2")
+Image = pytest.importorskip("PIL.Image")
+
+WORDS = {
+    "ham": [
+        "meeting",
+        "lunch",
+        "project",
+        "report",
+        "friday",
+        "budget",
+        "team",
+        "plan",
+        "office",
+        "review",
+    ],
+    "spam": [
+        "win",
+        "prize",
+        "free",
+        "money",
+        "click",
+        "offer",
+        "cash",
+        "winner",
+        "bonus",
+        "lottery",
+    ],
+}
+COMMON = ["the", "and", "you", "for", "with", "this", "that", "will", "please", "today"]
+
+
+def make_mail(n=120, seed=0):
+    """Mails of two kinds that share some words."""
+    rng = np.random.default_rng(seed)
+    kinds = np.where(np.arange(n) % 3, "ham", "spam")
+    other = {"ham": "spam", "spam": "ham"}
+    bodies = [
+        " ".join(
+            [*rng.choice(WORDS[k], 8), *rng.choice(COMMON, 10), *rng.choice(WORDS[other[k]], 2)]
+        )
+        for k in kinds
+    ]
+    return pd.DataFrame({"id": [f"m{k}" for k in range(n)], "body": bodies, "kind": kinds})
+
+
+@pytest.fixture
+def mail(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = make_mail()
+    frame.to_csv("mail.csv", index=False)
+    return frame
+
+
+def refused(capsys, *arguments):
+    """Return the message of a command that is refused."""
+    assert main(["label", *arguments, "--no-browser"]) == 2
+    return capsys.readouterr().err
+
+
+class Process:
+    """A command in a process of its own, and its page as a browser sees it."""
+
+    def __init__(self, *arguments):
+        command = [sys.executable, "-m", "graphuq", "label", *arguments, "--no-browser"]
+        self.process = subprocess.Popen(
+            [*command, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+        self.said = ""
+        while not (found := re.search(r"(http://\S+)/\?token=\S+", self.said)):
+            line = self.process.stdout.readline()
+            assert line, self.said
+            self.said += line
+        self.origin, jar = found[1], urllib.request.HTTPCookieProcessor(CookieJar())
+        self.opener = urllib.request.build_opener(jar)
+        self.opener.open(found[0], timeout=10).close()
+
+    def tell(self, action, **values):
+        body = json.dumps({"who": "Ada", "id": str(time.monotonic_ns()), **values}).encode()
+        request = urllib.request.Request(
+            f"{self.origin}/api/{action}", body, {"Origin": self.origin}
+        )
+        with self.opener.open(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def state(self):
+        with self.opener.open(f"{self.origin}/api/state", timeout=30) as answer:
+            return json.load(answer)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        rest, _ = self.process.communicate(timeout=60)
+        self.said += rest
+        return self.process.returncode
+
+
+def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
+    kinds = dict(zip(mail["id"], mail["kind"], strict=True))
+    arguments = ("mail.csv", "--text", "body", "--classes", "ham", "spam", "--draws", "50")
+    first = Process(*arguments)
+    question = first.tell("ask")["question"]
+    assert question["item"]["kind"] == "text"
+    assert question["item"]["text"] in set(mail["body"])
+    for _ in range(8):
+        label = kinds[question["name"]]
+        question = first.tell("answer", node=question["node"], label=label)["question"]
+    assert first.stop() == 0
+    assert "8 answers in labels.csv" in first.said
+
+    second = Process(*arguments)  # goes on
+    assert second.state()["progress"]["answers"] == 8
+    second.tell("finish")
+    until = time.monotonic() + 120
+    while (state := second.state()["finish"])["state"] == "running" and time.monotonic() < until:
+        time.sleep(0.5)
+    assert state["state"] == "done", state
+    assert "mail-graphuq" in state["message"]
+    assert second.stop() == 0
+
+    nodes = pd.read_csv(tmp_path / "mail-graphuq" / "nodes.csv")
+    assert (nodes["prediction"] == nodes["id"].map(kinds)).mean() > 0.9
+    assert nodes["label"].notna().sum() == 8
+    assert (tmp_path / "mail-graphuq" / "report.html").stat().st_size > 10_000
+    run = json.loads((tmp_path / "mail-graphuq" / "run.json").read_text())
+    assert run["command"].startswith("graphuq label mail.csv --text body")
+    answers = pd.read_csv("labels.csv")
+    assert (answers["label"] == answers["id"].map(kinds)).all()
+    assert (answers["who"] == "Ada").all()
+    # another command reads the answers, and predicts nearly the same
+    again = ["sample", "mail.csv", "--text", "body", "--labels", "labels.csv", "--draws", "50"]
+    assert main([*again, "--out", "again"]) == 0
+    other = pd.read_csv("again/nodes.csv")
+    assert abs(other["confidence"] - nodes["confidence"]).mean() < 0.05
+
+
+@pytest.mark.parametrize("kind", ["archive", "column"])
+def test_pictures_are_served_by_number(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    X, y = gq.datasets.digits()
+    X, y = X[:60], y[:60]
+    if kind == "archive":
+        np.savez("digits.npz", X=X.reshape(-1, 8, 8), y=y)
+        arguments = ["--ignore", "y", "--images", "digits.npz"]
+    else:
+        for k, pixels in enumerate(X):
+            image = Image.fromarray((15 * pixels.reshape(8, 8)).astype(np.uint8))
+            image.save(f"{k}.png")
+        frame = pd.DataFrame(X[:, ::4]).loc[:, lambda frame: frame.nunique() > 1]
+        frame.columns = [f"x{k}" for k in range(frame.shape[1])]
+        frame.assign(photo=[f"{k}.png" for k in range(60)]).to_csv("digits.csv", index=False)
+        arguments = ["digits.csv", "--images", "photo"]
+    page = Process(*arguments, "--classes", "0", "1")
+    question = page.tell("ask")["question"]
+    assert question["item"]["kind"] == "picture"
+    with page.opener.open(f"{page.origin}/picture/{question['node']}", timeout=10) as answer:
+        assert answer.read(4) == b"\x89PNG"
+    assert page.stop() == 0
+
+
+def test_rows_hide_labels_and_show_what_differs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)).round(3), columns=["a", "b", "c"])
+    frame["note"], frame["truth"] = [f"note {k}" for k in range(40)], ["x", "y"] * 20
+    frame["label"] = ["x", "y", *[""] * 38]
+    frame.to_csv("table.csv", index=False)
+    page = Process("table.csv", "--ignore", "note", "--truth", "truth")
+    assert page.state()["classes"] == ["x", "y"]
+    assert page.state()["progress"]["labeled"] == 2
+    question = page.tell("ask")["question"]
+    cells = question["item"]["cells"]
+    assert {cell["column"] for cell in cells[:3]} == {"a", "b", "c"}
+    assert [cell["column"] for cell in cells[3:]] == ["note"]
+    written = {cell["column"]: cell["value"] for cell in cells}
+    assert written["note"] == f"note {question['node']}"
+    assert float(written["a"]) == frame["a"][question["node"]]
+    assert page.stop() == 0
+
+
+def test_mistakes_are_refused_before_the_page_opens(mail, capsys, tmp_path):
+    assert "no column 'bodi'" in refused(capsys, "mail.csv", "--text", "bodi")
+    assert "leave out one" in refused(capsys, "mail.csv", "--text", "body", "--images", "id")
+    assert "port must be" in refused(capsys, "mail.csv", "--text", "body", "--port", "70000")
+    assert "all items have labels" in refused(
+        capsys, "mail.csv", "--text", "body", "--label", "kind"
+    )
+    assert "no file" in refused(capsys, "males.csv")
+    assert "does not exist" in refused(capsys, "mail.csv", "--text", "body", "--out", "no/x.csv")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("mine")
+    assert "did not write" in refused(capsys, "mail.csv", "--text", "body", "--results", "other")
+
+
+def test_labels_of_one_class_ask_for_the_others(mail, capsys):
+    mail.assign(label=["ham", *[""] * 119]).to_csv("one.csv", index=False)
+    assert "name the other classes with --classes" in refused(capsys, "one.csv", "--text", "body")
+
+
+def test_answers_to_other_items_are_refused(mail, capsys):
+    with open("labels.csv", "w") as file:
+        file.write("id,label,confidence,who,when,apart\nzebra,ham,1,Ada,2026-01-01,0\n")
+    assert "'zebra'" in refused(capsys, "mail.csv", "--text", "body")
+
+
+def test_unreadable_pictures_are_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"x": np.arange(12.0), "photo": [f"{k}.png" for k in range(12)]})
+    frame.to_csv("photos.csv", index=False)
+    message = refused(capsys, "photos.csv", "--images", "photo", "--classes", "a", "b")
+    assert "12 pictures of 12 cannot be read" in message
+    assert "'0.png'" in message
+    assert "no column 'foto'" in refused(capsys, "photos.csv", "--images", "foto")
+
+
+def test_texts_that_are_missing_are_named_or_dropped(mail):
+    mail.loc[[3, 5], "body"] = ""
+    mail.to_csv("mail.csv", index=False)
+    with pytest.raises(ValueError, match=r"line 5, column 'body': the text is missing .in 2 rows"):
+        read("mail.csv", ReadOptions(text="body", label="kind"))
+    items = read("mail.csv", ReadOptions(text="body", label="kind", missing="drop"))
+    assert items.left_out == ("m3", "m5")
+    assert items.features.shape[0] == 118
+    assert np.allclose(np.linalg.norm(items.features, axis=1), 1)
+
+
+def test_texts_without_common_words_are_refused(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("text,label\naa,x\nbb,y\ncc,\ndd,\n")
+    with pytest.raises(ValueError, match="share no words"):
+        read(path, ReadOptions(text="text"))
+
+
+def test_neighbors_of_texts_are_those_of_the_cosine(mail):
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    items = read("mail.csv", ReadOptions(text="body", label="kind"))
+    near = items.to_graph(5)
+    words = TfidfVectorizer(sublinear_tf=True, min_df=2, max_df=60).fit_transform(mail["body"])
+    # few words: all components are kept, and the cosines of the words are those of the features
+    if words.shape[1] <= items.features.shape[1] + 1:
+        cosines = (words @ words.T).toarray()
+        ours = items.features @ items.features.T
+        assert np.corrcoef(cosines.ravel(), ours.ravel())[0, 1] > 0.95
+    same = mail["kind"].to_numpy()
+    rows, columns = near.adjacency.nonzero()
+    assert (same[rows] == same[columns]).mean() > 0.9
+
+
+def test_text_is_an_option_of_tables_alone(tmp_path):
+    np.savez(tmp_path / "x.npz", X=np.eye(4), y=["a", "b", "", ""])
+    with pytest.raises(ValueError, match=r"--text cannot be used with an \.npz file"):
+        read(tmp_path / "x.npz", ReadOptions(text="body"))
