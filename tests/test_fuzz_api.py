@@ -246,6 +246,34 @@ CALLS = {
     "to_arviz": (QUICK.to_arviz, {"classifiers": {}}),
 }  # fmt: skip
 
+
+def serve_and_stop(**options):
+    gq.label(**options).stop()
+
+
+CALLS["label"] = (
+    serve_and_stop,
+    {
+        "graph": GRAPH,
+        "items": ["text"] * N,
+        "answers": "labels.csv",
+        "classes": ["a", "b"],
+        "names": [f"n{k}" for k in range(N)],
+        "features": X,
+        "labels": LABELS,
+        "likelihood": PROBIT,
+        "rank": 6,
+        "spectrum": SPECTRUM,
+        "threshold": 0.9,
+        "goal": 0.9,
+        "seed": 0,
+        "who": "Ada",
+        "host": "127.0.0.1",
+        "port": 0,
+        "open_browser": False,
+    },
+)
+
 ARGUMENTS = [(name, argument) for name, (_, options) in CALLS.items() for argument in options]
 
 HOSTILE = [

@@ -41,12 +41,22 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
             "prior must be a Prior, such as gq.Prior.projected(graph, rank), a FeaturePrior, or a "
             f"sum of them, gq.SumPrior.of([...]){others}, got {type(prior).__name__}"
         )
+    require_labels(labels, prior.n_nodes)
+
+
+def require_labels(labels: Any, n_nodes: int) -> None:
+    """Refuse what is not labels, and labels on other nodes.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
     if not isinstance(labels, Labels):
         raise TypeError(
             "labels must be gq.Labels(nodes, values) or gq.reveal(...), got "
             f"{type(labels).__name__}"
         )
-    labels.require_within(prior.n_nodes)
+    labels.require_within(n_nodes)
 
 
 def check_components(prior: GaussianPrior, labels: Labels) -> None:

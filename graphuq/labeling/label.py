@@ -13,6 +13,7 @@ import numpy as np
 from graphuq.graphs import Graph
 from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
+from graphuq.labeling.arguments import check_model, check_names
 from graphuq.labeling.page.finishing import Finishing
 from graphuq.labeling.page.items import Items, Names, Texts
 from graphuq.labeling.page.pictures import PictureFiles, Pictures
@@ -105,25 +106,26 @@ def label(
     from graphuq.labeling.page.server import require_port
 
     require_port(host, port)
-    graph = Graph.of(graph)
-    shown = items_of(items, graph)
+    graph, path = Graph.of(graph), validation.file_path("answers", answers)
+    shown, model = (
+        items_of(items, graph),
+        check_model(graph, features, labels, likelihood, spectrum),
+    )
+    texts = check_names("names", np.arange(graph.n_nodes) if names is None else names)
+    classes = check_names("classes", classes)
     who = own_name() if who is None else who
     open_browser = validation.boolean("open_browser", open_browser)
     session = LabelingSession(
         graph,
-        answers,
+        path,
         classes=classes,
-        names=names,
-        features=features,
-        labels=labels,
-        likelihood=likelihood,
+        names=texts,
         rank=rank,
-        spectrum=spectrum,
         threshold=threshold,
         goal=goal,
         seed=seed,
+        **model,
     )
-    texts = [str(name) for name in (range(graph.n_nodes) if names is None else names)]
     try:
         page = LabelingPage(session, shown, texts, who=who, host=host, port=port)
     except BaseException:
@@ -243,13 +245,17 @@ def items_of(items: Any, graph: Graph) -> Items:
     n = graph.n_nodes
     if items is None:
         return Names()
-    if not hasattr(items, "__len__") or isinstance(items, str | bytes | dict | set):
+    try:
+        size = -1 if isinstance(items, str | bytes | dict | set) else len(items)
+    except TypeError:
+        size = -1
+    if size < 0:
         raise TypeError(
             "items must be a DataFrame, texts, an array of pictures, or paths of pictures, got "
             f"{type(items).__name__}"
         )
-    if len(items) != n:
-        raise ValueError(f"items must be {n}, one for each node, got {len(items)}")
+    if size != n:
+        raise ValueError(f"items must be {n}, one for each node, got {size}")
     if isinstance(items, pd.DataFrame):
         return Rows(columns_of(items), graph)
     if isinstance(items, np.ndarray) and items.ndim > 1:

@@ -26,30 +26,8 @@ pytest.importorskip("jinja2")
 Image = pytest.importorskip("PIL.Image")
 
 WORDS = {
-    "ham": [
-        "meeting",
-        "lunch",
-        "project",
-        "report",
-        "friday",
-        "budget",
-        "team",
-        "plan",
-        "office",
-        "review",
-    ],
-    "spam": [
-        "win",
-        "prize",
-        "free",
-        "money",
-        "click",
-        "offer",
-        "cash",
-        "winner",
-        "bonus",
-        "lottery",
-    ],
+    "ham": ["meeting", "lunch", "project", "report", "budget", "team", "plan", "office"],
+    "spam": ["win", "prize", "free", "money", "click", "offer", "cash", "lottery"],
 }
 COMMON = ["the", "and", "you", "for", "with", "this", "that", "will", "please", "today"]
 
@@ -119,6 +97,7 @@ class Process:
         return self.process.returncode
 
 
+@pytest.mark.slow
 def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
     kinds = dict(zip(mail["id"], mail["kind"], strict=True))
     arguments = ("mail.csv", "--text", "body", "--classes", "ham", "spam", "--draws", "50")
