@@ -29,7 +29,7 @@ SPAN = math.log(1.1)
 # The prior: b is normal with mean DRIFT and variance s^2 / WEIGHT, and s^2 is inverse-gamma with
 # mean near SCATTER^2, worth 2 SHAPE increments. Learners of `benchmarks.trust.label_session` are
 # like that.
-DRIFT, WEIGHT, SHAPE, SCATTER = 0.5, 1.0, 2.0, 0.5
+DRIFT, WEIGHT, SHAPE, SCATTER = 1.0, 1.0, 2.0, 0.5
 
 # Increments without which there is no forecast.
 MIN_INCREMENTS = 5

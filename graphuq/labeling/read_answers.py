@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from graphuq.labeling.answers import parse
 from graphuq.labeling.book import Book
+from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
 
 def read_answers(
     path: Path, names: Sequence[str], *, keep_apart: bool
-) -> tuple[NDArray[Any], tuple[str, ...]]:
-    r"""Return the label of each item, None where there is none, and notes on how it was read.
+) -> tuple[NDArray[Any], tuple[str, ...], Array]:
+    r"""Return the label of each item or None, notes on how it was read, and confidences.
 
     A later answer of a person replaces the earlier one, and an empty label takes it back. The file
     is not changed, and may be that of a session that is running.
@@ -50,12 +51,13 @@ def read_answers(
     book = Book(len({row.label for row in rows if row.label}))
     for row in rows:
         book.add(row)
-    labels = book.labeled()
+    labels, sure = book.labeled(), np.ones(len(names))
     left_out = [node for node in labels if keep_apart and node in book.apart]
     column = np.full(len(names), None, dtype=object)
+    confidence = book.confidence()
     for node in labels.keys() - left_out:
-        column[node] = labels[node]
+        column[node], sure[node] = labels[node], confidence[node]
     if not left_out:
-        return column, ()
+        return column, (), sure
     note = f"left out {count(len(left_out), 'label')} of the random sample in {path}"
-    return column, (note,)
+    return column, (note,), sure

@@ -39,6 +39,7 @@ def test_sample_reads_the_answers_while_the_session_goes_on(answers, capsys):
     other = {"lower": "upper", "upper": "lower"}[classes[3]]
     file.append(Answer(3, other, 1.0, "Ann", "now", False))  # replaces the answer
     file.append(Answer(5, "", None, "Ann", "now", False))  # takes it back
+    file.append(Answer(7, classes[7], 0.6, "Ann", "now", False))
     file.append(Answer(40, classes[40], 1.0, "Ann", "now", True))  # of the random sample
     command = ["sample", "moons.csv", "--labels", "answers.csv", "--draws", "50", "--out", "result"]
 
@@ -48,13 +49,14 @@ def test_sample_reads_the_answers_while_the_session_goes_on(answers, capsys):
     nodes = pd.read_csv("result/nodes.csv", index_col="id")
     assert nodes["label"].notna().sum() == 19
     assert nodes["label"]["m3"] == other
+    assert gq.load("result/posterior.nc").labels.confidence.tolist().count(0.6) == 1
     assert "left out 1 label of the random sample" in json.dumps(said)
 
 
 def test_the_truth_may_be_a_file_of_answers(answers):
     file, names, classes = answers
     file.append(Answer(40, classes[40], 1.0, "Ann", "now", True))
-    found = read_classes("answers.csv", np.array(names), "--truth")
+    found = read_classes("answers.csv", np.array(names), "--truth")[0]
     assert found[40] == classes[40]
     assert found[41] is None
 
