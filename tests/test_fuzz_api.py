@@ -223,6 +223,11 @@ CALLS = {
         QUICK.prediction_sets,
         {"held_out": gq.Labels(np.arange(10, 24), Y[10:24]), "coverage": 0.5, "seed": 0},
     ),
+    "prediction_sets daps": (
+        QUICK.prediction_sets,
+        {"held_out": gq.Labels(np.arange(10, 24), Y[10:24]), "coverage": 0.5, "score": "daps",
+         "graph": GRAPH},
+    ),
     "pred_probs": (QUICK.pred_probs, {"prior": PRIOR}),
     "ranking": (QUICK.ranking, {"by": "entropy"}),
     "suggest": (QUICK.suggest, {"k": 2, "method": "bald", "prior": PRIOR, "candidates": 10}),

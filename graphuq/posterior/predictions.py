@@ -165,6 +165,8 @@ class PredictionMixin:
         coverage: float = 0.9,
         per_class: bool = False,
         *,
+        score: str = "probability",
+        graph: Any = None,
         seed: validation.Seed = 0,
     ) -> PredictionSets:
         """Return sets of classes that contain the truth with a given probability: split conformal.
@@ -192,8 +194,15 @@ class PredictionMixin:
             Whether to reach the coverage in each class separately, from its own held-out labels
             (Vovk et al.'s Mondrian predictor). They need only be drawn at random within each class,
             at any rates.
+        score : {"probability", "aps", "daps"}
+            How little a class conforms: `graphuq.posterior.assessment.conformal_scores`.
+            "probability" makes the smallest sets, "aps" larger ones where several classes are
+            likely, and "daps" averages "aps" over neighbors.
+        graph : Graph, optional
+            The graph of the nodes, for "daps".
         seed : int, SeedSequence or Generator
-            Breaks ties: where draws all agree, probabilities are 0 or 1 exactly.
+            Breaks ties: where draws all agree, probabilities are 0 or 1 exactly. "aps" and "daps"
+            are random by definition.
 
         Raises
         ------
@@ -215,7 +224,9 @@ class PredictionMixin:
         True
         """
         p = _probabilities(self)
-        return prediction_sets(p, self.labels, held_out, coverage, per_class, seed)
+        return prediction_sets(
+            p, self.labels, held_out, coverage, per_class, seed, score=score, graph=graph
+        )
 
     def with_class_shares(
         self: Predictions, class_shares: Any, *, strength: float = np.inf

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.graphs.labels import Labels
+from graphuq.posterior.assessment.conformal_scores import conformal_scores
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
@@ -28,7 +29,7 @@ class PredictionSets:
         holds only for nodes that are not among ``known``.
     classes : ndarray, shape (K,)
     threshold : ndarray, shape (K,)
-        The largest score, 1 - probability, of a class in a set; ties there are broken at random.
+        The largest score of a class in a set; ties there are broken at random.
         The same for all classes unless ``per_class``.
     nominal : float
         The requested coverage.
@@ -82,10 +83,12 @@ def prediction_sets(
     coverage: float = 0.9,
     per_class: bool = False,
     seed: validation.Seed = 0,
+    score: str = "probability",
+    graph: Any = None,
 ) -> PredictionSets:
-    """Return split conformal sets {k : 1 - p_jk <= q}; see `NodePosterior.prediction_sets`.
+    """Return split conformal sets {k : s_jk <= q}; see `NodePosterior.prediction_sets`.
 
-    q is the r-th smallest of the scores 1 - p_i(y_i) of n held-out labels, where r is
+    q is the r-th smallest of the scores s_i(y_i) of n held-out labels, where r is
     (n + 1) coverage rounded up (Papadopoulos et al. 2002; Vovk et al. 2005, chapter 4; Lei et al.
     2018). Every node has a random number, by which equal scores are ordered. If the score of a
     node's own class is exchangeable with those held out, its rank among them all is then uniform on
@@ -98,7 +101,7 @@ def prediction_sets(
         Probabilities of ``labels.classes``.
     labels : Labels
         Those that the probabilities come from.
-    held_out, coverage, per_class, seed
+    held_out, coverage, per_class, seed, score, graph
         See `NodePosterior.prediction_sets`.
     """
     n_nodes = probabilities.shape[0]
@@ -122,9 +125,10 @@ def prediction_sets(
         np.concatenate([labels.values, held_out.values]),
         labels.classes,
     )
-    scores = 1 - probabilities
-    ties = np.random.default_rng(validation.seed_sequence(seed)).random(size=(n_nodes,))
-    score, tie = scores[held_out.nodes, held_out.indices], ties[held_out.nodes]
+    rng = np.random.default_rng(validation.seed_sequence(seed))
+    ties = rng.random(size=(n_nodes,))
+    scores = conformal_scores(probabilities, score, graph, rng.random(size=(n_nodes,)))
+    own, tie = scores[held_out.nodes, held_out.indices], ties[held_out.nodes]
     sets = np.empty(scores.shape, dtype=bool)
     threshold = np.empty(labels.classes.size)
     for k, name in enumerate(labels.classes.tolist()):
@@ -137,8 +141,8 @@ def prediction_sets(
                 f"{peers.size} held-out labels{whose} are too few for coverage {coverage}, which "
                 f"needs {needed}: hold out more, or ask for less"
             )
-        last = peers[np.lexsort((tie[peers], score[peers]))[rank - 1]]
-        threshold[k] = score[last]
-        below, at = scores[:, k] < score[last], scores[:, k] == score[last]
+        last = peers[np.lexsort((tie[peers], own[peers]))[rank - 1]]
+        threshold[k] = own[last]
+        below, at = scores[:, k] < own[last], scores[:, k] == own[last]
         sets[:, k] = below | (at & (ties <= tie[last]))
     return PredictionSets(sets, labels.classes, threshold, float(coverage), known)
