@@ -13,7 +13,9 @@ from scipy.special import expit, log_ndtr
 from graphuq.likelihoods.confidence import combined_flip_rate
 from graphuq.likelihoods.label_rule import Argmax, LabelRule, as_by_class, label_rule
 from graphuq.likelihoods.probit_kernels import class_log_probability
+from graphuq.posterior.given_others import GivenOthers
 from graphuq.posterior.protocol import LatentDraws
+from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
 
 # The largest number of draws x labels x classes: beyond it, results have no likelihood of each
@@ -68,7 +70,7 @@ class LabelDraws(NamedTuple):
     log_likelihood: Array
     """log P(label j | u_j)."""
     mistake: Array
-    """P(label j is flipped | u_j, label j)."""
+    """P(label j is flipped | u_-j, label j), or given u_j where the others determine it."""
     overlap: Array
     """P(label j is not flipped | u_j, label j) if it is not the class of u_j, else 0."""
     replicate: NDArray[np.int8] | NDArray[np.int64]
@@ -89,10 +91,23 @@ def label_draws(posterior: SampledField, prior: Any, seed: Any, every: int = 1) 
     labels, rule = posterior.labels, label_rule(posterior.labels)
     rng = np.random.default_rng(seed)
     model, found, done = SignModel.of(posterior), [], 0
+    # Integrate u_j out: where flips are rare, its draws hardly ever contradict the label. If labels
+    # outnumber modes, the others determine it, and nothing is left to integrate.
+    others_say, noise = None, posterior.settings["sign_model"]["noise"]
+    if not posterior.hyperparameters and len(labels) <= prior.expansion.weights.size:
+        others_say = GivenOthers.of(prior, labels.nodes)
     for block in posterior.latent_draws(prior, labels.nodes, seed=rng):
         kept = np.arange(-done % every, len(block), every)
         u = block[kept].reshape(kept.size, len(labels), rule.n_fields)
-        found.append(_describe(u, rule.observed(labels), model.at(done + kept), rule, rng))
+        own = model.at(done + kept)
+        draws = _describe(u, rule.observed(labels), own, rule, rng)
+        if others_say is not None:
+            with one_blas_thread():
+                right = others_say.by_class(u, noise, rule)[
+                    :, np.arange(len(labels)), labels.indices
+                ]
+            draws = draws._replace(mistake=_mistake(right, own.flip_rate, rule.n_classes))
+        found.append(draws)
         done += len(block)
     return LabelDraws(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
@@ -123,6 +138,13 @@ def _describe(
     return LabelDraws(
         log_likelihood, mistake, overlap, index if isinstance(rule, Argmax) else (2 * index - 1)
     )
+
+
+def _mistake(right: Array, flip: Array, n_classes: int) -> Array:
+    """Return P(flipped | label) of labels that are right before flips with a given probability."""
+    other = flip / (n_classes - 1)
+    given = np.maximum(other + (1 - flip - other) * right, np.finfo(np.float64).tiny)
+    return np.asarray(np.minimum(other * (1 - right), given) / given)
 
 
 def _agrees(u: Array, y: Array, rule: LabelRule) -> NDArray[np.bool_]:

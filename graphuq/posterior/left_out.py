@@ -6,12 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import linalg
-from scipy.special import ndtr
 
 from graphuq.likelihoods.confidence import combined_flip_rate
-from graphuq.likelihoods.label_rule import Argmax, label_rule
-from graphuq.posterior.assessment.argmax_probability import argmax_probability
+from graphuq.likelihoods.label_rule import label_rule
+from graphuq.posterior.given_others import GivenOthers
 from graphuq.posterior.label_likelihood import SampledField
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.threads import one_blas_thread
@@ -19,10 +17,6 @@ from graphuq.utils.typing import Array
 
 # Draws that are weighed: more of them change little and take longer.
 MOST_DRAWS = 4000
-
-# Added to the variances at the labels, relative to their mean: modes fewer than labels leave the
-# covariance singular.
-JITTER = 1e-8
 
 # Probabilities of labels are at least this, so that weights are finite.
 LEAST = 1e-12
@@ -53,40 +47,22 @@ def left_out_from_draws(posterior: SampledField, prior: GaussianPrior, seed: Any
         That of the posterior.
     seed : SeedSequence
     """
-    labels, model = posterior.labels, posterior.settings["sign_model"]
-    rule, n_labels = label_rule(labels), len(labels)
-    flip_rate, n_wrong = model["flip_rate"], rule.n_classes - 1
-    flips = combined_flip_rate(flip_rate, labels.confidence, rule.n_classes)
-    other, others = flip_rate / n_wrong, flips / n_wrong
-    every = math.ceil(posterior.n_latent_draws / MOST_DRAWS)
-    with one_blas_thread():
-        precision, variance = _conditional_law(prior, labels.nodes)
-        deviation = np.sqrt(variance + model["noise"] ** 2)
-        total, weights, done = np.zeros((n_labels, rule.n_classes)), np.zeros(n_labels), 0
-        for block in posterior.latent_draws(prior, labels.nodes, seed=seed):
-            u = block[-done % every :: every].reshape(-1, n_labels, rule.n_fields)
-            done += len(block)
-            pull = np.einsum("ij,djc->dic", precision, u) * variance[:, None]
-            z = (u - pull) / deviation[:, None]
-            p = argmax_probability(z, 1.0) if isinstance(rule, Argmax) else _signs(z[:, :, 0])
-            own = p[:, np.arange(n_labels), labels.indices]
-            own = (others + (1 - flips - others) * own).clip(LEAST)
-            p = other + (1 - flip_rate - other) * p
-            total += (p / own[:, :, None]).sum(axis=0)
-            weights += (1 / own).sum(axis=0)
+    labels, flip_rate = posterior.labels, posterior.settings["sign_model"]["flip_rate"]
+    n_labels, n_classes = len(labels), labels.classes.size
+    flips = combined_flip_rate(flip_rate, labels.confidence, n_classes)
+    other, others = flip_rate / (n_classes - 1), flips / (n_classes - 1)
+    total, weights = np.zeros((n_labels, n_classes)), np.zeros(n_labels)
+    every, done = math.ceil(posterior.n_latent_draws / MOST_DRAWS), 0
+    rule, others_say = label_rule(labels), GivenOthers.of(prior, labels.nodes)
+    for block in posterior.latent_draws(prior, labels.nodes, seed=seed):
+        u = block[-done % every :: every].reshape(-1, n_labels, rule.n_fields)
+        done += len(block)
+        with one_blas_thread():
+            p = others_say.by_class(u, posterior.settings["sign_model"]["noise"], rule)
+        own = p[:, np.arange(n_labels), labels.indices]
+        own = (others + (1 - flips - others) * own).clip(LEAST)
+        p = other + (1 - flip_rate - other) * p
+        total += (p / own[:, :, None]).sum(axis=0)
+        weights += (1 / own).sum(axis=0)
     found = total / weights[:, None]
     return np.asarray(found / found.sum(axis=1, keepdims=True))
-
-
-def _conditional_law(prior: GaussianPrior, nodes: Any) -> tuple[Array, Array]:
-    """Return the precision of the field at nodes, and the variance of each given the others."""
-    root = prior.root(nodes)
-    covariance = root @ root.T
-    covariance[np.diag_indices_from(covariance)] += JITTER * np.trace(covariance) / len(covariance)
-    precision = linalg.inv(covariance, check_finite=False)
-    return precision, 1 / np.diag(precision)
-
-
-def _signs(z: Array) -> Array:
-    """Return the probabilities of a negative and of a positive field."""
-    return np.stack([ndtr(-z), ndtr(z)], axis=-1)

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from conftest import quietly
 from references.exact import class_evidence
+from scipy.special import ndtr
 
 import graphuq as gq
+from graphuq.posterior.assessment.argmax_probability import argmax_probability
+from graphuq.posterior.given_others import GivenOthers
 
 THREE = gq.Labels([0, 7, 25], ["x", "y", "z"])
 OPTIONS = {"draws": 1000, "seed": 1, "progress": False}
@@ -104,3 +107,53 @@ def test_cleanlab_finds_a_flipped_label():
     assert quality.argmin() == 3
     assert issues[3]
     assert wrong.nodes[quality.argmin()] == post.suspect_labels()["node"][0]
+
+
+@pytest.mark.parametrize("labels", [None, THREE], ids=["two classes", "three classes"])
+def test_rare_mistakes_are_found_where_draws_hardly_ever_contradict_labels(
+    small, prior, labels, monkeypatch
+):
+    """Both averages are right; that over the field at the label itself is the noisier one."""
+    labels = small[1] if labels is None else labels
+    values = labels.values.copy()
+    values[0] = labels.classes[1] if values[0] == labels.classes[0] else labels.classes[0]
+    wrong = gq.Labels(labels.nodes, values, labels.classes)
+    model = gq.NoisyProbit(0.1, 0.002)
+    exact = mistakes_by_evidence(prior, wrong, 0.1, 0.002)
+    errors = {"integrated": [], "drawn": []}
+    for seed in range(6):
+        post = quietly(prior, model, wrong, draws=100, chains=1, seed=seed, progress=False)
+        errors["integrated"].append(post._mistakes_and_overlaps()[0] - exact)
+        with monkeypatch.context() as patch:
+            patch.setattr(GivenOthers, "by_class", from_own_field(wrong, post))
+            errors["drawn"].append(post._mistakes_and_overlaps()[0] - exact)
+    integrated, drawn = (np.array(errors[key]) for key in ("integrated", "drawn"))
+    assert abs(integrated.mean(axis=0)).max() < 4 * (integrated.std(axis=0) / 6**0.5).max() + 1e-3
+    assert (integrated**2).sum() < 0.5 * (drawn**2).sum()
+
+
+def from_own_field(labels, post):
+    """The class given the field at the label itself, in place of that given the others."""
+
+    def by_class(self, u, noise, rule):
+        if labels.classes.size > 2:
+            return argmax_probability(u, noise)
+        return np.stack([ndtr(-u[:, :, 0] / noise), ndtr(u[:, :, 0] / noise)], axis=-1)
+
+    return by_class
+
+
+def mistakes_by_evidence(prior, labels, noise, flip):
+    """P(label j is flipped | all): the evidence with label j certainly wrong, over the whole."""
+    n_wrong = labels.classes.size - 1
+    cost = np.log((1 - flip) * n_wrong / flip)
+    whole, found = np.exp(class_evidence(prior, labels, noise, cost)), np.empty(len(labels))
+    for j in range(len(labels)):
+        trust = np.ones(len(labels))
+        trust[j] = 1 / labels.classes.size  # says nothing
+        rest = gq.Labels(labels.nodes, labels.values, labels.classes, confidence=trust)
+        none = np.exp(class_evidence(prior, rest, noise, cost)) * labels.classes.size
+        # whole = (1 - f) right + f / (K - 1) (none - right)
+        right = (whole - flip / n_wrong * none) / (1 - flip - flip / n_wrong)
+        found[j] = 1 - (1 - flip) * right / whole
+    return found
