@@ -1,0 +1,122 @@
+"""Wrong labels: how well the posterior and cleanlab find them, from the same labels.
+
+GRAPHUQ_DATA=... python -m benchmarks.trust.suspects_beside_cleanlab [--quick] [--only cora,...]
+
+Up to 200 items are labeled at random, at most 40% of a set, and 10% or 20% of the labels are
+flipped: to any other class, or to the likeliest other one, which a logistic regression on all true
+labels names. Classes with fewer than ten labels are left out.
+
+cleanlab gets what its documentation advises: out-of-sample probabilities of a logistic regression,
+here on 50 principal components, by five-fold cross-validation, and its default score, the
+probability of the given label. It has no use for items without a label. "cleanlab, pred_probs of
+the posterior" is the same score of what all other labels say of each label. Average precision is
+that of the order of each.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from cleanlab.rank import get_label_quality_scores
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import graphuq as gq
+from benchmarks.common import report
+from benchmarks.trust.peers.data_sets import COMPONENTS, SETS, network
+from graphuq.priors.default_sum import default_graph_prior
+
+MOST_LABELS, MOST_SHARE, FEWEST, FOLDS = 200, 0.4, 10, 5
+FLIPS = [(share, kind) for kind in ("random", "likeliest") for share in (0.1, 0.2)]
+OURS, OURS_SCORED, THEIRS = "suspect_labels", "cleanlab, pred_probs of the posterior", "cleanlab"
+
+
+def regression():
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
+
+
+def out_of_sample(X, y) -> np.ndarray:
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    return cross_val_predict(regression(), X, y, cv=folds, method="predict_proba")
+
+
+def draw_labels(y, likely, share: float, kind: str, seed: int):
+    """Return flipped labels of some items, and which of them are wrong."""
+    rng = np.random.default_rng(seed)
+    nodes = np.sort(rng.permutation(y.size)[: min(MOST_LABELS, round(MOST_SHARE * y.size))])
+    shown, counts = np.unique(y[nodes], return_counts=True)
+    nodes = nodes[np.isin(y[nodes], shown[counts >= FEWEST])]
+    classes, values = np.unique(y[nodes], return_inverse=True)
+    wrong = np.zeros(nodes.size, dtype=bool)
+    wrong[rng.permutation(nodes.size)[: round(share * nodes.size)]] = True
+    if kind == "random":
+        other = (values + rng.integers(1, classes.size, size=values.size)) % classes.size
+    else:
+        p = likely[nodes][:, classes]
+        p[np.arange(nodes.size), values] = -1
+        other = p.argmax(axis=1)
+    return gq.Labels(nodes, np.where(wrong, other, values), np.arange(classes.size)), wrong
+
+
+def posterior_of(problem, labels, seed: int):
+    """Return the posterior of the default prior, whose parameters the labels choose."""
+    spectrum = problem.spectrum
+    prior = default_graph_prior(spectrum, spectrum.rank) + gq.Level()
+    if problem.X is not None:
+        prior = default_graph_prior(spectrum, spectrum.rank)
+        prior = prior + gq.FeaturePrior(problem.X) + gq.Level()
+    tuned = gq.tune(prior, labels, gq.NoisyProbit)
+    return gq.sample(
+        tuned.prior, tuned.likelihood, labels, draws=500, chains=2, seed=seed, progress=False
+    )
+
+
+def one_draw(problem, X, likely, share: float, kind: str, seed: int) -> dict[str, float]:
+    labels, wrong = draw_labels(problem.y, likely, share, kind, seed)
+    post = posterior_of(problem, labels, seed)
+    order = np.searchsorted(labels.nodes, post.suspect_labels()["node"])
+    rank = np.empty(order.size)
+    rank[order] = np.arange(order.size)
+    theirs = out_of_sample(X[labels.nodes], labels.indices)
+    suspicion = {
+        OURS: -rank,
+        OURS_SCORED: -get_label_quality_scores(labels.indices, post.pred_probs()),
+        THEIRS: -get_label_quality_scores(labels.indices, theirs),
+    }
+    return {name: average_precision_score(wrong, score) for name, score in suspicion.items()}
+
+
+def main() -> None:
+    options = report.options(__doc__.splitlines()[0], draws=(int, 0), only=(str, ""))
+    draws = options.draws or (1 if options.quick else 5)
+    sets = {**SETS, **{name: lambda name=name: network(name)[0] for name in ("cora", "citeseer")}}
+    names = options.only.split(",") if options.only else [n for n in sets if n != "polblogs"]
+    rows, claims = [], {}
+    for name in names:
+        problem = sets[name]()
+        X = problem.features
+        X = gq.pca(X, COMPONENTS) if X.shape[1] > COMPONENTS else X
+        likely = out_of_sample(X, problem.y)
+        for share, kind in FLIPS:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                runs = [one_draw(problem, X, likely, share, kind, seed) for seed in range(draws)]
+            means = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+            gain = np.array([run[OURS] - run[THEIRS] for run in runs])
+            error = float(gain.std(ddof=1) / np.sqrt(draws)) if draws > 1 else np.nan
+            row = {"data": name, "classes": problem.n_classes, "flips": f"{share:.0%} {kind}"}
+            rows.append({**row, **means, "gain": float(gain.mean()), "its s.e.": error})
+            print(rows[-1], flush=True)
+            claims[f"{name}, {share:.0%} {kind}: gain over cleanlab, at least 0"] = (
+                float(gain.mean()),
+                gain.mean() >= 0,
+            )
+    report.write("suspects_beside_cleanlab", options.out, rows, claims)
+
+
+if __name__ == "__main__":
+    main()
