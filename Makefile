@@ -75,6 +75,7 @@ $(TOOLS)/installed:
 STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pixels \
     samplers.ginzburg_landau samplers.tempering samplers.angle papers.robust_gc papers.ando_zhang \
     papers.kaog papers.gdpca trust.active_labeling trust.active_scikit trust.approximation trust.calibration trust.suspect_labels \
+    trust.suspects_beside_cleanlab \
     trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
     speed.scale speed.multiclass_scale trust.multiclass_pairs trust.imbalance trust.overlap \
     trust.few_labels trust.components speed.cells speed.one_more_label speed.many_labels \
