@@ -130,4 +130,5 @@ $(VENV)/installed-docs: $(VENV)/bin/python pyproject.toml
 	touch $(VENV)/installed $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-lowest $(TOOLS) $(FRESH) dist graphuq-demo docs/_build docs/reference
+	rm -rf $(VENV) $(VENV)-lowest $(TOOLS) $(FRESH) dist graphuq-demo
+	rm -rf docs/_build docs/reference docs/gallery docs/jupyter_execute docs/.jupyter_cache

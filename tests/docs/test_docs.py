@@ -189,6 +189,21 @@ def test_files_and_functions_named_in_pages_exist(page):
     assert missing_references(page.read_text(encoding="utf-8")) == []
 
 
+LINK = re.compile(r"\]\((?!https?:|#)(?:path:)?([^)#\s]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_files_lead_somewhere(page):
+    """Sphinx checks its own pages, but neither README nor CONTRIBUTING."""
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+    made = ("reference/index.rst", "names/")  # when the documentation is built
+    assert [
+        target
+        for target in targets
+        if not (page.parent / target).exists() and not any(name in target for name in made)
+    ] == []
+
+
 def test_missing_references_are_found():
     text = (
         "`graphuq/priors/prior.py` `graphuq/priors/prior.py::Prior.sigma` `graphuq/priors.py` "
