@@ -70,3 +70,14 @@ def test_the_bayes_factor_of_the_tutorial_is_that_of_its_example():
     (printed,) = re.findall(r"gq\.evidence\(papers.*\n([\d.]+)\n", tutorial)
     assert log == printed
     assert math.isclose(math.exp(float(log)), float(factor), rel_tol=0.05)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/how-to").glob("*.md")), ids=lambda p: p.stem)
+def test_each_page_shows_an_error_and_its_remedy(page):
+    text = page.read_text(encoding="utf-8")
+    assert page.stem == "index" or re.search(
+        r"^(ValueError|TypeError|FileNotFoundError)|    \w+Error: "
+        r"|graphuq sample: \d problems",
+        text,
+        re.MULTILINE,
+    )
