@@ -263,6 +263,14 @@ def test_the_makefile_runs_benchmarks_that_exist():
     assert run == set(COMMANDS) - by_hand
 
 
+def test_the_workflow_tests_the_lowest_versions_as_the_makefile_does():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    tests = re.search(r"^LOWEST_TESTS = (.*)$", text, re.M)[1].split()
+    workflow = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
+    assert tests
+    assert " ".join(tests) in " ".join(workflow.split())
+
+
 def test_the_theory_pages_have_every_equation_of_the_paper_with_its_place():
     pages = sorted((DOCS / "theory").glob("*.md"))
     texts = [page.read_text(encoding="utf-8") for page in pages]

@@ -57,6 +57,10 @@ def test_no_phrase_sounds_translated(phrase):
     assert not found, f"{phrase!r} in {found}: write {TRANSLATED[phrase]!r}"
 
 
+def test_readme_is_short():
+    assert TEXTS["README.md"].count("\n") <= 130
+
+
 def test_sentences_about_many_classes_begin_with_for():
     found = [name for name, text in TEXTS.items() if re.search(r"\bOf K (>|classes)", text)]
     assert not found
