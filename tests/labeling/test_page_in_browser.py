@@ -329,6 +329,14 @@ def test_no_view_is_wider_than_the_screen(make_browser, tmp_path, digits, width,
         page.view("label")
         low = page.part("skip").rect
         assert low["y"] + low["height"] <= 844  # the answers are in sight
+        page.press("m")
+        page.until(lambda: page.shown("opinion"))
+        bottom = "return document.{}.getBoundingClientRect()"
+        opinion, answers = (
+            page.browser.execute_script(bottom.format(f"querySelector('{name}')"))
+            for name in ("#opinion", ".answers")
+        )
+        assert opinion["bottom"] <= answers["top"] + 1 or opinion["top"] < answers["top"] - 60
         background = page.browser.execute_script(
             "return getComputedStyle(document.body).backgroundColor"
         )

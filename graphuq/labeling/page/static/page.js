@@ -111,6 +111,7 @@ function take(found) {
     showQuestion();
     if (state.view !== "label") openView("label");
     $("item-name").focus({ preventScroll: true });
+    $("item-name").scrollIntoView({ block: "nearest" });
     const asked = found.question;
     say(`${$("last").textContent} ${asked ? `Next: item ${asked.name}. ${asked.item.kind === "text" ? asked.item.text.slice(0, 300) : ""}` : "All items are answered."}`);
   }
@@ -143,6 +144,7 @@ async function reveal() {
   if (state.question?.node !== node) return;
   fill($("opinion"), ...showOpinion(opinion, state.classes));
   $("opinion").hidden = false;
+  $("opinion").scrollIntoView({ block: "nearest" });
   say(opinion ? `The model thinks ${opinion.classes[0]} with ${percent(opinion.probability[0])}` : "The model has no opinion yet");
 }
 
