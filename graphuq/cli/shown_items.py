@@ -71,7 +71,7 @@ def _read_texts(options: argparse.Namespace, items: Items) -> Any:
 
 
 def _columns(options: argparse.Namespace, items: Items, frame: pd.DataFrame) -> list[Column]:
-    """Return the columns of a table; those that are no features are shown last."""
+    """Return the columns of a table; features come first."""
     decimal = DECIMAL_MARKS.get(options.decimal)
     forms = {} if items.encoding is None else items.encoding.columns or {}
     found = []
