@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from graphuq.graphs.labels import Labels
-from graphuq.likelihoods import level_set, probit_kernels
 from graphuq.likelihoods.confidence import combined_cost, combined_flip_rate
 from graphuq.likelihoods.contract import (
     FIELD,
@@ -88,6 +87,8 @@ class Bound(NamedTuple):
         """Return this for labels of some confidence, whose potential the sign model says."""
         if confidence is None:
             return self
+        from graphuq.likelihoods import level_set, probit_kernels  # few labels have confidences
+
         assert self.sign_model is not None
         noise, cost = self.sign_model
         n_classes = self.rule.n_classes
