@@ -105,15 +105,28 @@ def approximate(
             f"start must be an approximation on the same graph, of {problem.prior.n_nodes} nodes, "
             f"got one of {start.n_nodes}"
         )
+    post, doubt = approximate_problem(problem, start, begun)
+    if doubt:
+        warnings.warn(doubt, RuntimeWarning, stacklevel=2)
+    return post
+
+
+def approximate_problem(
+    problem: Problem, start: ApproximatePosterior | None, begun: float
+) -> tuple[ApproximatePosterior, str]:
+    """Return the approximation of a checked problem, and where it is poor, in words.
+
+    Of ``start`` only the sites count, so that it may know other nodes than the problem, if labeled
+    ones have the same numbers. Its seconds count from ``begun``.
+    """
     approximate_fields = (
         approximate_classes if isinstance(problem.bound.rule, Argmax) else _approximate_signs
     )
     fields = interruptible("approximating the posterior", approximate_fields, problem, start)
-    if doubt := fields.pop("doubt", ""):
-        warnings.warn(doubt, RuntimeWarning, stacklevel=2)
-    return ApproximatePosterior(
+    doubt = fields.pop("doubt", "")
+    post = ApproximatePosterior(
         prior=problem.require_law("gq.approximate"),
-        labels=labels,
+        labels=problem.labels,
         mcse=np.full(fields["mean"].shape, np.nan),
         settings={
             "prior": problem.prior.fingerprint(),
@@ -124,6 +137,7 @@ def approximate(
         },
         **fields,
     )
+    return post, doubt
 
 
 def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> dict[str, Any]:

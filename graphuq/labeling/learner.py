@@ -7,6 +7,7 @@ are seen, questions spread over the graph (V-optimal).
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 
 from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.inference.approximate import approximate
+from graphuq.inference.approximate import approximate_problem
+from graphuq.inference.problem import Problem
 from graphuq.inference.tune import Tuning, tune
 from graphuq.labeling.expected_accuracy import Expected, expect_accuracy
 from graphuq.likelihoods.contract import Likelihood
@@ -245,7 +247,8 @@ class Learner:
         every = kept.size == self._every.size
         prior = self.tuned.prior if every else SomeNodes(self.tuned.prior, kept)
         own = _renumbered(labels, kept, labels.nodes)
-        post = approximate(prior, self.tuned.likelihood, own, start=_moved(start, kept))
+        problem = Problem.check(prior, self.tuned.likelihood, own)
+        post, _ = approximate_problem(problem, _moved(start, kept), time.perf_counter())
         epistemic = np.asarray(post.uncertainty()["epistemic"].to_numpy(), dtype=np.float64)
         self._view = view = View(kept, post, epistemic)
         if every:
