@@ -45,6 +45,8 @@ class AnswerFile:
     path : Path
     answers : list of Answer
         What the file held when it was opened.
+    error : str or None
+        Why the last answer could not be kept.
 
     Raises
     ------
@@ -73,6 +75,7 @@ class AnswerFile:
         self.path = Path(os.path.realpath(path))
         require_destination(self.path)
         self._names = names
+        self.error: str | None = None
         self._file = open(self.path, "ab+", buffering=0)  # noqa: SIM115  # closed by `close`
         try:
             _lock(self._file, self.path)
@@ -109,6 +112,14 @@ class AnswerFile:
         OSError
             It cannot be kept: the disk is full, or the file was moved or removed.
         """
+        try:
+            self._append(answer)
+        except OSError as error:
+            self.error = str(error)
+            raise
+        self.error = None
+
+    def _append(self, answer: Answer) -> None:
         if self._file.closed:
             raise OSError(f"{self.path} is closed: start the session again")
         if not _is_open_file(self.path, self._file):

@@ -1,13 +1,15 @@
-"""What `graphuq.label` accepts, before any work."""
+"""What `graphuq.label` and a session accept, before any work."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from graphuq.graphs import Graph
+from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.checks import require_labels
 from graphuq.likelihoods.contract import adopt, has_sign_model
+from graphuq.priors.kept_modes import default_rank
 from graphuq.utils import validation
 from graphuq.utils.features import check_node_features
 
@@ -53,3 +55,45 @@ def check_names(name: str, values: Any) -> list[str]:
     if missing:
         raise ValueError(f"{name} must be names, got {missing[0]!r}: give each a name")
     return [str(value) for value in (given.tolist() if hasattr(values, "dtype") else values)]
+
+
+def modes(graph: Graph, rank: int | None, known: Spectrum | None) -> Spectrum:
+    """Return the modes of the graph, those given if they suffice."""
+    if known is None:
+        return Spectrum.of(graph, default_rank(graph) if rank is None else rank)
+    if known.n_nodes != graph.n_nodes:
+        raise ValueError(
+            f"spectrum must be that of the graph's {graph.n_nodes} nodes, got {known.n_nodes}"
+        )
+    return known if rank is None else known.truncated(rank)
+
+
+def item_names(names: Any, n: int) -> list[str]:
+    """Return the names of the items as texts."""
+    found = [str(name) for name in (range(n) if names is None else names)]
+    if len(found) != n:
+        raise ValueError(f"names must name {n} items, got {len(found)}")
+    if len(set(found)) != n:
+        twice = next(name for at, name in enumerate(found) if name in found[:at])
+        raise ValueError(f"names must differ, got {twice!r} twice: name each item otherwise")
+    return found
+
+
+def labels_before(labels: Labels, n: int) -> dict[int, str]:
+    """Return the label of each node that has one before the session."""
+    labels.require_within(n)
+    return dict(zip(labels.nodes.tolist(), map(str, labels.values.tolist()), strict=True))
+
+
+def one_line(name: str, value: Any) -> str:
+    """Refuse a name that is empty or would break a line."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError(f"{name} must be a text of one line, got {value!r}")
+    return value
+
+
+def share(name: str, value: float) -> float:
+    """Refuse what does not lie between 0 and 1."""
+    if not 0 < validation.real(name, value) < 1:
+        raise ValueError(f"{name} must lie in (0, 1), got {value}")
+    return float(value)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphuq.labeling.learner import BINS
+from graphuq.labeling.learner import BINS, Learned
 from graphuq.labeling.records import Forecast
 from graphuq.utils.typing import Array
 
@@ -63,6 +63,41 @@ class Point(NamedTuple):
     def decided(self, threshold: float) -> int:
         """Return how many items have a label, or a class of at least this probability."""
         return self.n_labels + sum_above(self.counts, threshold)
+
+
+class Curve:
+    """The points of a session, and the forecast of its goal.
+
+    Parameters
+    ----------
+    n_items : int
+    goal : float
+
+    Attributes
+    ----------
+    points : list of Point
+    goal : float
+    forecast : Forecast or None
+    """
+
+    def __init__(self, n_items: int, goal: float) -> None:
+        self._n_items = n_items
+        self.points: list[Point] = []
+        self.set_goal(goal)
+
+    def set_goal(self, goal: float) -> None:
+        """Set the expected accuracy to reach."""
+        self.goal = goal
+        self.forecast = forecast(self.points, goal, self._n_items)
+
+    def add(self, learned: Learned) -> None:
+        """Add a point, if the expected accuracy is known."""
+        if learned.expected is None or learned.counts is None:
+            return
+        point = Point(learned.n_labels, learned.expected.accuracy, learned.counts)
+        # what was taken back or learned again replaces its point
+        self.points = [p for p in self.points if p.n_labels < point.n_labels] + [point]
+        self.forecast = forecast(self.points, self.goal, self._n_items)
 
 
 def sum_above(counts: Array, threshold: float) -> int:

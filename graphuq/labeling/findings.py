@@ -1,0 +1,129 @@
+"""What a session knows: what the model says of the items, and how far the session is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphuq.labeling.curve import Curve, sum_above
+from graphuq.labeling.known_labels import KnownLabels
+from graphuq.labeling.learner import Learned
+from graphuq.labeling.records import Measured, Opinion, Progress, Suspect
+from graphuq.posterior.assessment.calibration import wilson_interval
+from graphuq.utils.typing import Array
+
+
+def find_opinion(learned: Learned, node: int) -> Opinion | None:
+    """Return what the model thinks of an item, or None before the first approximation."""
+    for view in (learned.view, learned.whole):
+        at = None if view is None else view.place(node)
+        if view is not None and at is not None:
+            return Opinion(
+                tuple(view.posterior.labels.classes.tolist()),
+                view.posterior.by_class[at].copy(),
+                float(view.epistemic[at]),
+            )
+    return None
+
+
+def measure(learned: Learned, truth: Mapping[int, str]) -> Measured | None:
+    """Return how many predictions are right at items that the learner did not see."""
+    told = {node: find_opinion(learned, node) for node in truth}
+    right = [
+        opinion.classes[opinion.probability.argmax()] == truth[node]
+        for node, opinion in told.items()
+        if opinion is not None
+    ]
+    if not right:
+        return None
+    ends = wilson_interval(np.array([sum(right)]), np.array([len(right)]))
+    low, high = ends[:, 0].tolist()
+    return Measured(sum(right), len(right), (low, high))
+
+
+def measure_progress(
+    learned: Learned,
+    known: KnownLabels,
+    curve: Curve,
+    threshold: float,
+    busy: bool,
+    error: str | None,
+) -> Progress:
+    """Return how far a session is."""
+    n_labeled, expected = len(known.labels()), learned.expected
+    surely = 0 if learned.counts is None else sum_above(learned.counts, threshold)
+    return Progress(
+        known.n_items,
+        known.book.n_answers,
+        n_labeled,
+        n_labeled + surely,
+        threshold,
+        None if expected is None else expected.accuracy,
+        None if expected is None else expected.interval,
+        measure(learned, known.labels_apart()),
+        tuple((p.n_labels, p.decided(threshold), p.expected) for p in curve.points),
+        curve.forecast,
+        busy,
+        error,
+    )
+
+
+def place_in_plane(modes: Array) -> Array:
+    """Return a place in the plane for each item, shape (N, 2): the first two modes."""
+    places = np.zeros((modes.shape[0], 2))
+    first = modes[:, :2]
+    places[:, : first.shape[1]] = first
+    return places
+
+
+def find_states(
+    learned: Learned, classes: Sequence[str], labels: Mapping[int, str]
+) -> tuple[NDArray[np.int64], Array, NDArray[np.bool_]] | None:
+    """Return the likeliest class of each item, its epistemic part, and whether it is labeled.
+
+    Classes are positions in ``classes``. None before the first approximation of all items.
+    """
+    view = learned.whole
+    if view is None:
+        return None
+    post = view.posterior
+    place = {name: at for at, name in enumerate(classes)}
+    own = np.array([place[name] for name in post.labels.classes.tolist()])
+    found = own[post.by_class.argmax(axis=1)]
+    labeled = np.zeros(found.size, dtype=bool)
+    for node, label in labels.items():
+        found[node], labeled[node] = place[label], True
+    return found, view.epistemic, labeled
+
+
+def find_suspects(learned: Learned, k: int) -> list[Suspect]:
+    """Return up to k labels to look at again, those most likely to be wrong first."""
+    view = learned.view
+    if view is None:
+        return []
+    table = view.posterior.suspect_labels().head(k)
+    return [
+        Suspect(int(view.nodes[node]), str(label), str(likelier), float(wrong))
+        for node, label, likelier, wrong in table[
+            ["node", "label", "likelier", "probability_wrong"]
+        ].itertuples(index=False)
+    ]
+
+
+def expect_confusion(
+    learned: Learned, classes: Sequence[str], labels: Mapping[int, str]
+) -> Array | None:
+    """Return how many unlabeled items are expected in each pair of classes, shape (K, K)."""
+    view = learned.whole
+    if view is None:
+        return None
+    post = view.posterior
+    own = [classes.index(name) for name in post.labels.classes.tolist()]
+    hidden = np.setdiff1d(np.arange(post.n_nodes), list(labels))
+    predicted = post.by_class[hidden].argmax(axis=1)
+    found = np.zeros((len(classes), len(classes)))
+    for a, row in enumerate(own):
+        found[row, own] = post.by_class[hidden[predicted == a]].sum(axis=0)
+    return found

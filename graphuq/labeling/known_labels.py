@@ -1,0 +1,122 @@
+"""All labels of a session: those before it, the answers, and which are of the random sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from graphuq.graphs.labels import Labels
+from graphuq.labeling.arguments import one_line
+from graphuq.labeling.book import Book
+from graphuq.labeling.learner import Task, labels_of
+from graphuq.labeling.records import Answer
+from graphuq.utils import validation
+
+
+class KnownLabels:
+    """The labels and the classes so far.
+
+    Parameters
+    ----------
+    n_items : int
+    before : dict of int to str
+        Labels known before the session; an answer replaces them.
+
+    Attributes
+    ----------
+    book : Book
+        The answers.
+    classes : list of str
+    sample : list of int
+        The items of the random sample that were drawn.
+
+    Examples
+    --------
+    >>> known = KnownLabels(4, {0: "cat"})
+    >>> [known.add_class(name) for name in ("cat", "dog", "cat")]
+    [True, True, False]
+    >>> known.add(Answer(2, "dog", 1.0, "Ann", "", False))
+    >>> known.labels(), known.is_done(1, "Ann")
+    ({0: 'cat', 2: 'dog'}, False)
+    >>> known.draw(2, np.random.default_rng(0))
+    >>> sorted(known.apart)
+    [1, 3]
+    """
+
+    def __init__(self, n_items: int, before: Mapping[int, str]) -> None:
+        self.n_items, self._before = n_items, dict(before)
+        self.book = Book()
+        self.classes: list[str] = []
+        self.sample: list[int] = []
+
+    def add(self, row: Answer) -> None:
+        """Take an answer into account."""
+        self.book.add(row)
+        if row.label:
+            self.add_class(row.label)
+
+    def add_class(self, name: str) -> bool:
+        """Add a class; return whether it is new."""
+        if one_line("class", name) in self.classes:
+            return False
+        self.classes.append(name)
+        self.book.set_classes(len(self.classes))
+        return True
+
+    def label(self, node: int) -> str | None:
+        """Return the label of an item, or None."""
+        label = self.book.label(node)
+        return self._before.get(node) if label is None else label
+
+    def labels(self) -> dict[int, str]:
+        """Return all labels, those of the random sample among them."""
+        return {**self._before, **self.book.labeled()}
+
+    def is_done(self, node: int, who: str) -> bool:
+        """Whether the item has a label, or this person has skipped it."""
+        return self.label(node) is not None or self.book.was_seen(node, who)
+
+    @property
+    def apart(self) -> frozenset[int]:
+        """The random sample, answered or not: the learner does not see its labels."""
+        return frozenset({*self.sample, *self.book.apart})
+
+    def labels_apart(self) -> dict[int, str]:
+        """Return the labels of the random sample."""
+        return {node: label for node in self.book.apart if (label := self.label(node))}
+
+    def draw(self, k: int, rng: np.random.Generator) -> None:
+        """Draw k items without a label for the random sample."""
+        labeled, apart = self.labels(), self.apart
+        left = [n for n in range(self.n_items) if n not in labeled and n not in apart]
+        validation.integer("k", k, 1, len(left), f"{len(left)} items have no label")
+        self.sample += rng.choice(left, k, replace=False).tolist()
+
+    def task(self, version: int) -> Task:
+        """Return what there is to learn from."""
+        apart = self.apart
+        labels = {node: label for node, label in self.labels().items() if node not in apart}
+        sure = {node: p for node, p in self.book.confidence().items() if node in labels}
+        return Task(version, labels, tuple(self.classes), apart, sure)
+
+    def to_labels(self) -> Labels:
+        """Return the labels to learn from.
+
+        Raises
+        ------
+        ValueError
+            Fewer than two classes.
+        """
+        return labels_of(self.task(0))
+
+    def to_sample(self) -> Labels:
+        """Return the labels of the random sample.
+
+        Raises
+        ------
+        ValueError
+            There are none.
+        """
+        known = self.labels_apart()
+        return Labels(list(known), list(known.values()), list(self.classes))

@@ -1,0 +1,96 @@
+"""What is asked, and of whom."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from graphuq.graphs import Graph
+from graphuq.labeling.known_labels import KnownLabels
+from graphuq.labeling.learner import Learned
+from graphuq.labeling.near import Near
+from graphuq.labeling.reasons import say_why
+from graphuq.labeling.records import Question
+
+# Neighbors shown beside an item.
+NEIGHBORS = 6
+
+# Seconds after which an item that was shown and not answered is asked of others.
+HELD_SECONDS = 1800.0
+
+
+class Questions:
+    """The questions of a session: no item is asked of two people at once.
+
+    Parameters
+    ----------
+    graph : Graph
+    known : KnownLabels
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, graph: Graph, known: KnownLabels, rng: np.random.Generator) -> None:
+        self._known, self._near = known, Near(graph)
+        self._spare = rng.permutation(graph.n_nodes)
+        # what each person was asked, and when
+        self._held: dict[str, tuple[Question, float]] = {}
+
+    def ask(self, who: str, learned: Learned) -> Question | None:
+        """Return what to ask a person: the same until it is done; None if nothing is left."""
+        now = time.monotonic()
+        held = self._held.get(who)
+        if held is not None and not self._known.is_done(held[0].node, who):
+            self._held[who] = held[0], now
+            return held[0]
+        found = self._next(who, now, learned)
+        if found is None:
+            self._held.pop(who, None)
+            return None
+        question = self.describe(*found)
+        self._held[who] = question, now
+        return question
+
+    def ask_again(self, who: str, node: int) -> None:
+        """Ask a person this item next."""
+        self._held[who] = self.describe(node, None, "chosen"), time.monotonic()
+
+    def describe(self, node: int, information: float | None, why: str) -> Question:
+        """Return an item with its labeled neighbors and why it is asked."""
+        return Question(
+            node,
+            say_why(why, information, max(len(self._known.classes), 2)),
+            information,
+            self._near.labeled(node, self._known.labels(), NEIGHBORS),
+            node in self._known.apart,
+        )
+
+    def _next(self, who: str, now: float, learned: Learned) -> tuple[int, float | None, str] | None:
+        """Return an item to ask: of the random sample, of those that tell most, or any other."""
+        others = {
+            question.node
+            for person, (question, since) in self._held.items()
+            if person != who and now - since < HELD_SECONDS
+        }
+
+        def free(node: int) -> bool:
+            return node not in others and not self._known.is_done(node, who)
+
+        for node in self._known.sample:
+            if free(node):
+                return node, None, "random sample"
+        apart = self._known.apart
+        for node, information in learned.questions:
+            if node not in apart and free(node):
+                return node, information, "spread" if information is None else "information"
+        # a person was faster than the learner
+        view = learned.view
+        if view is not None:
+            sure = view.posterior.by_class.max(axis=1)
+            for node in view.nodes[np.argsort(sure, kind="stable")].tolist():
+                if node not in apart and free(node):
+                    return node, None, "least sure"
+        for node in self._spare.tolist():
+            if node not in apart and free(node):
+                return node, None, "random"
+        return None
