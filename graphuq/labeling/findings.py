@@ -99,11 +99,12 @@ def find_states(
 
 
 def find_suspects(learned: Learned, k: int) -> list[Suspect]:
-    """Return up to k labels to look at again, those most likely to be wrong first."""
+    """Return up to k labels than which another class is likelier, the likely wrong ones first."""
     view = learned.view
     if view is None:
         return []
-    table = view.posterior.suspect_labels().head(k)
+    table = view.posterior.suspect_labels()
+    table = table[table["suspect"]].head(k)
     return [
         Suspect(int(view.nodes[node]), str(label), str(likelier), float(wrong))
         for node, label, likelier, wrong in table[

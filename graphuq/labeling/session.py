@@ -284,7 +284,7 @@ class LabelingSession:
             )
 
     def suspects(self, k: int = 20) -> list[Suspect]:
-        """Return up to k labels to look at again: others contradict them."""
+        """Return up to k labels to look at again: the others make another class likelier."""
         return findings.find_suspects(self._learning.learned, k)
 
     def confusion(self) -> Array | None:

@@ -183,9 +183,27 @@ def test_labels_known_before_are_learned_from_and_may_be_replaced(moons, start):
     session.answer(node, other, who="Ann")
     assert session.labels().values[0] == other
     assert session.wait(SECONDS)
-    assert session.suspects(k=1)[0].node == node
     session.undo("Ann")
     assert session.labels().values[0] == y[node]
+
+
+def test_only_labels_that_others_contradict_are_suspects(moons, start):
+    _, y, _ = moons
+    session = start(labels=gq.reveal(y, counts=20, seed=0), classes=())
+    assert session.suspects() == []
+    assert session.wait(SECONDS)
+    assert session.suspects() == []  # there are 40 labels, and the others agree with each
+    node = int(session.labels().nodes[0])
+    other = str(NAMES[y[node] != NAMES][0])
+    session.answer(node, other, who="Ann")
+    assert session.wait(SECONDS)
+    (suspect,) = session.suspects()
+    assert (suspect.node, suspect.label, suspect.likelier) == (node, other, y[node])
+    assert suspect.probability_wrong > 0.5
+    assert session.suspects(k=1) == [suspect]
+    session.undo("Ann")
+    assert session.wait(SECONDS)
+    assert session.suspects() == []
 
 
 def test_a_random_sample_is_kept_from_the_learner(moons, start):

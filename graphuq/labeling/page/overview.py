@@ -35,7 +35,7 @@ def colors(desk: Desk) -> bytes:
 
 
 def suspects(desk: Desk) -> dict[str, Any]:
-    """Return the labels that the others contradict most."""
+    """Return the labels that the others contradict."""
     return {
         "suspects": [
             {
