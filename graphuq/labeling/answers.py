@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +104,8 @@ class AnswerFile:
             os.fsync(self._file.fileno())
         return answers
 
-    def append(self, answer: Answer) -> None:
-        """Write an answer; it is on the disk when this returns.
+    def append(self, *answers: Answer) -> None:
+        """Write answers, all or none; they are on the disk when this returns.
 
         Raises
         ------
@@ -113,13 +113,13 @@ class AnswerFile:
             It cannot be kept: the disk is full, or the file was moved or removed.
         """
         try:
-            self._append(answer)
+            self._append(answers)
         except OSError as error:
             self.error = str(error)
             raise
         self.error = None
 
-    def _append(self, answer: Answer) -> None:
+    def _append(self, answers: Iterable[Answer]) -> None:
         if self._file.closed:
             raise OSError(f"{self.path} is closed: start the session again")
         if not _is_open_file(self.path, self._file):
@@ -127,15 +127,17 @@ class AnswerFile:
                 f"{self.path} was moved or removed: put it back, or start the session again"
             )
         text = io.StringIO()
-        confidence = "" if answer.confidence is None else f"{answer.confidence:g}"
-        csv.writer(text, lineterminator="\n").writerow((
-            self._names[answer.node],
-            answer.label,
-            confidence,
-            answer.who,
-            answer.when,
-            int(answer.apart),
-        ))  # fmt: skip
+        csv.writer(text, lineterminator="\n").writerows(
+            (
+                self._names[answer.node],
+                answer.label,
+                "" if answer.confidence is None else f"{answer.confidence:g}",
+                answer.who,
+                answer.when,
+                int(answer.apart),
+            )
+            for answer in answers
+        )
         self._write(text.getvalue().encode())
 
     def _write(self, line: bytes) -> None:

@@ -29,10 +29,11 @@ class Book:
     Attributes
     ----------
     n_answers : int
-        Number of rows.
+        Number of answers.
     rows : list of Answer
-    apart : set of int
-        Items of the random sample that were answered.
+        The answers; rows that nobody gave, which say what was drawn, are not among them.
+    apart : dict of int to None
+        Items of the random sample, in the order in which they were drawn.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class Book:
     def __init__(self, n_classes: int = 2) -> None:
         self._n_classes = n_classes
         self.rows: list[Answer] = []
-        self.apart: set[int] = set()
+        self.apart: dict[int, None] = {}
         # of each item and person: the last answer
         self._own: dict[int, dict[str, Answer]] = {}
         self._changes: dict[str, list[Change]] = {}
@@ -60,14 +61,16 @@ class Book:
 
     @property
     def n_answers(self) -> int:
-        """Number of rows."""
+        """Number of answers."""
         return len(self.rows)
 
     def add(self, row: Answer) -> None:
         """Take a row of the file into account."""
-        self.rows.append(row)
         if row.apart:
-            self.apart.add(row.node)
+            self.apart.setdefault(row.node)
+            if not row.who and not row.label:  # drawn for the random sample
+                return
+        self.rows.append(row)
         own = self._own.setdefault(row.node, {})
         before, changes = own.get(row.who), self._changes.setdefault(row.who, [])
         last = changes[-1] if changes and changes[-1].node == row.node else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -28,8 +29,6 @@ class KnownLabels:
     book : Book
         The answers.
     classes : list of str
-    sample : list of int
-        The items of the random sample that were drawn.
 
     Examples
     --------
@@ -39,8 +38,7 @@ class KnownLabels:
     >>> known.add(Answer(2, "dog", 1.0, "Ann", "", False))
     >>> known.labels(), known.is_done(1, "Ann")
     ({0: 'cat', 2: 'dog'}, False)
-    >>> known.draw(2, np.random.default_rng(0))
-    >>> sorted(known.apart)
+    >>> sorted(row.node for row in known.draw(2, np.random.default_rng(0)))
     [1, 3]
     """
 
@@ -48,7 +46,10 @@ class KnownLabels:
         self.n_items, self._before = n_items, dict(before)
         self.book = Book()
         self.classes: list[str] = []
-        self.sample: list[int] = []
+
+    def row(self, node: int, label: str, confidence: float | None, who: str) -> Answer:
+        """Return the row of an answer that is given now."""
+        return Answer(node, label, confidence, who, _now(), node in self.book.apart)
 
     def add(self, row: Answer) -> None:
         """Take an answer into account."""
@@ -80,18 +81,19 @@ class KnownLabels:
     @property
     def apart(self) -> frozenset[int]:
         """The random sample, answered or not: the learner does not see its labels."""
-        return frozenset({*self.sample, *self.book.apart})
+        return frozenset(self.book.apart)
 
     def labels_apart(self) -> dict[int, str]:
         """Return the labels of the random sample."""
         return {node: label for node in self.book.apart if (label := self.label(node))}
 
-    def draw(self, k: int, rng: np.random.Generator) -> None:
-        """Draw k items without a label for the random sample."""
+    def draw(self, k: int, rng: np.random.Generator) -> list[Answer]:
+        """Return rows that say which k items without a label are drawn for the random sample."""
         labeled, apart = self.labels(), self.apart
         left = [n for n in range(self.n_items) if n not in labeled and n not in apart]
         validation.integer("k", k, 1, len(left), f"{len(left)} items have no label")
-        self.sample += rng.choice(left, k, replace=False).tolist()
+        drawn = rng.choice(left, k, replace=False).tolist()
+        return [Answer(node, "", None, "", _now(), True) for node in drawn]
 
     def task(self, version: int) -> Task:
         """Return what there is to learn from."""
@@ -120,3 +122,7 @@ class KnownLabels:
         """
         known = self.labels_apart()
         return Labels(list(known), list(known.values()), list(self.classes))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

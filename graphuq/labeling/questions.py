@@ -62,7 +62,7 @@ class Questions:
             say_why(why, information, max(len(self._known.classes), 2)),
             information,
             self._near.labeled(node, self._known.labels(), NEIGHBORS),
-            node in self._known.apart,
+            node in self._known.book.apart,
         )
 
     def _next(self, who: str, now: float, learned: Learned) -> tuple[int, float | None, str] | None:
@@ -76,7 +76,7 @@ class Questions:
         def free(node: int) -> bool:
             return node not in others and not self._known.is_done(node, who)
 
-        for node in self._known.sample:
+        for node in self._known.book.apart:
             if free(node):
                 return node, None, "random sample"
         apart = self._known.apart

@@ -162,6 +162,7 @@ class Answer(NamedTuple):
     confidence : float or None
         The probability that the label is right, as its annotator said; None with an empty label.
     who : str
+        Empty where an item is drawn for the random sample.
     when : str
         In ISO 8601, with the time zone.
     apart : bool

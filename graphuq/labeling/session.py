@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -135,10 +134,6 @@ class LabelingSession:
         """Return what to ask a person; None if nothing is left to ask.
 
         The same item is asked until it is answered or skipped. Nobody else is asked it meanwhile.
-
-        Parameters
-        ----------
-        who : str
         """
         who = one_line("who", who)
         with self._lock:
@@ -183,13 +178,13 @@ class LabelingSession:
         with self._lock:
             if label not in self._known.classes:
                 raise ValueError(f"label must be one of {self._known.classes}, got {label!r}")
-            self._keep(node, label, sure, who)
+            self._keep(self._known.row(node, label, sure, who))
 
     def skip(self, node: int, *, who: str) -> None:
         """Ask a person no more for an item; a label that the person gave it is taken back."""
         node, who = self._node(node), one_line("who", who)
         with self._lock:
-            self._keep(node, "", None, who)
+            self._keep(self._known.row(node, "", None, who))
 
     def undo(self, who: str) -> int | None:
         """Take back a person's own last answer, and ask it again; return its item, or None."""
@@ -198,16 +193,15 @@ class LabelingSession:
             row = self._known.book.take_back(who)
             if row is None:
                 return None
-            self._keep(row.node, row.label, row.confidence, who)
+            self._keep(self._known.row(row.node, row.label, row.confidence, who))
             self._questions.ask_again(who, row.node)
             return row.node
 
-    def _keep(self, node: int, label: str, confidence: float | None, who: str) -> None:
-        """Write a row, and have it learned."""
-        when = datetime.now(UTC).isoformat(timespec="milliseconds")
-        row = Answer(node, label, confidence, who, when, node in self._known.apart)
-        self._file.append(row)
-        self._known.add(row)
+    def _keep(self, *rows: Answer) -> None:
+        """Write rows, and have them learned."""
+        self._file.append(*rows)
+        for row in rows:
+            self._known.add(row)
         self._learning.notice()
 
     def add_class(self, name: str) -> None:
@@ -246,10 +240,16 @@ class LabelingSession:
         ----------
         k : int
             Items without a label must be as many.
+
+        Raises
+        ------
+        ValueError
+            Fewer items have no label.
+        OSError
+            The file cannot be written, and nothing is drawn.
         """
         with self._lock:
-            self._known.draw(k, self._rng)
-            self._learning.notice()
+            self._keep(*self._known.draw(k, self._rng))
 
     def wait(self, seconds: float) -> bool:
         """Wait until the learner has caught up; return whether it has."""
@@ -264,9 +264,9 @@ class LabelingSession:
     def progress(self) -> Progress:
         """Return how far the session is."""
         with self._lock:
-            learning, error = self._learning, self._file.error or self._learning.error
+            now, error = self._learning, self._file.error or self._learning.error
             return findings.measure_progress(
-                learning.learned, self._known, self._curve, self._threshold, learning.busy, error
+                now.learned, self._known, self._curve, self._threshold, now.busy, error
             )
 
     def embedding(self) -> Array:

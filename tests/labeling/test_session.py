@@ -232,6 +232,51 @@ def test_a_random_sample_is_kept_from_the_learner(moons, start):
     assert len(again.labels()) == 10
 
 
+def test_an_unfinished_random_sample_goes_on(moons, start, tmp_path):
+    _, y, _ = moons
+    session = start()
+    label(session, y, 4)
+    session.start_random_sample(6)
+    apart = []
+    for _ in range(2):
+        node = session.question("Ann").node
+        session.answer(node, y[node], who="Ann")
+        apart.append(node)
+    session.skip(session.question("Ann").node, who="Ann")
+    expected = session.question("Ann").node, session.question("Ben").node
+    progress, history = session.progress(), session.history()
+
+    again = start()
+
+    assert (again.progress().n_answers, again.progress().n_labeled) == (7, 6)
+    assert (progress.n_answers, progress.n_labeled) == (7, 6)
+    assert again.history() == history
+    assert (again.question("Ann").node, again.question("Ben").node) == expected
+    for who in ("Ann", "Ann", "Ann", "Ben"):  # Ben gets the one that Ann skipped
+        question = again.question(who)
+        assert question.apart
+        again.answer(question.node, y[question.node], who=who)
+        apart.append(question.node)
+    assert not again.question("Ann").apart
+    assert len(set(apart)) == 6
+    assert again.random_sample().nodes.tolist() == sorted(apart)
+    assert len(again.labels()) == 4
+    assert again.wait(SECONDS)
+    rows = (tmp_path / "answers.csv").read_text().splitlines()[1:]
+    assert sum(row.split(",")[3] == "" for row in rows) == 6
+
+
+def test_a_sample_that_cannot_be_kept_is_not_drawn(start, tmp_path):
+    session = start()
+    os.rename(tmp_path / "answers.csv", tmp_path / "moved.csv")
+    with pytest.raises(OSError, match="moved or removed"):
+        session.start_random_sample(6)
+    assert not session.question("Ann").apart
+    os.rename(tmp_path / "moved.csv", tmp_path / "answers.csv")
+    with pytest.raises(ValueError, match="200 items have no label"):
+        session.start_random_sample(201)
+
+
 def test_classes_may_come_on_the_way(moons, start):
     _, y, _ = moons
     session = start(classes=())
