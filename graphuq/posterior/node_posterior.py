@@ -245,6 +245,20 @@ class NodePosterior(PredictionMixin, ABC):
 
         They are those that the field has its sign, or that its field is the largest. Without
         overlap they equal ``by_class``.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+        >>> post = gq.approximate(prior, gq.Probit(gamma=0.3), gq.reveal(y, counts=3, seed=0))
+        >>> hidden = np.setdiff1d(np.arange(100), post.labels.nodes)
+
+        Overlap leaves the class of an item less certain than that of its field:
+
+        >>> sure = post.by_class[hidden].max(axis=1)
+        >>> bool((post.latent_by_class[hidden].max(axis=1) >= sure).all())
+        True
         """
         return as_by_class(self.latent_probability) if self.overlap else self.by_class
 
