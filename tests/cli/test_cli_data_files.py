@@ -372,7 +372,7 @@ def test_an_archive_heeds_the_options(capsys):
 
 def test_images_may_have_rows_and_columns(capsys):
     from graphuq.cli import files
-    from graphuq.cli.sample_steps import _images
+    from graphuq.cli.sample_steps import pixels_of
 
     rng = np.random.default_rng(0)
     for shape in ((6, 4, 4), (6, 2, 5)):
@@ -380,7 +380,7 @@ def test_images_may_have_rows_and_columns(capsys):
         assert classify(capsys, "digits.npz")["items"] == 6
         items = files.read("digits.npz")
         assert items.image_shape == shape[1:]
-        assert _images(items).shape == (6, shape[1] * shape[2])
+        assert pixels_of(items).shape == (6, shape[1] * shape[2])
 
 
 def test_a_fraction_is_never_ignored(capsys):
