@@ -23,6 +23,7 @@ from graphuq.cli.sample_steps import Data, choose_model, pixels_of, source_of
 from graphuq.cli.shown_items import show_items
 from graphuq.cli.write_result import sample_and_write
 from graphuq.graphs.spectrum import Spectrum
+from graphuq.labeling.arguments import one_line
 from graphuq.labeling.label import LabelingPage, own_name, require_packages
 from graphuq.labeling.session import LabelingSession
 from graphuq.priors.default_sum import default_graph_prior, default_sum
@@ -98,6 +99,8 @@ def run(options: argparse.Namespace) -> int:
     folder = options.results or Path(f"{stem(options.file)}-graphuq")
     require_result_folder(folder)
     require_destination(options.out)
+    if options.who is not None:
+        one_line("--who", options.who)
     if options.text is not None and options.images is not None:
         raise ValueError("--text and --images both say what is shown: leave out one of them")
     items = _read(options)
@@ -135,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
             shown,
             items.ids.tolist(),
             title=options.file.name,
-            who=options.who or own_name(),
+            who=own_name() if options.who is None else options.who,
             host=options.host,
             port=options.port,
             finish=finish,

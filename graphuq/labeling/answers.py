@@ -126,9 +126,8 @@ class AnswerFile:
             raise OSError(
                 f"{self.path} was moved or removed: put it back, or start the session again"
             )
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(
-            (
+        lines = (
+            _line(
                 self._names[answer.node],
                 answer.label,
                 "" if answer.confidence is None else f"{answer.confidence:g}",
@@ -138,7 +137,7 @@ class AnswerFile:
             )
             for answer in answers
         )
-        self._write(text.getvalue().encode())
+        self._write("".join(lines).encode())
 
     def _write(self, line: bytes) -> None:
         """Write all of the line, or nothing."""
@@ -161,6 +160,19 @@ class AnswerFile:
     def close(self) -> None:
         """Close the file, which ends its lock."""
         self._file.close()
+
+
+def _line(*fields: Any) -> str:
+    r"""Return the line of a row.
+
+    Examples
+    --------
+    >>> _line("a\rb", "cat", 1), _line("a", "cat", 1)
+    ('"a\rb",cat,1\n', 'a,cat,1\n')
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(fields)  # puts quotes around both ends
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def parse(content: bytes, names: Sequence[str], path: Path) -> list[Answer]:

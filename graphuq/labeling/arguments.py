@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 from graphuq.graphs import Graph
@@ -87,9 +88,22 @@ def labels_before(labels: Labels, n: int) -> dict[int, str]:
 
 def one_line(name: str, value: Any) -> str:
     """Refuse a name that is empty or would break a line."""
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+    if not isinstance(value, str) or not value.strip() or not is_one_line(value):
         raise ValueError(f"{name} must be a text of one line, got {value!r}")
     return value
+
+
+def is_one_line(text: str) -> bool:
+    r"""Return whether a text has no end of a line, control character or half of a letter.
+
+    Joiners and spaces of all scripts are allowed, which ``str.isprintable`` refuses.
+
+    Examples
+    --------
+    >>> is_one_line("\u0645\u06cc\u200c\u062e"), is_one_line("a\u2028b"), is_one_line("a\tb")
+    (True, False, False)
+    """
+    return not {unicodedata.category(letter) for letter in text} & {"Cc", "Cs", "Zl", "Zp"}
 
 
 def share(name: str, value: float) -> float:

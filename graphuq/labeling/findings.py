@@ -58,7 +58,7 @@ def measure_progress(
         known.n_items,
         known.book.n_answers,
         n_labeled,
-        n_labeled + surely,
+        min(n_labeled + surely, known.n_items),  # labels may be newer than the counts
         threshold,
         None if expected is None else expected.accuracy,
         None if expected is None else expected.interval,

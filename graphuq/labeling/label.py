@@ -13,7 +13,7 @@ import numpy as np
 from graphuq.graphs import Graph
 from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.labeling.arguments import check_model, check_names
+from graphuq.labeling.arguments import check_model, check_names, one_line
 from graphuq.labeling.page.finishing import Finishing
 from graphuq.labeling.page.items import Items, Names, Texts
 from graphuq.labeling.page.pictures import PictureFiles, Pictures
@@ -184,8 +184,7 @@ class LabelingPage:
         from graphuq.labeling.page.desk import Desk
         from graphuq.labeling.page.server import PageServer
 
-        if not isinstance(who, str) or not who.strip() or not who.isprintable():
-            raise ValueError(f"who must be a name in one line, got {who!r}")
+        one_line("who", who)
         self.session = session
         self.posterior: Posterior | None = None
         self._finishing = Finishing(finish or self._sample)

@@ -16,8 +16,9 @@ from graphuq.labeling.records import Question
 # Neighbors shown beside an item.
 NEIGHBORS = 6
 
-# Seconds after which an item that was shown and not answered is asked of others.
-HELD_SECONDS = 1800.0
+# Seconds after which an item that was shown and not answered is asked of others, if they have
+# nothing else to do, and in any case.
+SPARED_SECONDS, HELD_SECONDS = 60.0, 1800.0
 
 
 class Questions:
@@ -43,7 +44,8 @@ class Questions:
         if held is not None and not self._known.is_done(held[0].node, who):
             self._held[who] = held[0], now
             return held[0]
-        found = self._next(who, now, learned)
+        found = self._next(who, now, learned, HELD_SECONDS)
+        found = found or self._next(who, now, learned, SPARED_SECONDS)
         if found is None:
             self._held.pop(who, None)
             return None
@@ -53,24 +55,32 @@ class Questions:
 
     def ask_again(self, who: str, node: int) -> None:
         """Ask a person this item next."""
-        self._held[who] = self.describe(node, None, "chosen"), time.monotonic()
+        self._held[who] = self.describe(node, None, "again"), time.monotonic()
 
     def describe(self, node: int, information: float | None, why: str) -> Question:
         """Return an item with its labeled neighbors and why it is asked."""
+        near = self._near.labeled(node, self._known.labels(), NEIGHBORS)
+        if why == "spread" and near:  # labels came since it was chosen
+            why = "representative"
         return Question(
             node,
             say_why(why, information, max(len(self._known.classes), 2)),
             information,
-            self._near.labeled(node, self._known.labels(), NEIGHBORS),
+            near,
             node in self._known.book.apart,
         )
 
-    def _next(self, who: str, now: float, learned: Learned) -> tuple[int, float | None, str] | None:
-        """Return an item to ask: of the random sample, of those that tell most, or any other."""
+    def _next(
+        self, who: str, now: float, learned: Learned, spared: float
+    ) -> tuple[int, float | None, str] | None:
+        """Return an item to ask: of the random sample, of those that tell most, or any other.
+
+        Items that others were shown within the seconds ``spared`` are left to them.
+        """
         others = {
             question.node
             for person, (question, since) in self._held.items()
-            if person != who and now - since < HELD_SECONDS
+            if person != who and now - since < spared
         }
 
         def free(node: int) -> bool:

@@ -10,9 +10,11 @@ MUCH, SOME = 0.5, 0.2
 SENTENCES = {
     "random sample": "It was drawn at random, to measure how often the model is right.",
     "spread": "It stands for many items like it, and no label is near it yet.",
+    "representative": "It stands for many items like it.",
     "random": "It was drawn at random while the model gets ready.",
     "least sure": "It is one of the items of which the model is least sure.",
     "chosen": "You chose it.",
+    "again": "You took your answer back.",
 }
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
-# What the system says if a disk is full, or a quota used up.
-FULL = (errno.ENOSPC, errno.EDQUOT)
+# What the system says if a disk is full, a quota used up, or a file as long as it may be.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Bytes written at a time where a file is filled with zeros.
 BLOCK_BYTES = 2**20

@@ -18,7 +18,7 @@ from graphuq.labeling.book import Book
 from graphuq.labeling.combine import combine
 from graphuq.labeling.records import Answer
 
-NAMES = ["a", 'b "quoted", with a comma', "c", "line\nbreak", "é"]
+NAMES = ["a", 'b "quoted", with a comma', "c", "line\nbreak", "é", "return\ralone"]
 
 
 def answer(node, label="cat", who="Ann", confidence=1.0, apart=False):
@@ -38,6 +38,7 @@ def test_answers_come_back_as_they_were(tmp_path):
         answer(3, 'dog, "big"', "Zoë"),
         answer(1, ""),
         answer(4, apart=True),
+        answer(5),
     ]
     file = AnswerFile(path, NAMES)
     for one in given:

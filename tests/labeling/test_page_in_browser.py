@@ -147,6 +147,11 @@ def test_a_session_by_keys_from_no_label_to_the_posterior(make_browser, digits, 
         for _ in range(30):
             page.answer(str(y[int(page.item())]))
         assert "you said" in page.text("last")
+        page.part("class-name").send_keys("other", Keys.ENTER)  # changes no other key
+        page.until(lambda: "other" in page.text("classes"))
+        digit = str(y[int(page.item())])
+        page.answer(digit)
+        assert rows_of(path)[-1]["label"] == digit
 
         first = page.item()
         page.answer("s")
@@ -168,7 +173,7 @@ def test_a_session_by_keys_from_no_label_to_the_posterior(make_browser, digits, 
         assert [row["id"] for row in rows if not row["label"]] == [first, unsure["id"]]
         labeled = {row["id"]: row["label"] for row in rows}
         labeled.pop(first)
-        assert len(labeled) == 31
+        assert len(labeled) == 32
         assert all(label == str(y[int(name)]) for name, label in labeled.items())
 
         served.session.wait(60)

@@ -74,6 +74,18 @@ def test_without_the_token_nothing_is_answered(stranger, session, given):
     assert (session.rows, session.sample) == ([], 0)
 
 
+@pytest.mark.parametrize("other", ['prefs={"x":1}', "theme=a b", "é=1", "=", "a"])
+def test_odd_cookies_of_other_programs_do_not_matter(stranger, other):
+    for pair in (f"{other}; {COOKIE}={TOKEN}", f"{COOKIE}={TOKEN}; {other}"):
+        answer = stranger.get("/api/state", headers={"cookie": pair.encode()})
+        assert answer.status_code == 200
+
+
+def test_more_fields_than_the_address_has_are_refused(stranger):
+    answer = stranger.get("/?token=x" + "&a=1" * 11)
+    assert answer.status_code == 403
+
+
 def test_the_token_in_the_address_becomes_a_cookie_that_scripts_and_other_sites_do_not_get(
     stranger,
 ):

@@ -119,6 +119,27 @@ def test_two_people_are_never_asked_the_same_item(moons, start):
     assert len(set(asked)) == 20
 
 
+def test_what_another_left_is_asked_once_nothing_else_is_left(moons, start, monkeypatch):
+    _, y, _ = moons
+    session = start()
+    left = session.question("Ben").node
+    while (question := session.question("Ann")) is not None:
+        assert question.node != left
+        session.answer(question.node, y[question.node], who="Ann")
+    monkeypatch.setattr("graphuq.labeling.questions.SPARED_SECONDS", 0.0)
+    assert session.question("Ann").node == left
+
+
+def test_decided_items_are_never_more_than_all(moons, start):
+    _, y, _ = moons
+    session = start(threshold=0.6)
+    label(session, y, 30)
+    for _ in range(60):  # faster than the learner
+        node = session.question("Ann").node
+        session.answer(node, y[node], who="Ann")
+        assert session.progress().decided <= 200
+
+
 def test_all_items_are_asked_once(moons, start):
     _, y, _ = moons
     session, asked = start(), []

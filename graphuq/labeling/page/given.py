@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from graphuq.labeling.arguments import is_one_line
+
 # Letters of a name of a class or a person, and of the id of an answer.
 MAX_NAME = 100
 
@@ -70,7 +72,7 @@ class Given:
         """Return a short text in one line."""
         value = self._values.get(key)
         text = " ".join(value.split()) if isinstance(value, str) else ""
-        if not text or len(text) > MAX_NAME or not text.isprintable():
+        if not text or len(text) > MAX_NAME or not is_one_line(text):
             raise GivenError(
                 f"{key}: expected a text of at most {MAX_NAME} letters in one line, got "
                 f"{_short(value)}"

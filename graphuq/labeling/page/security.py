@@ -7,7 +7,6 @@ import ipaddress
 import socket
 from collections.abc import Callable, Iterator
 from hmac import compare_digest
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -155,16 +154,18 @@ class Guard:
     def _is_known(self, scope: Scope) -> bool:
         """Return whether the token is in the address of the page, or in the cookie."""
         if _has_token(scope):
-            query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
-            return self._is_token(query.get("token", [""]))
-        found = []
-        for header in _values(scope, b"cookie"):
             try:
-                cookies = SimpleCookie(header)
-            except CookieError:
+                query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
+            except ValueError:  # more fields
                 return False
-            found += [cookies[self._cookie].value] if self._cookie in cookies else []
-        return self._is_token(found)
+            return self._is_token(query.get("token", [""]))
+        # not http.cookies, which drops all that follows an odd cookie of another program
+        pairs = [
+            pair.strip().partition("=")
+            for header in _values(scope, b"cookie")
+            for pair in header.split(";")
+        ]
+        return self._is_token([value for name, _, value in pairs if name == self._cookie])
 
     def _is_token(self, given: list[str]) -> bool:
         return len(given) == 1 and compare_digest(given[0].encode(), self._token.encode())

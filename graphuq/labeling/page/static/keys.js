@@ -4,14 +4,17 @@ const COMMANDS = "snum";
 const LETTERS = "abcdefghijklopqrtvwxyz";
 const DIGITS = "1234567890";
 
-// A class whose name is one digit or letter has that key, if all classes are so; else classes have
-// digits in their order, then letters that are no commands.
+// A class whose name is one digit or letter has that key, if it is free and no command; else the next
+// free digit or letter. Keys depend on the classes before only, so that a new class changes none.
 export function keysOf(classes) {
-  const own = classes.map((name) => name.toLowerCase());
-  if (own.every((name) => /^[a-z0-9]$/.test(name) && !COMMANDS.includes(name)) && new Set(own).size === own.length) {
-    return own;
-  }
-  return classes.map((_, k) => (DIGITS + LETTERS)[k] ?? "");
+  const taken = new Set([""]);
+  return classes.map((name) => {
+    const own = name.toLowerCase();
+    const isKey = /^[a-z0-9]$/.test(own) && !COMMANDS.includes(own) && !taken.has(own);
+    const key = isKey ? own : [...DIGITS + LETTERS].find((other) => !taken.has(other)) ?? "";
+    taken.add(key);
+    return key;
+  });
 }
 
 // Whether a key press is meant for the page: not for a field, and not a shortcut of the browser.

@@ -10,12 +10,16 @@ import { accuracyInWords, forecastInWords, showConfusion, showFinish, showHistor
 const SURE = [["A guess", 0.5], ["Rather sure", 0.7], ["Nearly sure", 0.9]];
 const POLL = 2000;
 
+// A guess between two classes says nothing.
+const sures = () => SURE.filter(([, share]) => share > 1 / Math.max(state.classes.length, 2));
+
 // The token has become a cookie: it need not stay in the address.
 history.replaceState(null, "", "/");
 
 const state = { classes: [], keys: [], question: null, progress: null, finish: { state: "idle", message: "" },
   busy: false, unsure: null, view: "label" };
-const who = () => localStorage.getItem("graphuq-who") || document.body.dataset.who;
+// of this tab only: cookies and storage are shared with other servers of this machine
+const who = () => sessionStorage.getItem("graphuq-who") || document.body.dataset.who;
 $("who").value = who();
 
 // ---- the item asked
@@ -52,7 +56,7 @@ function showChoices() {
   $("classes").classList.toggle("sure", choosing);
   $("classes").classList.toggle("short", !choosing && state.classes.every((name) => name.length <= 3));
   $("classes").setAttribute("aria-label", choosing ? "How sure" : "Classes");
-  const choices = choosing ? SURE.map(([name, share], k) => [`${name}, ${percent(share)}`, String(k + 1), () => answer(state.unsure, share)])
+  const choices = choosing ? sures().map(([name, share], k) => [`${name}, ${percent(share)}`, String(k + 1), () => answer(state.unsure, share)])
     : state.classes.map((name, k) => [name, state.keys[k], () => choose(name)]);
   fill($("classes"), ...choices.map(([name, key, act], k) => {
     const button = part("button", { type: "button", onclick: act, disabled: !state.question },
@@ -90,8 +94,7 @@ async function act(path, values = {}) {
     take(found);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    complain(error.status === 507 ? `The answer was not kept: ${error.message}. Make room on the disk, then answer again.`
-      : error.message);
+    complain(error.status === 507 ? `The answer was not kept: ${error.message}` : error.message);
   } finally {
     state.busy = false;
     document.body.removeAttribute("aria-busy");
@@ -167,6 +170,10 @@ async function poll() {
   try {
     takeState(await read("/api/state"));
     if (!document.hidden && state.view === "progress") await showProgress(state.progress, state.goal);
+    if (!document.hidden && state.view === "label" && !state.question && !state.busy) {
+      const found = await tell("/api/ask", { who: who() });  // others may have left items
+      if (found.question) take(found);
+    }
   } catch { /* the line at the top says it */ }
   setTimeout(poll, POLL);
 }
@@ -224,14 +231,15 @@ $("close-keys").addEventListener("click", () => $("keys").close());
 
 addEventListener("keydown", (event) => {
   if (!isMeant(event)) return;
-  if (event.key === "Escape" && state.unsure !== null) { toggleUnsure(); return; }
+  if (event.key === "Escape" && state.unsure) { state.unsure = ""; showChoices(); return; }  // back to the class
+  if (event.key === "Escape" && state.unsure === "") { toggleUnsure(); return; }
   if (event.key === "?") { event.preventDefault(); showKeys(); return; }
   if (state.view !== "label") return;
   const key = event.key.toLowerCase(), choosing = state.unsure !== null && state.unsure !== "";
-  const at = choosing ? (SURE[+key - 1] ? +key - 1 : -1) : state.keys.indexOf(key);
+  const at = choosing ? (sures()[+key - 1] ? +key - 1 : -1) : state.keys.indexOf(key);
   if (at >= 0) {
     event.preventDefault();
-    if (choosing) answer(state.unsure, SURE[at][1]); else choose(state.classes[at]);
+    if (choosing) answer(state.unsure, sures()[at][1]); else choose(state.classes[at]);
   } else if (COMMANDS[key]) {
     event.preventDefault();
     COMMANDS[key]();
@@ -249,7 +257,13 @@ onSubmit("new-class", async () => {
 onSubmit("aim", () => act("/api/aim", { threshold: $("threshold").value / 100, goal: $("goal").value / 100 }));
 onSubmit("sample", () => act("/api/sample", { size: +$("size").value }));
 onSubmit("find", () => act("/api/find", { name: $("name").value }));
-onSubmit("person", () => { localStorage.setItem("graphuq-who", $("who").value.trim()); say("Name set"); return act("/api/ask"); });
+onSubmit("person", async () => {
+  const before = who();
+  sessionStorage.setItem("graphuq-who", $("who").value.trim());
+  await act("/api/ask");
+  if ($("problem").hidden) say("Name set");
+  else sessionStorage.setItem("graphuq-who", before);  // a name that is refused
+});
 $("finish").addEventListener("click", () => act("/api/finish"));
 $("map").addEventListener("click", (event) => { const node = nodeAt(event); if (node !== null) open(node); });
 dark.addEventListener("change", () => { showQuestion(); refreshView(); });

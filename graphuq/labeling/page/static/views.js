@@ -13,7 +13,7 @@ export function accuracyInWords(progress) {
 export function forecastInWords(progress) {
   const found = progress.forecast;
   if (!found) return "not known yet";
-  if (found.answers === 0) return `${percent(found.goal, 1)} is reached`;
+  if (found.answers === 0) return `the model expects ${percent(found.goal, 1)} already; a random sample shows whether it is right`;
   const range = found.low === found.high ? "" : `, probably ${number(found.low)} to ${number(found.high)}`;
   return `about ${plural(found.answers, "more answer")} to ${percent(found.goal, 1)}${range}`;
 }
