@@ -80,24 +80,29 @@ class PageServer:
             timeout_graceful_shutdown=2,
         )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
-        )
+        # not Thread.join, which takes a thread for ended once Ctrl-C interrupted it (Python 3.11)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         """Begin to serve."""
         self._thread.start()
 
+    def _run(self) -> None:
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._ended.set()
+
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the server ends, at most so long, and return whether it serves."""
-        self._thread.join(seconds)
-        return self._thread.is_alive()
+        return not self._ended.wait(seconds)
 
     def stop(self) -> None:
         """End, after the requests that are being answered."""
         self._server.should_exit = True
         if self._thread.ident is not None:
-            self._thread.join(5)
+            self._ended.wait(5)
         self._socket.close()
 
 
