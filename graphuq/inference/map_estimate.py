@@ -375,7 +375,9 @@ def _start(
     if start == "auto":
         start = "zero" if _is_probit(bound) else "probit"
     if start == "probit":
-        return map_estimate(prior, Probit(START_GAMMA), labels).field
+        # without confidences, under which probit would start from this estimate itself
+        sure = Labels(labels.nodes, labels.values, labels.classes)
+        return map_estimate(prior, Probit(START_GAMMA), sure).field
     if start == "spectral" and several:
         raise ValueError("start 'spectral' is for two classes: leave start out")
     if start == "spectral":

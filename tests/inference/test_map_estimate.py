@@ -366,3 +366,27 @@ def test_any_start_of_many_classes_ends_at_the_minimum(three):
         gq.map_estimate(prior, gq.Probit(0.3), labels, start=np.ones(40))
     with pytest.raises(ValueError, match=r"'newton' supports two classes.*have 3: leave method"):
         gq.map_estimate(prior, gq.Probit(0.3), labels, "newton")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_sure", [0, 3], ids=["all doubtful", "mixed"])
+def test_labels_with_confidence_have_an_estimate(n_classes, n_sure):
+    """Those of confidence p under probit are those of noisy probit with flips at a rate 1 - p."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=6, connect=True), rank=20)
+    values = np.floor(n_classes * np.argsort(np.argsort(X[:12, 0])) / 12).astype(int)
+    trust = np.full(12, 0.9)
+    trust[:n_sure] = 1.0
+    labels = gq.Labels(range(12), values, confidence=trust)
+    found = gq.map_estimate(prior, gq.Probit(0.3), labels)
+    assert found.converged
+    zero = gq.map_estimate(prior, gq.Probit(0.3), labels, start="zero")
+    assert found.objective <= zero.objective + 1e-6
+    if n_sure == 0:
+        flips = gq.NoisyProbit(0.3, 0.1)
+        same = gq.map_estimate(prior, flips, gq.Labels(range(12), values))
+        np.testing.assert_allclose(found.field, same.field, atol=1e-6)
+    # a start at probit's estimate takes it from the labels alone
+    again = gq.map_estimate(prior, gq.Probit(0.3), labels, start="probit")
+    np.testing.assert_array_equal(found.field, again.field)
