@@ -240,21 +240,23 @@ def _require_main_mode(root: Array, bound: Bound, sites: Sites) -> None:
 
     Labels y' that differ from y in d places have p(y') <= e^(V d) p(y), since the likelihood of a
     label is at least e^-V times that of the opposite one. So if flips are rare, p(y) is compared
-    with this bound for the labels y' that the field suggests when flips are common.
+    with this bound for the labels y' that the field suggests when flips are common. Labels of
+    infinite V cannot be flipped, and those of negative V speak for the other class: y' keeps them.
     """
     assert bound.sign_model is not None
-    noise, cost = bound.sign_model[0], bound.cost
-    if not RARE_FLIPS < np.max(cost) < math.inf:
+    noise, y = bound.sign_model[0], bound.observed.y
+    cost = np.broadcast_to(bound.cost, y.shape)
+    may_flip = (cost > 0) & np.isfinite(cost)
+    if not (cost[may_flip] > RARE_FLIPS).any():
         return
-    y = bound.observed.y
     try:
         # labels y' that the field suggests when flips are common, and their evidence
         doubting = propagate(root, bound._replace(sign_model=(noise, COMMON_FLIPS)))
-        other = np.where(doubting.mean >= 0, 1.0, -1.0)
-        differ = other != y
+        suggested = np.where(doubting.mean >= 0, 1.0, -1.0)
+        differ = may_flip & (suggested != y)
         if not differ.any():
             return
-        least = -float(np.broadcast_to(np.maximum(cost, 0.0), y.shape)[differ].sum())
+        least, other = -float(cost[differ].sum()), np.where(differ, suggested, y)
         theirs = propagate(root, bound._replace(observed=bound.observed._replace(y=other)))
     except NotConvergedError:
         return  # only the comparison failed

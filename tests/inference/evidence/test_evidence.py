@@ -14,7 +14,7 @@ from references.exact import errors_in_mcse, exact_mean, orthant, probit_masses
 from references.mutation import plant
 from references.problems import THREE
 from references.selection import each_once, first_of, shown
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 import graphuq as gq
 from graphuq.inference.evidence import expectation_propagation
@@ -292,6 +292,25 @@ def test_a_mode_without_weight_is_not_accepted():
     # with frequent flips there is no error
     exact = gq.annealed_evidence(prior, gq.LevelSet(1.0), labels, seed=0)
     assert abs(gq.evidence(prior, gq.LevelSet(1.0), labels) - exact.log_evidence) < 0.5
+
+
+@pytest.mark.parametrize("sure", [[], [1], [1, 15]], ids=["none", "one", "two"])
+def test_labels_that_are_certain_do_not_hide_a_mode_without_weight(sure):
+    """As above, with the flips of the annotator for those of the model, and certain labels."""
+    X, y = gq.datasets.two_moons(200, seed=0)
+    spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), rank=50)
+    clean = gq.reveal(y, counts=10, seed=0)
+    values, trust = clean.values.copy(), np.full(20, expit(2 / 0.5**2))
+    values[[0, 5, 13]] = 1 - values[[0, 5, 13]]
+    trust[sure] = 1.0
+    prior, sharp = gq.Prior.projected(spectrum, 50, alpha=8.0), gq.LevelSet(0.03)
+    labels = gq.Labels(clean.nodes, values, confidence=trust)
+    with pytest.raises(RuntimeError, match="a mode that misses 3 likely flips"):
+        gq.evidence(prior, sharp, labels)
+    # certain labels cannot be flips: where most wrong ones are certain, this mode is the main one
+    trust[[0, 13]] = 1.0
+    with pytest.warns(RuntimeWarning, match=r"the log evidence is off by 0\."):
+        gq.evidence(prior, sharp, gq.Labels(clean.nodes, values, confidence=trust))
 
 
 def test_no_labels_have_more_than_half_of_all_probability():
