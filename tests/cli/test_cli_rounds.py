@@ -466,14 +466,13 @@ def test_confidences_of_labels_are_read_and_kept(moons, capsys):
     assert gq.load("result/posterior.nc").labels.confidence is None
 
 
-@pytest.mark.parametrize("value", ["1.5", "0", "likely"])
-def test_bad_confidences_name_the_cell(moons, capsys, value):
+@pytest.mark.parametrize(("value", "shown"), [("1.5", "1.5"), ("0", "0.0"), ("likely", "'likely'")])
+def test_bad_confidences_name_the_cell(moons, capsys, value, shown):
     more = pd.DataFrame({"id": ["m7", "m8"], "label": moons[["m7", "m8"]].tolist()})
     more.assign(confidence=["0.9", value]).to_csv("more.csv", index=False)
     assert main(["update", "result", "--labels", "more.csv"]) == 2
     printed = " ".join(capsys.readouterr().err.split())
-    assert "more.csv, line 3, column 'confidence'" in printed
-    assert "is not a confidence" in printed
+    assert f"more.csv, line 3, column 'confidence': {shown} is not a confidence" in printed
 
 
 def test_confidences_of_a_second_table(moons):

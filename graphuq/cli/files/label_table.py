@@ -152,9 +152,10 @@ def _read_confidence(table: Table, column: pd.Series, rows: list[int], problems:
     wrong = np.flatnonzero(~blank & ~((values > 0) & (values <= 1)))
     if wrong.size:
         row = rows[wrong[0]]
+        plain = column.iloc[[row]].tolist()[0]  # no scalar of NumPy, which prints its type
         problems.add(
-            f"{table.where(row, CONFIDENCE)}: {column.iloc[row]!r} is not a confidence: give the "
-            "probability that the label is right, above 0 and up to 1, or rename the column"
+            f"{table.where(row, CONFIDENCE)}: {plain!r} is not a confidence: give the probability "
+            "that the label is right, above 0 and up to 1, or rename the column"
         )
     return np.where(blank | ~(values > 0) | (values > 1), 1.0, values)
 
