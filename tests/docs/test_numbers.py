@@ -33,6 +33,10 @@ QUOTES = [
         "overview",
         ["accuracy of the unsure", "accuracy of the others"],
     ),
+    *(
+        (page, r"calibration error is ([\d.]+): with \[so few", "overview", ["calibration error"])
+        for page in ("README.md", "docs/index.md")
+    ),
     (
         "docs/paper.md",
         r"fifty labels, (\d+)% of the images that it calls unsure are classified correctly, and "
