@@ -63,6 +63,10 @@ QUOTES = [
         "heterophily",
         ["accuracy at 0.9", "accuracy at 0.1", "log score at 0.1"],
     ),
+    *(
+        (page, r"log score (?:of|is) ([\d.]+) against 0.69", "heterophily", ["log score at 0.1"])
+        for page in ("README.md", "docs/paper.md")
+    ),
     (
         FAILS,
         r"edges within a class ([\d.]+)% of the predictions are right again",
