@@ -3,7 +3,7 @@
 Given a graph and a few, perhaps wrong, labels, graphuq samples the posterior over all labels and
 says which nodes are uncertain and whether the sampler can be trusted. The mathematics is that of
 Bertozzi, Luo, Stuart and Zygalakis, "Uncertainty quantification in graph-based classification of
-high dimensional data" (2017), "the paper" throughout; equation numbers are the paper's.
+high dimensional data" (2018), "the paper" throughout; equation numbers are the paper's.
 """
 
 import lazy_loader as _lazy

@@ -15,7 +15,7 @@ class FiedlerClustering(TransductiveClassifier):
     """Two clusters by the sign of the Fiedler vector q_1; labels only name the clusters.
 
     L q_1 = lambda_1 q_1 with the smallest non-zero eigenvalue lambda_1 (Fiedler 1973; the baseline
-    of Bertozzi et al. 2017, appendix B). The sign of q_1 is chosen to agree with most labels. The
+    of Bertozzi et al. 2018, appendix B). The sign of q_1 is chosen to agree with most labels. The
     scores of a node are -q_1 and q_1. If lambda_1 is a repeated eigenvalue, as on a cycle or a
     complete graph, q_1 is an arbitrary one of its eigenvectors and the clusters are meaningless.
 

@@ -74,7 +74,7 @@ def gas_plume(
     camera adds noise: x = l b_m (exp(-depth c a) + noise). The spectrum b_m of material m is
     Planck's law times an emissivity, the illumination l varies smoothly, c is the concentration,
     and the signature a has three narrow bands. The default size is that of the video of Bertozzi et
-    al. 2017, section 5.1.4, which is not public; X then takes 148 MB.
+    al. 2018, section 5.1.4, which is not public; X then takes 148 MB.
 
     Near its edges the plume is thin and hidden by the noise, so that these pixels are hard to
     classify.

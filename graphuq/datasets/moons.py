@@ -17,7 +17,7 @@ def two_moons(
     """Draw two interleaved half circles, embedded in d dimensions, with noise in each dimension.
 
     Points are uniform on the upper half of the unit circle at (0, 0) and on the lower half of the
-    unit circle at (1, 1/2); Bertozzi et al. 2017, section 5.1.1.
+    unit circle at (1, 1/2); Bertozzi et al. 2018, section 5.1.1.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ class GinzburgLandau(Likelihood):
     """A field drawn to -1 and +1 by double wells, observed with noise: y(j) = v(j) + eta(j).
 
     Phi(v) = sum_i (v(i)^2 - 1)^2 / (4 epsilon) + sum_j |y(j) - v(j)|^2 / (2 gamma^2);
-    Bertozzi et al. 2017, section 3.3. The label of a node is the field itself. The posterior has
+    Bertozzi et al. 2018, section 3.3. The label of a node is the field itself. The posterior has
     many modes when epsilon is small.
 
     With K > 2 classes, v(i) is a vector and class c is the vertex e_c - 1/K of the simplex, whose

@@ -46,7 +46,7 @@ class LevelSet(Likelihood):
     """Labels are noisy signs of the field: y(j) = S(u(j)) + eta(j), eta(j) ~ N(0, gamma^2).
 
     Phi(u) = sum_j |y(j) - S(u(j))|^2 / (2 gamma^2): every node on the wrong side costs
-    2 / gamma^2; Bertozzi et al. 2017, section 3.2. It has no gradient. With K > 2 classes, each has
+    2 / gamma^2; Bertozzi et al. 2018, section 3.2. It has no gradient. With K > 2 classes, each has
     a field of its own, and a node whose largest is not that of its label costs as much:
     Phi(u) = 2 / gamma^2 #{j : argmax_k u_k(j) != y(j)}.
 

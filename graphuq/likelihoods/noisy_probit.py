@@ -20,7 +20,7 @@ class NoisyProbit(Likelihood):
     """Probit labels, some of them flipped: y(j) = +-S(u(j) + eta(j)), minus at ``flip_rate``.
 
     Phi(u) = - sum_j log(f + (1 - 2 f) Psi(y(j) u(j); gamma)) with flip rate f: probit (section 3.1
-    of Bertozzi et al. 2017) for f = 0, and the level-set model of gamma_ls^2 = 2 / log(1/f - 1) as
+    of Bertozzi et al. 2018) for f = 0, and the level-set model of gamma_ls^2 = 2 / log(1/f - 1) as
     gamma goes to 0. With K > 2 classes a flipped label is any of the K - 1 others alike:
 
     Phi(u) = - sum_j log((1 - f) P(j) + f / (K - 1) (1 - P(j))),

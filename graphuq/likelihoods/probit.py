@@ -33,7 +33,7 @@ class Probit(Likelihood):
     """Labels are signs of a noisy field: y(j) = S(u(j) + eta(j)), eta(j) ~ N(0, gamma^2).
 
     Phi(u) = - sum_j log Psi(y(j) u(j); gamma), with Psi the distribution function of
-    N(0, gamma^2); Bertozzi et al. 2017, section 3.1. With K > 2 classes, each has a field and a
+    N(0, gamma^2); Bertozzi et al. 2018, section 3.1. With K > 2 classes, each has a field and a
     noise of its own, and a label is the largest sum (the multinomial probit model, Girolami and
     Rogers 2006): y(j) = argmax_k u_k(j) + eta_k(j), so that
 

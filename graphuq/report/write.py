@@ -122,7 +122,7 @@ def _page(subject: Subject) -> str:
         page.text(
             f"Written by graphuq {__version__} on {datetime.now(UTC):%d %B %Y, %H:%M} UTC, after "
             "Bertozzi, Luo, Stuart and Zygalakis, Uncertainty quantification in graph-based "
-            "classification of high dimensional data (2017)."
+            "classification of high dimensional data (2018)."
         ),
     )
 

@@ -41,7 +41,7 @@ class PCNState(NamedTuple):
 class PCN(Sampler):
     """Preconditioned Crank-Nicolson: propose w = sqrt(1 - beta^2) u + beta xi, xi ~ N(0, C).
 
-    Accept with probability min(1, exp(Phi(u) - Phi(w))); Bertozzi et al. 2017, Algorithms 1 to 3.
+    Accept with probability min(1, exp(Phi(u) - Phi(w))); Bertozzi et al. 2018, Algorithms 1 to 3.
     It supports every likelihood. Its draws are strongly correlated: hundreds of steps are worth one
     independent draw.
 

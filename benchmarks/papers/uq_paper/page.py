@@ -34,7 +34,7 @@ INTRODUCTION = (
     """\
 # Reproduction
 
-Every figure and table of Bertozzi, Luo, Stuart and Zygalakis (2017) with results has a command,
+Every figure and table of Bertozzi, Luo, Stuart and Zygalakis (2018) with results has a command,
 which compares ours with theirs. `make reproduce` runs all of them and writes this page;
 `make reproduce QUICK=--quick` does so at small settings. Each claim states its bound. No bound was
 loosened after a result was seen; those of section 5.3, of Table 1's accuracy and of the MAP study
