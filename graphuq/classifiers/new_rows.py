@@ -96,10 +96,10 @@ def draw_new_rows(
     labeled = posterior.labels.nodes
     nodes = np.union1d(labeled, same.tocoo().coords[1])
     blocks = posterior.latent_draws(prior, nodes, draws=draws, seed=seed)
-    fields = np.concatenate(list(blocks)).reshape(
-        draws, nodes.size, label_rule(posterior.labels).n_fields
-    )
-    found = np.einsum("mj,tjc->tmc", same[:, nodes].toarray(), fields)
+    n_fields = label_rule(posterior.labels).n_fields
+    fields = np.concatenate(list(blocks)).reshape(draws, nodes.size, n_fields)
+    by_node = fields.transpose(1, 0, 2).reshape(nodes.size, draws * n_fields)
+    found = (same[:, nodes] @ by_node).reshape(len(X), draws, n_fields).transpose(1, 0, 2)
     unseen = np.flatnonzero(same.sum(axis=1) == 0)
     if unseen.size:
         with one_blas_thread():
