@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from graphuq.graphs.class_values import as_given, check_classes, is_missing, to_one_type
+from graphuq.graphs.class_values import (
+    as_given,
+    check_classes,
+    is_minus_one,
+    is_missing,
+    to_one_type,
+)
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
@@ -29,6 +35,9 @@ LEAST = 1e-9
 
 # Share of a rate's posterior within its interval, and sweeps to forget the start.
 INTERVAL, WARMUP = 0.9, 200
+
+# The column of the rates, and how far rows of given probabilities may be from a sum of 1.
+RATE, SUM_TOLERANCE = "rate", 1e-6
 
 # Classes whose log odds differ by less are equally likely.
 TIE = 1e-9
@@ -82,7 +91,8 @@ def annotator_rates(
     Raises
     ------
     ValueError
-        Annotators who labeled nothing, fewer than two classes, probabilities of another shape.
+        Annotators who labeled nothing, -1 where ``classes`` does not list it, fewer than two
+        classes, probabilities of another shape or that do not sum to 1.
 
     Examples
     --------
@@ -124,7 +134,7 @@ def annotator_rates(
             kept[sweep] = rates
     low, high = np.quantile(kept, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2], axis=0)
     return pd.DataFrame(
-        {"rate": kept.mean(axis=0), "low": low, "high": high, "n_labels": counts},
+        {RATE: kept.mean(axis=0), "low": low, "high": high, "n_labels": counts},
         index=pd.Index(votes.names, name="annotator"),
     )
 
@@ -142,7 +152,7 @@ def combine(frame: Any, rates: Any, classes: Any, seed: validation.Seed) -> Comb
     """Return what `Labels.from_annotators` makes labels of."""
     votes = _read(frame, classes)
     if rates is None:
-        found = annotator_rates(frame, classes=classes, seed=seed)["rate"].to_numpy()
+        found = annotator_rates(frame, classes=classes, seed=seed)[RATE].to_numpy()
     else:
         found = _read_rates(rates, votes)
     log_p = _log_likelihood(votes, found)
@@ -206,26 +216,66 @@ def _read(frame: Any, classes: Any) -> _Votes:
     if silent.size:
         raise ValueError(f"annotator {names[silent[0]]!r} labeled nothing: leave the column out")
     item, annotator = np.nonzero(known)
-    values = to_one_type(as_given(table[known].tolist()))
+    given = as_given(table[known].tolist())
+    minus = np.flatnonzero(is_minus_one(given))
+    if minus.size and not (np.iterable(classes) and -1 in list(classes)):
+        raise ValueError(
+            f"annotator {names[annotator[minus[0]]]!r} gave item {item[minus[0]]} the label -1: "
+            "where an annotator gave no label, give NaN or None; if -1 is the name of a class, "
+            "list all classes, classes=[...]"
+        )
+    values = to_one_type(given)
     every = check_classes(values, classes)
     return _Votes(item, annotator, np.searchsorted(every, values), len(table), names, every)
 
 
 def _read_rates(rates: Any, votes: _Votes) -> Array:
     """Return the rate of each annotator."""
+    if hasattr(rates, "columns"):  # what annotator_rates returns
+        if RATE not in rates.columns:
+            raise ValueError(
+                f"rates must have a column {RATE!r}, as gq.annotator_rates returns, got the "
+                f"columns {list(rates.columns)}"
+            )
+        rates = rates[RATE]
     if isinstance(rates, Mapping) or hasattr(rates, "items"):
-        lacking = [name for name in votes.names if name not in rates]
+        given = list(rates.keys())
+        lacking = [name for name in votes.names if name not in given]
         if lacking:
             raise ValueError(f"rates must name each annotator, and lack {lacking[0]!r}")
+        unknown = [name for name in given if name not in votes.names]
+        if unknown:
+            raise ValueError(
+                f"rates name {unknown[0]!r}, who is none of the annotators {votes.names[:10]}"
+            )
+        if len(given) > len(votes.names):
+            raise ValueError("rates must name each annotator once")
         rates = [rates[name] for name in votes.names]
     found = validation.real_array("rates", rates).astype(np.float64)
     n, most = len(votes.names), 1 - 1 / votes.classes.size
-    if found.shape != (n,) or not ((found > 0) & (found < most)).all():
+    wanted = f"rates must be a number in (0, {most:.3g}) for each of {n} annotators, got "
+    if found.ndim == 0:
         raise ValueError(
-            f"rates must be a number in (0, {most:.3g}) for each of {n} annotators, got "
-            f"{found.tolist()}: a rate of {most:.3g} is chance; leave such annotators out"
+            f"{wanted}the one number {found:g}: if all have it, give [{found:g}] * {n}"
+        )
+    if found.shape != (n,):
+        raise ValueError(f"{wanted}shape {found.shape}")
+    bad = np.flatnonzero(~((found > 0) & (found < most)))
+    if bad.size:
+        rate = found[bad[0]]
+        raise ValueError(
+            f"{wanted}{rate:g} for annotator {votes.names[bad[0]]!r}{_explain_rate(rate, most)}"
         )
     return found
+
+
+def _explain_rate(rate: float, most: float) -> str:
+    """Return what to do about a rate out of range."""
+    if rate == 0:
+        return ": nobody is never wrong; give a small rate, such as 0.001"
+    if rate >= most:
+        return f": a rate of {most:.3g} is chance; leave such annotators out"
+    return "" if rate < 0 else ": leave rates out, and they are inferred"
 
 
 def _read_probabilities(probabilities: Any, votes: _Votes) -> Array:
@@ -235,6 +285,13 @@ def _read_probabilities(probabilities: Any, votes: _Votes) -> Array:
     if found.shape != shape or not (np.isfinite(found) & (found >= 0)).all():
         raise ValueError(
             f"probabilities must be of shape {shape}, one of each class for each item, got shape "
-            f"{found.shape}"
+            f"{found.shape}" + " with NaN, infinite or negative values" * (found.shape == shape)
+        )
+    sums = found.sum(axis=1)
+    off = np.flatnonzero(~np.isclose(sums, 1, rtol=0, atol=SUM_TOLERANCE))
+    if off.size:
+        raise ValueError(
+            f"rows of probabilities must sum to 1, and that of item {off[0]} sums to "
+            f"{sums[off[0]]:.6g}: divide them by their sums"
         )
     return np.log(np.maximum(found, np.finfo(float).tiny))

@@ -210,9 +210,10 @@ class Labels:
         ----------
         frame : pandas.DataFrame or array_like, shape (items, annotators)
             The classes that annotators gave, None or NaN where they gave none. Row i is node i.
-        rates : mapping or array_like of numbers in (0, 1 - 1 / K), optional
-            Each annotator's rate of mistakes, by the name of the column or in order. By default
-            `graphuq.annotator_rates` infers them from how far annotators agree.
+        rates : mapping, DataFrame or array_like of numbers in (0, 1 - 1 / K), optional
+            Each annotator's rate of mistakes, by the name of the column or in order, or the table
+            of `graphuq.annotator_rates`, which by default infers them from how far annotators
+            agree.
         classes : array_like, optional
             All classes, if some of them may not occur.
         seed : int, SeedSequence or Generator, optional
@@ -221,8 +222,8 @@ class Labels:
         Raises
         ------
         ValueError
-            Annotators who labeled nothing, rates out of range or not one for each annotator,
-            fewer than two classes.
+            Annotators who labeled nothing, -1 where ``classes`` does not list it, rates out of
+            range or not one for each annotator, fewer than two classes.
 
         Examples
         --------

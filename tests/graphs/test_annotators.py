@@ -101,7 +101,9 @@ def test_rates_by_name_and_in_order_agree():
     one = gq.Labels.from_annotators(votes, [0.1, 0.2])
     two = gq.Labels.from_annotators(votes, {"annotator 1": 0.2, "annotator 0": 0.1})
     three = gq.Labels.from_annotators(votes.astype(object), pd.Series([0.1, 0.2], votes.columns))
-    for other in (two, three):
+    table = pd.DataFrame({"low": [0.0, 0.0], "rate": [0.2, 0.1]}, votes.columns[::-1])
+    four = gq.Labels.from_annotators(votes, table)
+    for other in (two, three, four):
         np.testing.assert_array_equal(one.values, other.values)
         np.testing.assert_array_equal(one.confidence, other.confidence)
 
@@ -119,9 +121,19 @@ def test_inferred_rates_find_the_better_annotator():
     [
         ([["a", None], ["b", None]], {}, "annotator 1 labeled nothing"),
         ([["a"], ["a"]], {}, "two classes"),
-        ([["a"], ["b"]], {"rates": [0.5]}, r"rates must be a number in \(0, 0.5\)"),
+        ([["a"], ["b"]], {"rates": [0.5]}, r"rates must be a number in \(0, 0.5\).*is chance"),
+        ([["a"], ["b"]], {"rates": [0]}, "got 0 for annotator 0: nobody is never wrong"),
+        ([["a"], ["b"]], {"rates": [np.nan]}, "got nan for annotator 0: leave rates out"),
+        ([["a"], ["b"]], {"rates": [-0.1]}, "got -0.1 for annotator 0$"),
+        ([["a", "b"], ["b", "a"]], {"rates": 0.1}, r"the one number 0.1: .*give \[0.1\] \* 2"),
         ([["a"], ["b"]], {"rates": [0.1, 0.1]}, "each of 1 annotators"),
         ([["a"], ["b"]], {"rates": {"x": 0.1}}, "lack 0"),
+        ([["a"], ["b"]], {"rates": {0: 0.1, "x": 0.1}}, r"name 'x', who is none of the .* \[0\]"),
+        ([["a"], ["b"]], {"rates": pd.Series([0.1, 0.2], [0, 0])}, "each annotator once"),
+        ([["a"], ["b"]], {"rates": pd.DataFrame({"error": [0.1]})}, "must have a column 'rate'"),
+        ([[0, -1], [1, 1]], {}, "annotator 1 gave item 0 the label -1: .*NaN"),
+        ([["a", -1], ["b", "a"]], {}, "annotator 1 gave item 0 the label -1: .*NaN"),
+        ([[0, -1.0], [1, 1]], {"classes": [0, 1]}, "annotator 1 gave item 0 the label -1: .*NaN"),
         ([["a", "b"], ["b", "a"]], {"rates": [0.1, 0.1]}, "contradict each other at every item"),
         (["a", "b"], {}, "a table of items and annotators"),
     ],
@@ -129,6 +141,28 @@ def test_inferred_rates_find_the_better_annotator():
 def test_bad_tables_are_refused(frame, options, message):
     with pytest.raises(ValueError, match=message):
         gq.Labels.from_annotators(frame, **options)
+
+
+def test_minus_one_is_a_class_if_it_is_listed():
+    frame = np.array([[1, 1], [-1, -1], [1, np.nan]])
+    labels = gq.Labels.from_annotators(frame, [0.1, 0.2], classes=[-1, 1])
+    assert labels.values.tolist() == [1, -1, 1]
+
+
+def test_the_table_of_rates_is_the_default():
+    _, votes = simulate(np.random.default_rng(3), 40, [0.1, 0.2, 0.3], 2, share=0.8)
+    one = gq.Labels.from_annotators(votes)
+    two = gq.Labels.from_annotators(votes, gq.annotator_rates(votes))
+    np.testing.assert_array_equal(one.confidence, two.confidence)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [([0.5, 0.6], "item 1 sums to 1.1: divide"), ([np.nan, 1.0], r"shape \(2, 2\) with NaN")],
+)
+def test_probabilities_must_sum_to_one(row, message):
+    with pytest.raises(ValueError, match=message):
+        gq.annotator_rates([["a"], ["b"]], probabilities=[[0.5, 0.5], row])
 
 
 def test_probabilities_of_another_shape_are_refused():
