@@ -217,6 +217,13 @@ def test_the_paper_counts_the_claims_of_the_page():
     assert f"{count} that the paper makes hold" in text_of("docs/paper.md")
 
 
+@pytest.mark.parametrize("page", ["index", "other-papers"])
+def test_reproductions_name_no_version_before_its_release(page):
+    released = re.findall(r"^## \[(\d.*)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    made = re.findall(r"by graphuq (\d+\.\d+\.\d+)[,;]", text_of(f"docs/reproduction/{page}.md"))
+    assert set(made) <= set(released)
+
+
 def test_the_paper_cites_what_its_bibliography_has():
     cited = set(re.findall(r"@(\w+\d{4})", text_of("docs/paper.md")))
     assert cited == set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/paper.bib").read_text(), re.M))
