@@ -251,7 +251,7 @@ def _read_rates(rates: Any, votes: _Votes) -> Array:
         if len(given) > len(votes.names):
             raise ValueError("rates must name each annotator once")
         rates = [rates[name] for name in votes.names]
-    found = validation.real_array("rates", rates).astype(np.float64)
+    found = _numbers("rates", rates)
     n, most = len(votes.names), 1 - 1 / votes.classes.size
     wanted = f"rates must be a number in (0, {most:.3g}) for each of {n} annotators, got "
     if found.ndim == 0:
@@ -269,6 +269,15 @@ def _read_rates(rates: Any, votes: _Votes) -> Array:
     return found
 
 
+def _numbers(name: str, values: Any) -> Array:
+    """Return an array of floats, and refuse texts and other things."""
+    given = validation.real_array(name, values)
+    try:
+        return given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numbers, got {values!r:.60}") from error
+
+
 def _explain_rate(rate: float, most: float) -> str:
     """Return what to do about a rate out of range."""
     if rate == 0:
@@ -280,7 +289,7 @@ def _explain_rate(rate: float, most: float) -> str:
 
 def _read_probabilities(probabilities: Any, votes: _Votes) -> Array:
     """Return the log of given class probabilities."""
-    found = validation.real_array("probabilities", probabilities).astype(np.float64)
+    found = _numbers("probabilities", probabilities)
     shape = votes.n_items, votes.classes.size
     if found.shape != shape or not (np.isfinite(found) & (found >= 0)).all():
         raise ValueError(
