@@ -440,7 +440,8 @@ def _refuse_weights(refused: dict[str, Any]) -> None:
     if "sample_weight" in refused:
         raise TypeError(
             "sample_weight is not supported: the likelihood is the same for all labels; give -1 "
-            "as the label of items of weight 0, and take gq.NoisyProbit where labels may be wrong"
+            "as the label of items of weight 0, and take gq.NoisyProbit where labels may be wrong, "
+            "or y = gq.Labels(nodes, values, confidence=...) where you know how probably"
         )
     if refused:
         raise TypeError(f"fit takes X and y, got also {', '.join(refused)}: leave them out")

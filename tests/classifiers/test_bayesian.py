@@ -67,7 +67,8 @@ def test_weights_of_samples_are_refused_with_the_reason():
     from sklearn.utils.validation import has_fit_parameter
 
     model, X, y = BayesianGraphClassifier(**PLAIN), np.eye(4), [0, 1, -1, -1]
-    with pytest.raises(TypeError, match=r"the same for all labels; give -1 .*NoisyProbit"):
+    reason = r"the same for all labels; give -1 .*NoisyProbit.*confidence="
+    with pytest.raises(TypeError, match=reason):
         model.fit(X, y, sample_weight=np.ones(4))
     with pytest.raises(TypeError, match="fit takes X and y, got also groups: leave"):
         model.fit(X, y, groups=y)
