@@ -204,6 +204,12 @@ def test_links_between_files_lead_somewhere(page):
     ] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_comparison_turns_into_a_quote(page):
+    """A line that starts with > and a number renders as a block quote."""
+    assert re.findall(r"^> *\d.*", page.read_text(encoding="utf-8"), re.MULTILINE) == []
+
+
 def test_missing_references_are_found():
     text = (
         "`graphuq/priors/prior.py` `graphuq/priors/prior.py::Prior.sigma` `graphuq/priors.py` "
