@@ -24,7 +24,7 @@ def simulate(rng, n_items, rates, n_classes, share=0.6):
     return truth, pd.DataFrame(votes, columns=[f"annotator {a}" for a in range(len(rates))])
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_rates_lie_within_their_intervals(n_classes):
     rng = np.random.default_rng(n_classes)
     inside, naive = [], []

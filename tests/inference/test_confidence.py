@@ -57,9 +57,8 @@ def test_every_sampler_is_exact(prior, sampler, model):
     assert errors_in_mcse(post, exact_mean(prior, model, TWO, NODES), NODES).max() < 5
 
 
-@pytest.mark.parametrize(
-    "model", [MODELS[0], *(pytest.param(model, marks=pytest.mark.slow) for model in MODELS[1:])]
-)
+@pytest.mark.slow  # three classes of quick tests: annealed evidence, and the approximation
+@pytest.mark.parametrize("model", MODELS)
 def test_three_classes_are_exact(prior, model):
     noise, cost = bind(model, THREE, 40).sign_model
     exact = class_probabilities(prior, THREE, NODES[:4], noise, cost)
