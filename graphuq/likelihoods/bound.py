@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +11,9 @@ from numba import types
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from graphuq.graphs.labels import Labels
-from graphuq.likelihoods.confidence import combined_cost, combined_flip_rate
+from graphuq.likelihoods.confidence import combined_cost, combined_flip_rate, flip_rate_of
 from graphuq.likelihoods.contract import (
     FIELD,
     GRADIENT,
@@ -97,8 +95,7 @@ class Bound(NamedTuple):
             parameters = combined_cost(cost, confidence, n_classes)
         else:
             kernels = probit_kernels.noisy_potential, probit_kernels.noisy_gradient
-            flip_rate = expit(math.log(n_classes - 1) - cost)
-            flips = combined_flip_rate(flip_rate, confidence, n_classes)
+            flips = combined_flip_rate(flip_rate_of(cost, n_classes), confidence, n_classes)
             parameters = np.append(noise, flips)
         observed = self.observed._replace(parameters=parameters)
         return self._replace(
@@ -286,8 +283,7 @@ def describe_sign_model(bound: Bound) -> dict[str, float] | None:
     if bound.sign_model is None:
         return None
     noise, cost = bound.sign_model
-    n_wrong = bound.rule.n_classes - 1
-    return {"noise": float(noise), "flip_rate": float(expit(math.log(n_wrong) - cost))}
+    return {"noise": float(noise), "flip_rate": flip_rate_of(cost, bound.rule.n_classes)}
 
 
 @kernel(types.float64(POTENTIAL, FIELD, OBSERVED))

@@ -2,13 +2,13 @@
 
 A label passes two channels. The likelihood flips the class at rate f to any of the K - 1 others,
 where e^-V = f / ((K - 1) (1 - f)) are the odds of one wrong label. Whoever gave the label was right
-with probability p, and else named any of the K - 1 others. Both together are one such channel, with
-the odds
+with probability p_j, and else named any of the K - 1 others. Both together are one such channel,
+which is wrong with probability
 
-    e^-V_j = ((1 - f) q + o p + (K - 2) o q) / ((1 - f) p + (K - 1) o q),
+    f_j = f p_j + (1 - f) (1 - p_j) + f (1 - p_j) (K - 2) / (K - 1).
 
-with o = f / (K - 1) and q = (1 - p) / (K - 1). So each label has a cost V_j of its own: logit p for
-two classes and f = 0. It is negative where p < 1 / K.
+So each label has a cost V_j of its own: logit p_j for two classes and f = 0. It is negative where
+p_j < 1 / K.
 """
 
 from __future__ import annotations
@@ -17,12 +17,24 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from graphuq.utils.typing import Array
 
 
+def flip_rate_of(cost: float, n_classes: int) -> float:
+    """Return f, the probability that a label is flipped, from its cost V.
+
+    Examples
+    --------
+    >>> flip_rate_of(math.log(9), n_classes=2)
+    0.1
+    """
+    return float(expit(math.log(n_classes - 1) - cost))
+
+
 def combined_cost(cost: float, confidence: Array, n_classes: int) -> Array:
-    """Return V_j of labels.
+    """Return V_j, the cost of each label if it is wrong.
 
     Parameters
     ----------
@@ -39,18 +51,13 @@ def combined_cost(cost: float, confidence: Array, n_classes: int) -> Array:
     >>> combined_cost(1.5, np.array([1.0, 0.5]), n_classes=2)
     array([1.5, 0. ])
     """
-    n_wrong = n_classes - 1
-    odds = math.exp(-cost)
-    kept = 1 / (1 + n_wrong * odds)
-    o, q = odds * kept, (1 - confidence) / n_wrong
-    right = kept * confidence + n_wrong * o * q
-    wrong = kept * q + o * confidence + (n_wrong - 1) * o * q
+    flip = combined_flip_rate(flip_rate_of(cost, n_classes), confidence, n_classes)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(right) - np.log(wrong))
+        return np.asarray(np.log((n_classes - 1) * (1 - flip)) - np.log(flip))
 
 
 def combined_flip_rate(flip_rate: Any, confidence: Array | None, n_classes: int) -> Any:
-    """Return the probability that a label is wrong wherever the fields are.
+    """Return f_j, the probability that each label is flipped.
 
     Parameters
     ----------
