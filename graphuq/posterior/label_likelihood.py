@@ -185,8 +185,6 @@ def mistakes_from_left_out(left_out: Array, labels: Any, flip_rate: float) -> Ar
     n_wrong = by_class.shape[1] - 1
     other = flip_rate / n_wrong
     right = ((given - other) / (1 - flip_rate - other)).clip(0, 1)
-    if labels.confidence is not None:
-        rate = combined_flip_rate(flip_rate, labels.confidence, n_wrong + 1)
-        other = rate / n_wrong
-        given = np.maximum(other + (1 - rate - other) * right, np.finfo(float).tiny)
-    return np.asarray(other * (1 - right) / given)
+    return _mistake(
+        right, combined_flip_rate(flip_rate, labels.confidence, n_wrong + 1), n_wrong + 1
+    )
