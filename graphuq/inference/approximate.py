@@ -96,7 +96,6 @@ def approximate(
     >>> bool(abs(quick.probability - post.probability).max() < 0.05)
     True
     """
-    begun = time.perf_counter()
     if start is not None and not isinstance(start, ApproximatePosterior):
         raise TypeError(f"start must be what gq.approximate returned, got {type(start).__name__}")
     problem = Problem.check(prior, likelihood, labels)
@@ -105,20 +104,21 @@ def approximate(
             f"start must be an approximation on the same graph, of {problem.prior.n_nodes} nodes, "
             f"got one of {start.n_nodes}"
         )
-    post, doubt = approximate_problem(problem, start, begun)
+    post, doubt = approximate_problem(problem, start)
     if doubt:
         warnings.warn(doubt, RuntimeWarning, stacklevel=2)
     return post
 
 
 def approximate_problem(
-    problem: Problem, start: ApproximatePosterior | None, begun: float
+    problem: Problem, start: ApproximatePosterior | None
 ) -> tuple[ApproximatePosterior, str]:
     """Return the approximation of a checked problem, and where it is poor, in words.
 
-    Of ``start`` only the sites count, so that it may know other nodes than the problem, if labeled
-    ones have the same numbers. Its seconds count from ``begun``.
+    Only the sites of ``start`` are used. It may know other nodes than the problem, if labeled ones
+    have the same numbers.
     """
+    begun = time.perf_counter()
     approximate_fields = (
         approximate_classes if isinstance(problem.bound.rule, Argmax) else _approximate_signs
     )

@@ -7,7 +7,6 @@ are seen, questions spread over the graph (V-optimal).
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -93,7 +92,7 @@ class View(NamedTuple):
     nodes : ndarray of int, shape (m,)
         Sorted.
     posterior : ApproximatePosterior
-        Of these nodes, numbered anew.
+        The approximation at these nodes, numbered anew.
     epistemic : ndarray, shape (m,)
         The part of each node's entropy that more labels would resolve, in nats.
     """
@@ -200,7 +199,7 @@ class Learner:
         Raises
         ------
         RuntimeError, ValueError
-            Of `graphuq.tune` and `graphuq.approximate`.
+            Raised by `graphuq.tune` and `graphuq.approximate`.
         """
         seen = len(set(task.labels.values()))
         if seen < 2:
@@ -248,7 +247,7 @@ class Learner:
         prior = self.tuned.prior if every else SomeNodes(self.tuned.prior, kept)
         own = _renumbered(labels, kept, labels.nodes)
         problem = Problem.check(prior, self.tuned.likelihood, own)
-        post, _ = approximate_problem(problem, _moved(start, kept), time.perf_counter())
+        post, _ = approximate_problem(problem, _moved(start, kept))
         epistemic = np.asarray(post.uncertainty()["epistemic"].to_numpy(), dtype=np.float64)
         self._view = view = View(kept, post, epistemic)
         if every:
