@@ -35,7 +35,7 @@ PROBLEMS = {"mnist 4,9": 200, "mnist ten": 240, "reuters": 150, "votes": 120, "p
 GOAL, LESS, FOLDS, EVERY, THIRD = 0.95, 0.01, 10, 5, 3
 FORECAST_GOALS = (0.8, 0.9, 0.95, 0.98)
 
-# Of label propagation.
+# The gamma of label propagation.
 SPREAD = 0.1
 
 ITEMS_OF_TEN = 2000

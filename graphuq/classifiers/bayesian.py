@@ -199,8 +199,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         y : array_like, shape (n,), or Labels
             Classes by any names, and -1, None or NaN where there is no label.
         **refused
-            There is no ``sample_weight``: the likelihood is the same for all labels. It is not a
-            named parameter, so that meta-estimators do not pass it.
+            There is no ``sample_weight``: give `Labels` with confidences instead. It is not a named
+            parameter, so that meta-estimators do not pass it.
 
         Returns
         -------
@@ -439,9 +439,9 @@ def _refuse_weights(refused: dict[str, Any]) -> None:
     """Refuse weights of samples, and other arguments that ``fit`` does not have."""
     if "sample_weight" in refused:
         raise TypeError(
-            "sample_weight is not supported: the likelihood is the same for all labels; give -1 "
-            "as the label of items of weight 0, and take gq.NoisyProbit where labels may be wrong, "
-            "or y = gq.Labels(nodes, values, confidence=...) where you know how probably"
+            "sample_weight is not supported: give -1 as the label of items of weight 0, and take "
+            "gq.NoisyProbit where labels may be wrong, or y = gq.Labels(nodes, values, "
+            "confidence=...) where you know how probably"
         )
     if refused:
         raise TypeError(f"fit takes X and y, got also {', '.join(refused)}: leave them out")

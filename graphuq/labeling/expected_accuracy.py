@@ -15,7 +15,7 @@ from graphuq.utils.typing import Array
 # Draws of the field, and items at which it is drawn.
 DRAWS, ITEMS = 200, 300
 
-# Of the interval.
+# Nominal coverage of the interval.
 COVERAGE = 0.9
 
 

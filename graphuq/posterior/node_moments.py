@@ -33,9 +33,9 @@ from graphuq.utils.typing import Array
 BATCHES = 25
 
 # For K > 2 classes an entropy costs as much as the probabilities of ten to twenty draws: it is
-# computed of each draw of this number. Of all draws there is what is near to it, and the mean
-# difference of the two over the former corrects the mean over the latter. The error is then little
-# more than that of all draws, and shrinks with their number.
+# computed for each draw of this number. A cheap quantity near to it is computed for all draws, and
+# the mean difference of the two over the former corrects the mean over the latter. The error is
+# then little more than that of all draws, and shrinks with their number.
 ENTROPY_EVERY = 50
 
 # Numbers of draws per block for one field, and at least, for many.

@@ -65,7 +65,7 @@ class ArgmaxWalls(NamedTuple):
         return found._replace(tally=np.ascontiguousarray(totals[place]))
 
     def lowered_to(self, height: float) -> ArgmaxWalls:
-        """Return walls that are no higher than ``height``, and none lower."""
+        """Return the walls with heights clipped to at most ``height``."""
         return self._replace(tally=np.clip(self.tally, -height, height))
 
     @classmethod

@@ -41,7 +41,7 @@ class SignWalls(NamedTuple):
         return cls(*walls, walls.total_heights(y, heights))
 
     def lowered_to(self, height: float) -> SignWalls:
-        """Return walls that are no higher than ``height``, and none lower."""
+        """Return the walls with heights clipped to at most ``height``."""
         return self._replace(votes=np.clip(self.votes, -height, height))
 
     @classmethod

@@ -57,7 +57,7 @@ class LabelWalls(Protocol):
         """
 
     def lowered_to(self, height: float) -> LabelWalls:
-        """Return walls of labels with heights that are no higher than ``height``."""
+        """Return the walls with heights clipped to at most ``height``."""
 
     def quarter_turn(self, x: Array, w: Array, cost: float) -> tuple[Array, int]:
         """Flow ``x``, in place, once from velocity ``w``; return its kicks and their number.

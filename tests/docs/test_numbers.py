@@ -29,7 +29,7 @@ FAILS = HOW_TO + "when-it-fails.md"
 QUOTES = [
     (
         "README.md",
-        r"calls unsure (\d+)% are classified correctly, and of all others ([\d.]+)%",
+        r"calls unsure (\d+)% are classified correctly, and among all others ([\d.]+)%",
         "overview",
         ["accuracy of the unsure", "accuracy of the others"],
     ),

@@ -30,7 +30,7 @@ LEVEL = (0.0, 3.0)
 BOX = {"alpha": ALPHA, "level": LEVEL, "tau": TAU, "gamma": GAMMA, "flip_rate": FLIPS}
 LINEAR = ("alpha", "level")
 
-# Of the exponential densities.
+# Means of the exponential densities.
 MEANS = {"alpha": 4.0, "tau": 0.3, "gamma": 0.1}
 
 
