@@ -27,7 +27,7 @@ def flip_rate_of(cost: float, n_classes: int) -> float:
 
     Examples
     --------
-    >>> flip_rate_of(math.log(9), n_classes=2)
+    >>> round(flip_rate_of(math.log(9), n_classes=2), 6)
     0.1
     """
     return float(expit(math.log(n_classes - 1) - cost))
