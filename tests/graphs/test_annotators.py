@@ -24,7 +24,8 @@ def simulate(rng, n_items, rates, n_classes, share=0.6):
     return truth, pd.DataFrame(votes, columns=[f"annotator {a}" for a in range(len(rates))])
 
 
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_rates_lie_within_their_intervals(n_classes):
     rng = np.random.default_rng(n_classes)
     inside, naive = [], []
@@ -46,6 +47,7 @@ def test_rates_lie_within_their_intervals(n_classes):
     assert np.mean(naive) < 0.9 - 5 * error
 
 
+@pytest.mark.slow
 def test_rates_of_annotators_who_share_no_item():
     """Other labels say what the annotators cannot."""
     rng = np.random.default_rng(0)

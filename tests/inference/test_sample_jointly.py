@@ -132,13 +132,14 @@ def by_quadrature(prior, labels, names, nodes, points):
     return total[:5] / total[-1], total[5:-1].reshape(len(nodes), -1) / total[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "counts", "points"),
     [
         (("level", "gamma"), (1, 1), 8),
-        pytest.param(("alpha", "gamma"), (2, 2), 5, marks=SLOW),
-        pytest.param(("alpha", "level"), (1, 2), 6, marks=SLOW),
-        pytest.param(("level", "gamma"), (1, 1, 0), 4, marks=SLOW),
+        (("alpha", "gamma"), (2, 2), 5),
+        (("alpha", "level"), (1, 2), 6),
+        (("level", "gamma"), (1, 1, 0), 4),
     ],
 )
 def test_means_are_those_of_orthant_probabilities(tiny, names, counts, points):
@@ -422,7 +423,8 @@ def three(small):
     return sampled(prior, gq.NoisyProbit(0.3, 0.1), CLASSES[3], names, draws=100)
 
 
-@pytest.mark.parametrize("kind", ["post", pytest.param("three", marks=SLOW)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["post", "three"])
 def test_one_seed_reproduces_it_whatever_the_threads(small, kind, request):
     post = request.getfixturevalue(kind)
     names, draws = list(post.hyperparameters), post.settings["draws"]

@@ -140,6 +140,7 @@ def test_a_plugin_with_a_sign_model_can_be_tuned(simulated):
     assert mine.chosen == gq.tune(spectrum, labels, gq.Probit).chosen
 
 
+@pytest.mark.slow
 def test_settings_without_convergence_are_left_out(simulated):
     spectrum, labels = simulated
     rng = np.random.default_rng(0)
