@@ -38,10 +38,8 @@ def learned(session: LabelingSession, y: np.ndarray) -> tuple[float, float]:
     assert session.wait(600.0)
     answer(session, y)
     begun = time.perf_counter()
-    while True:
-        progress = session.progress()
-        if progress.curve and progress.curve[-1][0] == progress.n_labeled:
-            break
+    n_labeled = session.progress().n_labeled
+    while not (curve := session.curve()) or curve[-1][0] != n_labeled:
         time.sleep(0.005)
     first = time.perf_counter() - begun
     assert session.wait(600.0)

@@ -22,12 +22,9 @@ from graphuq.cli.result_folder import NODES, REPORT, require_result_folder
 from graphuq.cli.sample_steps import Data, choose_model, pixels_of, source_of
 from graphuq.cli.shown_items import show_items
 from graphuq.cli.write_result import sample_and_write
-from graphuq.graphs.spectrum import Spectrum
 from graphuq.labeling.arguments import one_line
-from graphuq.labeling.label import LabelingPage, own_name, require_packages
+from graphuq.labeling.label import LabelingPage, require_packages
 from graphuq.labeling.session import LabelingSession
-from graphuq.priors.default_sum import default_graph_prior, default_sum
-from graphuq.priors.kept_modes import default_rank
 from graphuq.utils.atomic_files import require_destination
 from graphuq.utils.words import count
 
@@ -108,7 +105,6 @@ def run(options: argparse.Namespace) -> int:
     graph = items.to_graph(options.neighbors)
     shown = show_items(options, items, graph)
     begin_stage("computing the modes of the graph")
-    spectrum = Spectrum.of(graph, default_rank(graph))
     session = LabelingSession(
         graph,
         options.out,
@@ -116,36 +112,27 @@ def run(options: argparse.Namespace) -> int:
         names=items.ids,
         features=items.features,
         labels=_known(items, [*options.named, *options.classes]),
-        spectrum=spectrum,
         seed=options.seed,
     )
     begin_stage("", has_bar=True)  # the page says what is being done
 
     def finish() -> str:
         data = _data(options, items, session)
-        graph_prior = default_graph_prior(spectrum, spectrum.rank)
-        model = choose_model(
-            graph, default_sum(graph_prior, items.features), gq.Probit(), data.labels
-        )
+        model = choose_model(graph, session.prior, gq.Probit(), data.labels)
         source = source_of(options, items)
         sample_and_write(options, source, data, model, folder, time.perf_counter())
         begin_stage("", has_bar=True)
         return f"Written to {folder.absolute()}: open {REPORT} in a browser; {NODES} has each item."
 
-    try:
-        page = LabelingPage(
-            session,
-            shown,
-            items.ids.tolist(),
-            title=options.file.name,
-            who=own_name() if options.who is None else options.who,
-            host=options.host,
-            port=options.port,
-            finish=finish,
-        )
-    except BaseException:
-        session.close()
-        raise
+    page = LabelingPage(
+        session,
+        shown,
+        title=options.file.name,
+        who=options.who,
+        host=options.host,
+        port=options.port,
+        finish=finish,
+    )
     print_paragraph(
         f"Labeling {count(len(items.ids), 'item')} of {options.file}. Open this address in a "
         "browser on this machine:"

@@ -1,48 +1,37 @@
-"""What `graphuq.label` and a session accept, before any work."""
+"""What a session accepts, before any work."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from typing import Any
 
-from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.checks import require_labels
-from graphuq.likelihoods.contract import adopt, has_sign_model
-from graphuq.priors.kept_modes import default_rank
+from graphuq.likelihoods import Probit
+from graphuq.likelihoods.contract import Likelihood, adopt, has_sign_model
 from graphuq.utils import validation
-from graphuq.utils.features import check_node_features
 
 
-def check_model(
-    graph: Graph, features: Any, labels: Any, likelihood: Any, spectrum: Any
-) -> dict[str, Any]:
-    """Return the arguments that say what is learned.
+def check_likelihood(likelihood: Any) -> Likelihood:
+    """Return the likelihood, by default `Probit`; refuse one without a sign model."""
+    if likelihood is None:
+        return Probit()
+    likelihood = adopt(likelihood)
+    if not has_sign_model(likelihood):
+        raise ValueError(
+            "the session learns by expectation propagation, which needs a sign model, such as "
+            f"gq.Probit() or gq.NoisyProbit(), got {likelihood!r}"
+        )
+    return likelihood
 
-    Raises
-    ------
-    TypeError, ValueError
-        Another type, or another number of nodes; a likelihood without a sign model.
-    """
-    n = graph.n_nodes
-    if labels is not None:
-        require_labels(labels, n)
-    if spectrum is not None and not isinstance(spectrum, Spectrum):
+
+def check_spectrum(spectrum: Any, n: int) -> None:
+    """Refuse what is not the modes of a graph of n nodes."""
+    if not isinstance(spectrum, Spectrum):
         raise TypeError(f"spectrum must be gq.Spectrum.of(graph), got {type(spectrum).__name__}")
-    if likelihood is not None:
-        likelihood = adopt(likelihood)
-        if not has_sign_model(likelihood):
-            raise ValueError(
-                "the session learns by expectation propagation, which needs a sign model, such as "
-                f"gq.Probit() or gq.NoisyProbit(), got {likelihood!r}"
-            )
-    return {
-        "features": None if features is None else check_node_features(features, n),
-        "labels": labels,
-        "likelihood": likelihood,
-        "spectrum": spectrum,
-    }
+    if spectrum.n_nodes != n:
+        raise ValueError(f"spectrum must be that of the graph's {n} nodes, got {spectrum.n_nodes}")
 
 
 def check_names(name: str, values: Any) -> list[str]:
@@ -58,31 +47,22 @@ def check_names(name: str, values: Any) -> list[str]:
     return [str(value) for value in (given.tolist() if hasattr(values, "dtype") else values)]
 
 
-def modes(graph: Graph, rank: int | None, known: Spectrum | None) -> Spectrum:
-    """Return the modes of the graph, those given if they suffice."""
-    if known is None:
-        return Spectrum.of(graph, default_rank(graph) if rank is None else rank)
-    if known.n_nodes != graph.n_nodes:
-        raise ValueError(
-            f"spectrum must be that of the graph's {graph.n_nodes} nodes, got {known.n_nodes}"
-        )
-    return known if rank is None else known.truncated(rank)
-
-
 def item_names(names: Any, n: int) -> list[str]:
-    """Return the names of the items as texts."""
-    found = [str(name) for name in (range(n) if names is None else names)]
+    """Return the names of n items as texts, by default their positions."""
+    if names is None:
+        return [str(node) for node in range(n)]
+    found = check_names("names", names)
     if len(found) != n:
         raise ValueError(f"names must name {n} items, got {len(found)}")
     if len(set(found)) != n:
-        twice = next(name for at, name in enumerate(found) if name in found[:at])
+        twice = Counter(found).most_common(1)[0][0]
         raise ValueError(f"names must differ, got {twice!r} twice: name each item otherwise")
     return found
 
 
-def labels_before(labels: Labels, n: int) -> dict[int, str]:
+def labels_before(labels: Any, n: int) -> dict[int, str]:
     """Return the label of each node that has one before the session."""
-    labels.require_within(n)
+    require_labels(labels, n)
     return dict(zip(labels.nodes.tolist(), map(str, labels.values.tolist()), strict=True))
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.labeling.curve import Curve, sum_above
+from graphuq.labeling.curve import sum_above
 from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import Learned
-from graphuq.labeling.records import Measured, Opinion, Progress, Suspect
+from graphuq.labeling.records import Forecast, Measured, Opinion, Progress, Suspect
 from graphuq.posterior.assessment.calibration import wilson_interval
 from graphuq.utils.typing import Array
 
@@ -46,7 +46,7 @@ def measure(learned: Learned, truth: Mapping[int, str]) -> Measured | None:
 def measure_progress(
     learned: Learned,
     known: KnownLabels,
-    curve: Curve,
+    forecast: Forecast | None,
     threshold: float,
     busy: bool,
     error: str | None,
@@ -63,8 +63,7 @@ def measure_progress(
         None if expected is None else expected.accuracy,
         None if expected is None else expected.interval,
         measure(learned, known.labels_apart()),
-        tuple((p.n_labels, p.decided(threshold), p.expected) for p in curve.points),
-        curve.forecast,
+        forecast,
         busy,
         error,
     )

@@ -13,7 +13,7 @@ import numpy as np
 from graphuq.graphs import Graph
 from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.labeling.arguments import check_model, check_names, one_line
+from graphuq.labeling.arguments import one_line
 from graphuq.labeling.page.finishing import Finishing
 from graphuq.labeling.page.items import Items, Names, Texts
 from graphuq.labeling.page.pictures import PictureFiles, Pictures
@@ -106,31 +106,24 @@ def label(
     from graphuq.labeling.page.server import require_port
 
     require_port(host, port)
-    graph, path = Graph.of(graph), validation.file_path("answers", answers)
-    shown, model = (
-        items_of(items, graph),
-        check_model(graph, features, labels, likelihood, spectrum),
-    )
-    texts = check_names("names", np.arange(graph.n_nodes) if names is None else names)
-    classes = check_names("classes", classes)
-    who = own_name() if who is None else who
+    graph = Graph.of(graph)
+    shown = items_of(items, graph)
     open_browser = validation.boolean("open_browser", open_browser)
     session = LabelingSession(
         graph,
-        path,
+        answers,
         classes=classes,
-        names=texts,
+        names=names,
+        features=features,
+        labels=labels,
+        likelihood=likelihood,
         rank=rank,
+        spectrum=spectrum,
         threshold=threshold,
         goal=goal,
         seed=seed,
-        **model,
     )
-    try:
-        page = LabelingPage(session, shown, texts, who=who, host=host, port=port)
-    except BaseException:
-        session.close()
-        raise
+    page = LabelingPage(session, shown, who=who, host=host, port=port)
     if open_browser:
         page.open()
     return page
@@ -142,12 +135,13 @@ class LabelingPage:
     Parameters
     ----------
     session : LabelingSession
+        It is closed with the page, and if the page cannot be served.
     items : Items
-    names : sequence of str, length N
     title : str
         What is labeled.
-    who : str
-        The name beside answers until a person gives another on the page.
+    who : str, optional
+        The name beside answers until a person gives another on the page; by default the user of
+        this machine.
     host : str
     port : int, optional
     finish : callable, optional
@@ -171,10 +165,9 @@ class LabelingPage:
         self,
         session: LabelingSession,
         items: Items,
-        names: Sequence[str],
         *,
         title: str = "Items",
-        who: str,
+        who: str | None = None,
         host: str = "127.0.0.1",
         port: int | None = None,
         finish: Callable[[], str] | None = None,
@@ -184,18 +177,22 @@ class LabelingPage:
         from graphuq.labeling.page.desk import Desk
         from graphuq.labeling.page.server import PageServer
 
-        one_line("who", who)
         self.session = session
         self.posterior: Posterior | None = None
         self._finishing = Finishing(finish or self._sample)
-        desk = Desk(session, items, names, self._finishing)
-        self._server = PageServer(
-            lambda token, host, cookie: build_app(
-                desk, title=title, who=who, token=token, host=host, cookie=cookie
-            ),
-            host,
-            port,
-        )
+        desk = Desk(session, items, self._finishing)
+        try:
+            name = own_name() if who is None else one_line("who", who)
+            self._server = PageServer(
+                lambda token, host, cookie: build_app(
+                    desk, title=title, who=name, token=token, host=host, cookie=cookie
+                ),
+                host,
+                port,
+            )
+        except BaseException:
+            session.close()
+            raise
         self.address = self._server.address
         self._server.start()
 

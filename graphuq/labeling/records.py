@@ -119,7 +119,6 @@ class Progress:
         90%, from draws of the field and of the classes.
     measured : Measured or None
         The accuracy on the random sample, where there is one.
-    curve : tuple of (answers, decided, expected accuracy)
     forecast : Forecast or None
         None where the curve allows none.
     busy : bool
@@ -136,7 +135,6 @@ class Progress:
     expected_accuracy: float | None
     interval: tuple[float, float] | None
     measured: Measured | None
-    curve: tuple[tuple[int, int, float], ...]
     forecast: Forecast | None
     busy: bool
     error: str | None

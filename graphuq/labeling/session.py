@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,17 +21,27 @@ from graphuq.inference.sample import sample
 from graphuq.inference.tune import tune
 from graphuq.labeling import findings
 from graphuq.labeling.answers import AnswerFile
-from graphuq.labeling.arguments import item_names, labels_before, modes, one_line, share
+from graphuq.labeling.arguments import (
+    check_likelihood,
+    check_names,
+    check_spectrum,
+    item_names,
+    labels_before,
+    one_line,
+    share,
+)
 from graphuq.labeling.curve import Curve
 from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import Learner
 from graphuq.labeling.learning import Learning
 from graphuq.labeling.questions import Questions
 from graphuq.labeling.records import Answer, Opinion, Progress, Question, Suspect
-from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.sampled import Posterior
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.kept_modes import default_rank
 from graphuq.utils import validation
+from graphuq.utils.features import check_node_features
 from graphuq.utils.typing import Array
 
 
@@ -64,10 +73,18 @@ class LabelingSession:
         The expected accuracy to reach.
     seed : int
 
+    Attributes
+    ----------
+    names : list of str
+        Names of the items.
+
     Raises
     ------
+    TypeError
+        A graph, features, labels, a likelihood or a spectrum of another type.
     ValueError
-        Names that repeat, labels of other items, a threshold or goal outside (0, 1), a file that
+        Names that repeat, labels of other items, a likelihood without a sign model, a
+        threshold or goal outside (0, 1), a file that
         another session writes or that is no file of answers to these items.
     OSError
         The file cannot be written.
@@ -75,6 +92,7 @@ class LabelingSession:
     Examples
     --------
     >>> import graphuq as gq, tempfile
+    >>> from pathlib import Path
     >>> X, y = gq.datasets.two_moons(200, seed=0)
     >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
     >>> path = Path(tempfile.mkdtemp()) / "answers.csv"
@@ -104,25 +122,35 @@ class LabelingSession:
         goal: float = 0.95,
         seed: int = 0,
     ) -> None:
-        graph = Graph.of(graph)
+        graph, path = Graph.of(graph), validation.file_path("answers", answers)
         n = graph.n_nodes
-        self._names = item_names(names, n)
+        self.names = item_names(names, n)
+        likelihood = check_likelihood(likelihood)
+        if features is not None:
+            features = check_node_features(features, n)
+        if spectrum is not None:
+            check_spectrum(spectrum, n)
         self._lock = threading.RLock()
         self._known = KnownLabels(n, {} if labels is None else labels_before(labels, n))
-        for name in (*classes, *([] if labels is None else labels.classes.tolist())):
+        for name in check_names("classes", classes):
+            self._known.add_class(name)
+        for name in [] if labels is None else labels.classes.tolist():
             self._known.add_class(str(name))
         self.set_threshold(threshold)
         self._curve = Curve(n, share("goal", goal))
         self._rng = np.random.default_rng(validation.integer("seed", seed, 0))
         self._seed = seed
-        self._file = AnswerFile(Path(answers), self._names)
+        self._file = AnswerFile(path, self.names)
         try:
             for row in self._file.answers:
                 self._known.add(row)
             self._questions = Questions(graph, self._known, self._rng)
-            spectrum = modes(graph, rank, spectrum)
+            if spectrum is None:
+                spectrum = Spectrum.of(graph, default_rank(graph) if rank is None else rank)
+            elif rank is not None:
+                spectrum = spectrum.truncated(rank)
             self._vectors = spectrum.vectors
-            self._learner = Learner(spectrum, features, likelihood or Probit(), seed)
+            self._learner = Learner(spectrum, features, likelihood, seed)
             self._learning = Learning(self._learner, self._known, self._curve, self._lock)
         except BaseException:
             self._file.close()
@@ -211,6 +239,11 @@ class LabelingSession:
                 self._learning.notice()
 
     @property
+    def prior(self) -> GaussianPrior:
+        """The prior, whose parameters the labels choose."""
+        return self._learner.prior
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """Names of the classes, in the order in which they came."""
         return tuple(self._known.classes)
@@ -266,8 +299,14 @@ class LabelingSession:
         with self._lock:
             now, error = self._learning, self._file.error or self._learning.error
             return findings.measure_progress(
-                now.learned, self._known, self._curve, self._threshold, now.busy, error
+                now.learned, self._known, self._curve.forecast, self._threshold, now.busy, error
             )
+
+    def curve(self) -> list[tuple[int, int, float]]:
+        """Return the decided items and the expected accuracy after each number of labels."""
+        with self._lock:
+            points, threshold = self._curve.points, self._threshold
+        return [(p.n_labels, p.decided(threshold), p.expected) for p in points]
 
     def embedding(self) -> Array:
         """Return a place in the plane for each item, shape (N, 2): the first two modes."""
@@ -328,7 +367,7 @@ class LabelingSession:
     def finish(self) -> Posterior:
         """Sample the posterior of all answers. This takes long; the session goes on meanwhile."""
         labels = self.labels()
-        tuned = tune(self._learner.prior, labels, self._learner.likelihood)
+        tuned = tune(self.prior, labels, self._learner.likelihood)
         return sample(tuned.prior, tuned.likelihood, labels, seed=self._seed, progress=False)
 
     def close(self) -> None:
@@ -344,4 +383,4 @@ class LabelingSession:
         self.close()
 
     def _node(self, node: int) -> int:
-        return validation.integer("node", node, 0, len(self._names) - 1)
+        return validation.integer("node", node, 0, len(self.names) - 1)

@@ -112,7 +112,7 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
     assert "8 answers in labels.csv" in first.said
 
     second = Process(*arguments)  # goes on
-    assert second.state()["progress"]["answers"] == 8
+    assert second.state()["progress"]["n_answers"] == 8
     second.tell("finish")
     until = time.monotonic() + 120
     while (state := second.state()["finish"])["state"] == "running" and time.monotonic() < until:
@@ -170,7 +170,7 @@ def test_rows_hide_labels_and_show_what_differs(tmp_path, monkeypatch):
     frame.to_csv("table.csv", index=False)
     page = Process("table.csv", "--ignore", "note", "--truth", "truth")
     assert page.state()["classes"] == ["x", "y"]
-    assert page.state()["progress"]["labeled"] == 2
+    assert page.state()["progress"]["n_labeled"] == 2
     question = page.tell("ask")["question"]
     cells = question["item"]["cells"]
     assert {cell["column"] for cell in cells[:3]} == {"a", "b", "c"}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
+
+from graphuq.labeling.records import Answer, Neighbor, Opinion, Progress, Question, Suspect
 
 
 class FakeSession:
     """What the page needs of a session; ``full`` makes the disk refuse answers."""
 
-    def __init__(self, n, classes=("cat", "dog")):
+    def __init__(self, n, classes=("cat", "dog"), names=None):
         self.n, self.classes, self.full = n, tuple(classes), False
+        self.names = [f"n{k}" for k in range(n)] if names is None else names
         self.rows, self.skipped, self.goal, self.threshold, self.sample = [], set(), 0.95, 0.95, 0
         self.calls = []
 
@@ -21,26 +22,13 @@ class FakeSession:
         return None if node is None else self.look(node)
 
     def look(self, node):
-        near = tuple(
-            SimpleNamespace(node=row.node, label=row.label, weight=0.5) for row in self.rows[-3:]
-        )
-        return SimpleNamespace(
-            node=node, reason="It is next.", information=None, neighbors=near, apart=self.sample > 0
-        )
+        near = tuple(Neighbor(row.node, row.label, 0.5) for row in self.rows[-3:])
+        return Question(node, "It is next.", None, near, self.sample > 0)
 
     def answer(self, node, label, *, confidence=1.0, who):
         if self.full:
             raise OSError(28, "No space left on device")
-        self.rows.append(
-            SimpleNamespace(
-                node=node,
-                label=label,
-                confidence=confidence,
-                who=who,
-                when="2026-01-01",
-                apart=False,
-            )
-        )
+        self.rows.append(Answer(node, label, confidence, who, "2026-01-01", False))
 
     def skip(self, node, *, who):
         self.skipped.add(node)
@@ -49,7 +37,7 @@ class FakeSession:
         return self.rows.pop().node if self.rows else None
 
     def add_class(self, name):
-        self.classes = (*self.classes, name)
+        self.classes = tuple(dict.fromkeys((*self.classes, name)))
 
     def set_threshold(self, value):
         self.threshold = value
@@ -64,15 +52,16 @@ class FakeSession:
         K = len(self.classes)
         if K < 2:
             return None
-        return SimpleNamespace(classes=self.classes, probability=np.full(K, 1 / K), epistemic=0.1)
+        return Opinion(self.classes, np.full(K, 1 / K), 0.1)
 
     def progress(self):
         n = len(self.rows)
-        return SimpleNamespace(
-            n_items=self.n, n_answers=n, n_labeled=n, decided=n, threshold=self.threshold,
-            expected_accuracy=0.5, interval=(0.4, 0.6), measured=None,
-            curve=tuple((k, k, 0.5) for k in range(n)), forecast=None, busy=False, error=None,
-        )  # fmt: skip
+        return Progress(
+            self.n, n, n, n, self.threshold, 0.5, (0.4, 0.6), None, None, busy=False, error=None
+        )
+
+    def curve(self):
+        return [(k, k, 0.5) for k in range(len(self.rows))]
 
     def embedding(self):
         return np.column_stack([np.arange(self.n), np.arange(self.n) % 7]).astype(float)
@@ -81,7 +70,7 @@ class FakeSession:
         return np.zeros(self.n, int), np.linspace(0, 1, self.n), np.zeros(self.n, bool)
 
     def suspects(self, k=20):
-        return [(row.node, row.label, row.label, 0.5) for row in self.rows[:k]]
+        return [Suspect(row.node, row.label, row.label, 0.5) for row in self.rows[:k]]
 
     def confusion(self):
         return np.eye(len(self.classes))

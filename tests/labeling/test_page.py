@@ -48,7 +48,7 @@ def test_an_answer_leads_to_the_next_item_and_says_what_the_model_thought(client
     assert found["question"]["node"] == 1
     assert found["question"]["neighbors"][0]["label"] == "dog"
     assert found["last"]["opinion"]["probability"] == [0.5, 0.5]
-    assert found["state"]["progress"]["answers"] == 1
+    assert found["state"]["progress"]["n_answers"] == 1
 
 
 def test_an_answer_that_is_sent_twice_is_kept_once(client, session):
@@ -160,8 +160,7 @@ def test_the_last_step_runs_once_and_says_what_went_wrong(client):
 
 @pytest.fixture
 def served(session):
-    names = [str(k) for k in range(12)]
-    with LabelingPage(session, Names(), names, who="Ada", port=0) as page:
+    with LabelingPage(session, Names(), who="Ada", port=0) as page:
         yield page
 
 
@@ -188,8 +187,7 @@ def test_answers_come_at_once(served):
 
 
 def test_two_pages_have_two_tokens(session, served):
-    names = [str(k) for k in range(12)]
-    with LabelingPage(session, Names(), names, who="Ada", port=0) as other:
+    with LabelingPage(session, Names(), who="Ada", port=0) as other:
         assert other.address.split("=")[1] != served.address.split("=")[1]
 
 
@@ -214,7 +212,7 @@ def test_a_host_of_another_machine_is_refused():
 
 def test_a_host_beyond_this_machine_warns(session):
     with pytest.warns(RuntimeWarning, match="others on the network can reach it"):
-        page = LabelingPage(session, Names(), ["a"] * 12, who="Ada", host="0.0.0.0", port=0)
+        page = LabelingPage(session, Names(), who="Ada", host="0.0.0.0", port=0)
     with page:
         assert page.address.startswith("http://127.0.0.1:")
         with pytest.raises(urllib.error.HTTPError, match="403"):
@@ -224,7 +222,7 @@ def test_a_host_beyond_this_machine_warns(session):
 @pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
 def test_the_loopback_address_of_ipv6_is_served(session):
     try:
-        page = LabelingPage(session, Names(), ["a"] * 12, who="Ada", host="::1", port=0)
+        page = LabelingPage(session, Names(), who="Ada", host="::1", port=0)
     except OSError:
         pytest.skip("this machine has no IPv6")
     with page, urllib.request.urlopen(page.address, timeout=10) as answer:

@@ -117,9 +117,8 @@ def serve(tmp_path):
     pages = []
 
     def start(session, **options):
-        names = [f"n{k}" for k in range(session.n)]
         items = options.pop("items", None) or Texts([f"Text {k}" for k in range(session.n)])
-        pages.append(LabelingPage(session, items, names, who="Ada", port=0, **options))
+        pages.append(LabelingPage(session, items, who="Ada", port=0, **options))
         return pages[-1]
 
     yield start

@@ -240,9 +240,9 @@ def test_headers_keep_out_scripts_frames_and_copies(client, stranger):
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_scripts_in_names_are_escaped(session):
-    client = client_of(session, names=[EVIL] * 12, title=EVIL)
-    session.classes = (EVIL, "dog")
+def test_scripts_in_names_are_escaped():
+    session = FakeSession(12, classes=(EVIL, "dog"), names=[EVIL] * 12)
+    client = client_of(session, title=EVIL)
     page = client.get("/")
     assert EVIL not in page.text
     assert "&lt;script&gt;" in page.text
@@ -283,7 +283,7 @@ sys.path.insert(0, sys.argv[1])
 from fake_session import FakeSession
 from graphuq.labeling.label import LabelingPage
 from graphuq.labeling.page.items import Names
-with LabelingPage(FakeSession(12), Names(), [str(k) for k in range(12)], who="Ada", port=0) as page:
+with LabelingPage(FakeSession(12), Names(), who="Ada", port=0) as page:
     print(page.address, flush=True)
     page.wait()
 """

@@ -74,7 +74,7 @@ def test_from_no_label_to_the_end(moons, start):
     assert low <= progress.expected_accuracy <= high
     assert progress.error is None
     assert not progress.busy
-    assert progress.curve[-1][0] == 25
+    assert session.curve()[-1][0] == 25
     classes, epistemic, labeled = session.states()
     hidden = ~labeled
     accuracy = (np.array(session.classes)[classes] == y)[hidden].mean()

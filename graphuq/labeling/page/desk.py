@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from graphuq.labeling.page.finishing import Finishing
 from graphuq.labeling.page.given import MAX_NAME, Given, GivenError
 from graphuq.labeling.page.items import Items
 from graphuq.labeling.page.once import Once
+from graphuq.labeling.records import Question
+from graphuq.labeling.session import LabelingSession
 
 # Points of the curve, rows of a history, and items of a random sample at most.
 MAX_POINTS, MAX_ROWS, MAX_SAMPLE = 300, 50, 10_000
@@ -25,17 +27,14 @@ class Desk:
     ----------
     session : LabelingSession
     items : Items
-    names : sequence of str, length N
-        The name of each item.
     finishing : Finishing
     """
 
-    def __init__(
-        self, session: Any, items: Items, names: Sequence[str], finishing: Finishing
-    ) -> None:
-        self.session, self.items, self.names, self.finishing = session, items, names, finishing
+    def __init__(self, session: LabelingSession, items: Items, finishing: Finishing) -> None:
+        self.session, self.items, self.finishing = session, items, finishing
+        self.names = session.names
         self._once = Once()
-        self._nodes: dict[str, int] = {name: node for node, name in enumerate(names)}
+        self._nodes = {name: node for node, name in enumerate(self.names)}
 
     def give(self, body: bytes) -> Given:
         """Return what a request says."""
@@ -44,8 +43,8 @@ class Desk:
     def state(self) -> dict[str, Any]:
         """Return the classes, the progress, and how far the last step is."""
         return {
-            "classes": [str(name) for name in self.session.classes],
-            "progress": describe_progress(self.session.progress()),
+            "classes": self.session.classes,
+            "progress": asdict(self.session.progress()),
             "goal": self.session.goal,
             "finish": self.finishing.describe(),
         }
@@ -57,13 +56,13 @@ class Desk:
     def answer(self, given: Given) -> dict[str, Any]:
         """Keep an answer, once, and return the next question."""
         who, node = given.name("who"), given.node()
-        label = given.one_of("label", {str(name): name for name in self.session.classes})
+        label = given.one_of("label", self.session.classes)
         confidence = given.number("confidence", 0.01, 1, 1)
 
         def keep() -> dict[str, Any]:
             before = self.opinion(node)
             self.session.answer(node, label, confidence=confidence, who=who)
-            return {"done": "answer", **self._named(node), "label": str(label),
+            return {"done": "answer", **self._named(node), "label": label,
                     "confidence": confidence, "opinion": before}  # fmt: skip
 
         return self._with_next(who, self._once.do(given.once("answer"), keep))
@@ -85,8 +84,8 @@ class Desk:
         if node is None:
             return self._with_next(who, {"done": "nothing"})
         return {
-            "last": {"done": "undo", **self._named(int(node))},
-            "question": self.describe_question(self.session.look(int(node))),
+            "last": {"done": "undo", **self._named(node)},
+            "question": self.describe_question(self.session.look(node)),
             "state": self.state(),
         }
 
@@ -107,9 +106,7 @@ class Desk:
 
     def add_class(self, given: Given) -> dict[str, Any]:
         """Add a class, unless there is one of this name."""
-        name = given.name("name")
-        if name not in {str(known) for known in self.session.classes}:
-            self.session.add_class(name)
+        self.session.add_class(given.name("name"))
         return {"state": self.state()}
 
     def aim(self, given: Given) -> dict[str, Any]:
@@ -137,26 +134,22 @@ class Desk:
             return None
         order = np.argsort(-found.probability, kind="stable")
         return {
-            "classes": [str(found.classes[k]) for k in order],
-            "probability": [round(float(found.probability[k]), 4) for k in order],
-            "epistemic": round(float(found.epistemic), 4),
+            "classes": [found.classes[k] for k in order],
+            "probability": found.probability[order].round(4).tolist(),
         }
 
-    def describe_question(self, question: Any) -> dict[str, Any]:
+    def describe_question(self, question: Question) -> dict[str, Any]:
         """Return an item with what the page shows of it and of its labeled neighbors."""
-        node = int(question.node)
         return {
-            **self._named(node),
+            **self._named(question.node),
             "reason": question.reason,
-            "information": question.information,
-            "apart": bool(question.apart),
-            "item": self.items.show(node),
+            "apart": question.apart,
+            "item": self.items.show(question.node),
             "neighbors": [
                 {
-                    **self._named(int(near.node)),
-                    "label": str(near.label),
-                    "weight": round(float(near.weight), 4),
-                    "item": self.items.show_beside(int(near.node), node),
+                    **self._named(near.node),
+                    "label": near.label,
+                    "item": self.items.show_beside(near.node, question.node),
                 }
                 for near in question.neighbors
             ],
@@ -172,28 +165,3 @@ class Desk:
 
     def _named(self, node: int) -> dict[str, Any]:
         return {"node": node, "name": self.names[node][: 2 * MAX_NAME]}
-
-
-def describe_progress(progress: Any) -> dict[str, Any]:
-    """Return the progress, without its curve."""
-    forecast, interval, measured = progress.forecast, progress.interval, progress.measured
-    return {
-        "items": progress.n_items,
-        "answers": progress.n_answers,
-        "labeled": progress.n_labeled,
-        "decided": progress.decided,
-        "threshold": progress.threshold,
-        "accuracy": progress.expected_accuracy,
-        "interval": None if interval is None else [float(end) for end in interval],
-        "measured": measured
-        and {"right": measured.right, "total": measured.total, "interval": [*measured.interval]},
-        "forecast": forecast
-        and {
-            "goal": forecast.goal,
-            "answers": forecast.answers,
-            "low": forecast.low,
-            "high": forecast.high,
-        },
-        "busy": bool(progress.busy),
-        "error": progress.error,
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Any
 
 from graphuq.labeling.arguments import is_one_line
@@ -83,12 +83,12 @@ class Given:
         """Return the id under which an action is done once."""
         return f"{action} {self.name('id')}"
 
-    def one_of(self, key: str, values: Mapping[str, Any]) -> Any:
-        """Return the value that the text names."""
-        text = self._values.get(key)
-        if not isinstance(text, str) or text not in values:
-            raise GivenError(f"{key}: {_short(text)} is none of the classes")
-        return values[text]
+    def one_of(self, key: str, classes: Collection[str]) -> str:
+        """Return the name of a class."""
+        value = self._values.get(key)
+        if not isinstance(value, str) or value not in classes:
+            raise GivenError(f"{key}: {_short(value)} is none of the classes")
+        return value
 
 
 def _short(value: Any) -> str:

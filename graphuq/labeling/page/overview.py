@@ -11,7 +11,7 @@ from graphuq.labeling.page.desk import MAX_POINTS, MAX_ROWS, Desk
 
 def positions(desk: Desk) -> bytes:
     """Return the place of each item on the map as pairs of single-precision numbers from 0 to 1."""
-    places = np.asarray(desk.session.embedding(), dtype=np.float64)
+    places = desk.session.embedding()
     low, span = places.min(axis=0), np.ptp(places, axis=0)
     return ((places - low) / np.where(span > 0, span, 1)).astype("<f4").tobytes()
 
@@ -26,11 +26,11 @@ def colors(desk: Desk) -> bytes:
     if found is None:
         return np.full(n, -1, dtype="<i2").tobytes() + bytes(2 * n)
     classes, epistemic, labeled = found
-    share = np.asarray(epistemic) / (np.max(epistemic, initial=0.0) or 1.0)
+    share = np.clip(epistemic / (epistemic.max() or 1.0), 0, 1)
     return (
-        np.asarray(classes).astype("<i2").tobytes()
-        + np.round(255 * np.clip(share, 0, 1)).astype(np.uint8).tobytes()
-        + np.asarray(labeled).astype(np.uint8).tobytes()
+        classes.astype("<i2").tobytes()
+        + np.round(255 * share).astype(np.uint8).tobytes()
+        + labeled.astype(np.uint8).tobytes()
     )
 
 
@@ -39,13 +39,13 @@ def suspects(desk: Desk) -> dict[str, Any]:
     return {
         "suspects": [
             {
-                "node": int(node),
-                "name": desk.names[int(node)],
-                "label": str(label),
-                "likelier": str(likelier),
-                "wrong": round(float(wrong), 4),
+                "node": found.node,
+                "name": desk.names[found.node],
+                "label": found.label,
+                "likelier": found.likelier,
+                "wrong": round(found.probability_wrong, 4),
             }
-            for node, label, likelier, wrong in desk.session.suspects()
+            for found in desk.session.suspects()
         ]
     }
 
@@ -54,8 +54,8 @@ def confusion(desk: Desk) -> dict[str, Any]:
     """Return how many items of each class are expected to be predicted as each."""
     found = desk.session.confusion()
     return {
-        "classes": [str(name) for name in desk.session.classes],
-        "expected": None if found is None else np.round(np.asarray(found), 2).tolist(),
+        "classes": desk.session.classes,
+        "expected": None if found is None else found.round(2).tolist(),
     }
 
 
@@ -64,8 +64,8 @@ def history(desk: Desk) -> dict[str, Any]:
     return {
         "answers": [
             {
-                "node": int(row.node),
-                "name": desk.names[int(row.node)],
+                "node": row.node,
+                "name": desk.names[row.node],
                 "label": row.label or None,
                 "confidence": row.confidence,
                 "who": row.who,
@@ -78,7 +78,6 @@ def history(desk: Desk) -> dict[str, Any]:
 
 def curve(desk: Desk) -> dict[str, Any]:
     """Return decided items and expected accuracy over answers, thinned to some hundred points."""
-    points = desk.session.progress().curve
+    points = desk.session.curve()
     step = -(-len(points) // MAX_POINTS) or 1
-    kept = [*points[:-1:step], *points[-1:]]
-    return {"curve": [[int(n), int(decided), float(right)] for n, decided, right in kept]}
+    return {"curve": [*points[:-1:step], *points[-1:]]}

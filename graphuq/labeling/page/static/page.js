@@ -158,7 +158,7 @@ function takeState(found) {
   Object.assign(state, { classes: found.classes, progress: found.progress, goal: found.goal, finish: found.finish });
   if (changed) { state.keys = keysOf(state.classes); showChoices(); }
   const { progress } = state;
-  $("brief").textContent = `${plural(progress.answers, "answer")}. Decided: ${number(progress.decided)} of ${number(progress.items)}. `
+  $("brief").textContent = `${plural(progress.n_answers, "answer")}. Decided: ${number(progress.decided)} of ${number(progress.n_items)}. `
     + `Expected accuracy: ${accuracyInWords(progress)}. Forecast: ${forecastInWords(progress)}.`
     + (progress.busy ? " The model is learning." : "");
   showFinish(state.finish);

@@ -5,9 +5,9 @@ import { $, classMark, fill, number, part, percent, plural } from "./parts.js";
 import { read } from "./talk.js";
 
 export function accuracyInWords(progress) {
-  if (progress.accuracy === null) return "not known yet";
+  if (progress.expected_accuracy === null) return "not known yet";
   const [low, high] = progress.interval ?? [];
-  return percent(progress.accuracy, 1) + (progress.interval ? ` (${percent(low, 1)} to ${percent(high, 1)})` : "");
+  return percent(progress.expected_accuracy, 1) + (progress.interval ? ` (${percent(low, 1)} to ${percent(high, 1)})` : "");
 }
 
 export function forecastInWords(progress) {
@@ -20,8 +20,8 @@ export function forecastInWords(progress) {
 
 export async function showProgress(progress, goal) {
   const rows = [
-    ["Answers", `${number(progress.answers)}, labeled ${number(progress.labeled)} of ${plural(progress.items, "item")}`],
-    ["Decided", `${number(progress.decided)} of ${number(progress.items)}, with a probability of at least ${percent(progress.threshold, 1)}`],
+    ["Answers", `${number(progress.n_answers)}, labeled ${number(progress.n_labeled)} of ${plural(progress.n_items, "item")}`],
+    ["Decided", `${number(progress.decided)} of ${number(progress.n_items)}, with a probability of at least ${percent(progress.threshold, 1)}`],
     ["Expected accuracy", accuracyInWords(progress)],
     ["Forecast", forecastInWords(progress)],
     ...(progress.measured ? [["Right on the random sample", `${progress.measured.right} of ${progress.measured.total} (${
@@ -35,8 +35,8 @@ export async function showProgress(progress, goal) {
   const right = curve.map(([n, , share]) => [n, share]), floor = Math.min(0.5, ...right.map(([, share]) => share));
   drawCurve($("curve-accuracy"), right, { low: floor, high: 1, show: (value) => percent(value),
     goal, said: `Expected accuracy: ${accuracyInWords(progress)}` });
-  drawCurve($("curve-decided"), curve.map(([n, decided]) => [n, decided]), { low: 0, high: progress.items,
-    show: number, said: `${progress.decided} of ${progress.items} items are decided` });
+  drawCurve($("curve-decided"), curve.map(([n, decided]) => [n, decided]), { low: 0, high: progress.n_items,
+    show: number, said: `${progress.decided} of ${progress.n_items} items are decided` });
 }
 
 function table(names, rows, numeric = []) {
