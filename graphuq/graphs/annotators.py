@@ -119,10 +119,10 @@ def annotator_rates(
         # 1. each rate, given what the others say of its items
         for a, mine in enumerate(own):
             items, vote = votes.item[mine], votes.vote[mine]
-            rest = log_p[items] - _log_votes(vote, rates[a], K)
+            rest = log_p[items] - log_votes(vote, rates[a], K)
             p = np.exp(rest - logsumexp(rest, axis=1, keepdims=True))
             rates[a] = _slice(p[np.arange(mine.size), vote], rates[a], K, rng)
-            log_p[items] = rest + _log_votes(vote, rates[a], K)
+            log_p[items] = rest + log_votes(vote, rates[a], K)
         # 2. the true classes, and the shares of the classes
         if given is None:
             truth = (log_p + rng.gumbel(size=log_p.shape)).argmax(axis=1)
@@ -155,26 +155,41 @@ def combine(frame: Any, rates: Any, classes: Any, seed: validation.Seed) -> Comb
         found = annotator_rates(frame, classes=classes, seed=seed)[RATE].to_numpy()
     else:
         found = _read_rates(rates, votes)
-    log_p = _log_likelihood(votes, found)
-    log_p -= logsumexp(log_p, axis=1, keepdims=True)
-    two = np.sort(log_p, axis=1)[:, -2:]
-    clear = np.flatnonzero(two[:, 1] - two[:, 0] > TIE)
+    clear, best, confidence = likeliest(_log_likelihood(votes, found))
     if clear.size == 0:
         raise ValueError("annotators contradict each other at every item: ask one more of them")
-    best = log_p[clear].argmax(axis=1)
-    confidence = np.exp(log_p[clear, best])
     return Combined(clear, votes.classes[best], votes.classes, confidence)
+
+
+def likeliest(log_p: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Return the rows that have one likeliest class, this class, and its probability.
+
+    Parameters
+    ----------
+    log_p : ndarray, shape (items, K)
+        The log probability of each class, up to a constant of each row.
+
+    Examples
+    --------
+    >>> likeliest(np.log([[0.9, 0.1], [0.5, 0.5]]))
+    (array([0]), array([0]), array([0.9]))
+    """
+    log_p = log_p - logsumexp(log_p, axis=1, keepdims=True)
+    two = np.sort(log_p, axis=1)[:, -2:]
+    clear = np.flatnonzero(two[:, 1] - two[:, 0] > TIE)
+    best = log_p[clear].argmax(axis=1)
+    return clear, best, np.exp(log_p[clear, best])
 
 
 def _log_likelihood(votes: _Votes, rates: Array) -> Array:
     """Return the log probability of each item's labels under each class, shape (items, K)."""
     found = np.zeros((votes.n_items, votes.classes.size))
-    each = _log_votes(votes.vote, rates[votes.annotator], votes.classes.size)
+    each = log_votes(votes.vote, rates[votes.annotator], votes.classes.size)
     np.add.at(found, votes.item, each)
     return found
 
 
-def _log_votes(vote: NDArray[np.intp], rate: Any, n_classes: int) -> Array:
+def log_votes(vote: NDArray[np.intp], rate: Any, n_classes: int) -> Array:
     """Return the log probability of each vote under each class, shape (votes, K)."""
     right, wrong = np.log1p(-rate), np.log(rate / (n_classes - 1))
     is_right = vote[:, None] == np.arange(n_classes)

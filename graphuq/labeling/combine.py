@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+
+import numpy as np
+
+from graphuq.graphs.annotators import likeliest, log_votes
 
 # People who are certain and contradict each other are this sure, and no more.
 CERTAIN = 0.99
-
-# Log odds that differ less are equal.
-TIE = 1e-9
 
 
 def combine(answers: Iterable[tuple[str, float]], n_classes: int) -> tuple[str, float] | None:
     """Return the likeliest label and the probability that it is right.
 
-    An answer of confidence p makes its class p (K - 1) / (1 - p) times as likely beside each other
-    class: mistakes are independent, and any of the other classes alike. The factors of all answers
-    are multiplied. As in `Labels.from_annotators`, the rest of the probability is spread over the
-    other classes.
+    Each answer is that of an annotator whose rate of mistakes is 1 less its confidence, as in
+    `Labels.from_annotators`.
 
     Parameters
     ----------
@@ -43,15 +41,14 @@ def combine(answers: Iterable[tuple[str, float]], n_classes: int) -> tuple[str, 
     given = list(answers)
     if len({label for label, _ in given}) == 1 and any(p == 1 for _, p in given):
         return given[0][0], 1.0
-    K = max(n_classes, 2)
-    odds: dict[str, float] = {}
-    for label, p in given:
-        sure = min(p, CERTAIN) if len(given) > 1 else p
-        odds[label] = odds.get(label, 0.0) + math.log(sure * (K - 1) / (1 - sure))
-    ranked = sorted(odds.items(), key=lambda one: -one[1])
-    # classes that nobody named have log odds 0
-    others = [value for _, value in ranked[1:]] + [0.0] * (K - len(ranked))
-    if not ranked or ranked[0][1] <= max(others, default=0.0) + TIE:
+    named = list(dict.fromkeys(label for label, _ in given))
+    K = max(n_classes, len(named), 2)
+    sure = np.array([p for _, p in given])
+    if len(given) > 1:
+        sure = np.minimum(sure, CERTAIN)
+    votes = np.array([named.index(label) for label, _ in given], dtype=np.intp)
+    clear, best, confidence = likeliest(log_votes(votes, 1 - sure, K).sum(axis=0, keepdims=True))
+    # people who only guess may make a class likelier that nobody named
+    if not clear.size or best[0] >= len(named):
         return None
-    (label, best), *_ = ranked
-    return label, 1 / (1 + sum(math.exp(other - best) for other in others))
+    return named[best[0]], float(confidence[0])
