@@ -74,14 +74,14 @@ class Task(NamedTuple):
     closed : frozenset of int
         Items that are not to be asked: those of the random sample.
     confidence : dict of int to float
-        The confidence of labels, 1 where none is given.
+        The confidence of labels, 1 where an item has none.
     """
 
     version: int
     labels: dict[int, str]
     classes: tuple[str, ...]
     closed: frozenset[int]
-    confidence: dict[int, float] = {}  # noqa: RUF012  # nobody writes to it
+    confidence: dict[int, float]
 
 
 class View(NamedTuple):
@@ -154,10 +154,10 @@ class Learner:
     >>> X, y = gq.datasets.two_moons(200, seed=0)
     >>> spectrum = Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), 20)
     >>> learner = Learner(spectrum, None, gq.Probit(), seed=0)
-    >>> (first,) = learner.learn(Task(0, {}, ("a", "b"), frozenset()))
+    >>> (first,) = learner.learn(Task(0, {}, ("a", "b"), frozenset(), {}))
     >>> first.view is None, len(first.questions)
     (True, 20)
-    >>> (later,) = learner.learn(Task(1, {3: "a", 8: "b"}, ("a", "b"), frozenset()))
+    >>> (later,) = learner.learn(Task(1, {3: "a", 8: "b"}, ("a", "b"), frozenset(), {}))
     >>> later.view.posterior.labels
     Labels(2 nodes: 1 x 'a', 1 x 'b')
     """
