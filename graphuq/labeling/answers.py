@@ -214,9 +214,11 @@ def _answer(row: list[str], position: dict[str, int], where: str) -> Answer:
         sure = float(confidence) if confidence else None
     except ValueError:
         sure = -1.0
-    if (label and sure is None) or (sure is not None and not 0 < sure <= 1):
+    if (label and not sure) or (sure is not None and not 0 <= sure <= 1):
         raise ValueError(f"{where}: confidence must lie in (0, 1], got {confidence!r}")
-    return Answer(position[name], label, sure if label else None, who, when, apart == "1")
+    return Answer(
+        position[name], label, sure if label or sure == 0 else None, who, when, apart == "1"
+    )
 
 
 def is_answers(path: Path) -> bool:

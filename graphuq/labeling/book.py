@@ -132,5 +132,5 @@ class Book:
 
 
 def _says(answer: Answer | None) -> tuple[str, float | None]:
-    """Return the label and confidence of an answer; no answer says the same as a skip."""
+    """Return the label and confidence of an answer; those of none if it was taken back."""
     return ("", None) if answer is None else (answer.label, answer.confidence)

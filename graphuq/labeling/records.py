@@ -158,7 +158,8 @@ class Answer(NamedTuple):
     label : str
         Empty for an item that was skipped or whose label is taken back.
     confidence : float or None
-        The probability that the label is right, as its annotator said; None with an empty label.
+        The probability that the label is right, as its annotator said. With an empty label, 0 for
+        an item that was skipped, and None for one whose label is taken back.
     who : str
         Empty where an item is drawn for the random sample.
     when : str

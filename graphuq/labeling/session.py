@@ -212,7 +212,7 @@ class LabelingSession:
         """Ask a person no more for an item; a label that the person gave it is taken back."""
         node, who = self._node(node), one_line("who", who)
         with self._lock:
-            self._keep(self._known.row(node, "", None, who))
+            self._keep(self._known.row(node, "", 0.0, who))
 
     def undo(self, who: str) -> int | None:
         """Take back a person's own last answer, and ask it again; return its item, or None."""

@@ -21,8 +21,15 @@ from graphuq.labeling.records import Answer
 NAMES = ["a", 'b "quoted", with a comma', "c", "line\nbreak", "é", "return\ralone"]
 
 
+SKIPPED = "skipped"
+
+
 def answer(node, label="cat", who="Ann", confidence=1.0, apart=False):
-    return Answer(node, label, confidence if label else None, who, "2026-01-01T00:00:00", apart)
+    if label == SKIPPED:
+        label, confidence = "", 0.0
+    elif not label:
+        confidence = None
+    return Answer(node, label, confidence, who, "2026-01-01T00:00:00", apart)
 
 
 def kept(path):
@@ -37,6 +44,7 @@ def test_answers_come_back_as_they_were(tmp_path):
         answer(1, confidence=0.75),
         answer(3, 'dog, "big"', "Zoë"),
         answer(1, ""),
+        answer(3, SKIPPED),
         answer(4, apart=True),
         answer(5),
     ]
@@ -90,6 +98,7 @@ def test_a_session_killed_in_the_first_line_begins_anew(tmp_path, start):
         (HEADER.decode() + "x,cat,1,Ann,,0\n", "answers to 1 items that are not among these"),
         (HEADER.decode() + "a,cat,2,Ann,,0\n", "row 1: confidence must lie in"),
         (HEADER.decode() + "a,cat,,Ann,,0\n", "row 1: confidence must lie in"),
+        (HEADER.decode() + "a,cat,0,Ann,,0\n", "row 1: confidence must lie in"),
         (HEADER.decode() + "a,cat,nan,Ann,,0\n", "row 1: confidence must lie in"),
         (HEADER.decode() + "a,cat,1,Ann,,yes\n", "row 1: expected id,label"),
     ],
@@ -219,7 +228,7 @@ def test_a_book_read_again_takes_back_the_same(tmp_path):
     for _ in range(300):
         who = rng.choice(["Ann", "Ben"])
         row = book.take_back(who) if rng.random() < 0.3 else None
-        row = row or answer(rng.randrange(5), rng.choice(["cat", "dog", ""]), who)
+        row = row or answer(rng.randrange(5), rng.choice(["cat", "dog", "", SKIPPED]), who)
         book.add(row)
         file.append(row)
     file.close()

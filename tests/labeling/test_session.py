@@ -160,6 +160,26 @@ def test_a_skipped_item_is_asked_of_others_only(start):
     assert session.question("Ben").node == node
 
 
+def test_a_skip_right_after_an_answer_is_no_undo(moons, start):
+    _, y, _ = moons
+    session = start()
+    node = session.question("Ann").node
+    session.answer(node, y[node], who="Ann", confidence=0.7)
+    session.skip(node, who="Ann")
+    assert session.progress().n_labeled == 0
+    assert session.question("Ann").node != node
+
+    again = start()
+
+    assert again.question("Ann").node != node
+    assert again.undo("Ann") == node  # the skip alone
+    assert again.labels().nodes.tolist() == [node]
+    assert again.labels().confidence.tolist() == [0.7]
+    assert again.undo("Ann") == node
+    assert again.question("Ann").node == node
+    assert again.undo("Ann") is None
+
+
 def test_undo_asks_the_item_again(moons, start):
     _, y, _ = moons
     session = start()

@@ -59,8 +59,9 @@ export async function showSuspects(classes, open) {
 export async function showHistory(classes, open) {
   const { answers } = await read("/api/history");
   fill($("history"), answers.length ? table(["item", "label", "sure", "who", "when"], answers.map((found) => [
-    opener(found.node, found.name, open), found.label === null ? "skipped" : classMark(found.label, classes),
-    found.confidence === null ? "" : percent(found.confidence), found.who, found.when.slice(0, 16).replace("T", " ")]))
+    opener(found.node, found.name, open),
+    found.label === null ? (found.confidence === null ? "taken back" : "skipped") : classMark(found.label, classes),
+    found.label === null ? "" : percent(found.confidence), found.who, found.when.slice(0, 16).replace("T", " ")]))
     : part("p", {}, "There are no answers yet."));
 }
 
