@@ -22,6 +22,7 @@ from graphuq.cli.result_folder import NODES, REPORT, require_result_folder
 from graphuq.cli.sample_steps import Data, choose_model, pixels_of, source_of
 from graphuq.cli.shown_items import show_items
 from graphuq.cli.write_result import sample_and_write
+from graphuq.labeling.answers import require_unlocked
 from graphuq.labeling.arguments import one_line
 from graphuq.labeling.label import LabelingPage, require_packages
 from graphuq.labeling.session import LabelingSession
@@ -96,6 +97,7 @@ def run(options: argparse.Namespace) -> int:
     folder = options.results or Path(f"{stem(options.file)}-graphuq")
     require_result_folder(folder)
     require_destination(options.out)
+    require_unlocked(options.out)
     if options.who is not None:
         one_line("--who", options.who)
     if options.text is not None and options.images is not None:

@@ -245,6 +245,13 @@ def _is_complete(line: bytes) -> bool:
     return len(row) == len(COLUMNS) and row[5] in ("0", "1")
 
 
+def require_unlocked(path: Path) -> None:
+    """Refuse a file that a session is writing, before any work."""
+    if path.exists():
+        with open(path, "ab") as file:
+            _lock(file, path)
+
+
 def _lock(file: Any, path: Path) -> None:
     """Refuse the file to other sessions while this process lives."""
     try:

@@ -19,6 +19,7 @@ import pytest
 import graphuq as gq
 from graphuq.cli.files import ReadOptions, read
 from graphuq.cli.program import main
+from graphuq.labeling.answers import AnswerFile
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -204,6 +205,14 @@ def test_answers_to_other_items_are_refused(mail, capsys):
     with open("labels.csv", "w") as file:
         file.write("id,label,confidence,who,when,apart\nzebra,ham,1,Ada,2026-01-01,0\n")
     assert "'zebra'" in refused(capsys, "mail.csv", "--text", "body")
+
+
+def test_a_second_process_is_refused_before_the_file_is_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    first = AnswerFile(tmp_path / "labels.csv", ["a"])
+    assert "another session is writing labels.csv" in refused(capsys, "nowhere.csv")
+    first.close()
+    assert "no file nowhere.csv" in refused(capsys, "nowhere.csv")
 
 
 def test_unreadable_pictures_are_named(tmp_path, monkeypatch, capsys):
