@@ -5,6 +5,7 @@ The state depends on the rows of the file alone, so that a session that starts a
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from graphuq.labeling.combine import combine
@@ -125,6 +126,16 @@ class Book:
     def confidence(self) -> dict[int, float]:
         """Return the confidence of each label."""
         return {node: sure for node, (_, sure) in self._labels.items()}
+
+    def contradictions(self) -> dict[int, tuple[str, str]]:
+        """Return two labels of each item to which people gave several, and none is likeliest."""
+        found = {}
+        for node, own in self._own.items():
+            said = Counter(answer.label for answer in own.values() if answer.label)
+            if node not in self._labels and len(said) > 1:
+                (one, _), (other, _) = said.most_common(2)
+                found[node] = one, other
+        return found
 
     def was_seen(self, node: int, who: str) -> bool:
         """Whether this person labeled or skipped the item."""

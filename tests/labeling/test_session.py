@@ -247,6 +247,16 @@ def test_only_labels_that_others_contradict_are_suspects(moons, start):
     assert session.suspects() == []
 
 
+def test_items_on_which_people_do_not_agree_are_suspects(start):
+    session = start()
+    session.answer(7, "upper", who="Ann")
+    assert session.suspects() == []
+    session.answer(7, "lower", who="Ben")
+    assert session.suspects() == [(7, "upper", "lower", 0.5)]
+    session.answer(7, "lower", who="Eve")
+    assert session.suspects() == []
+
+
 def test_a_random_sample_is_kept_from_the_learner(moons, start):
     _, y, _ = moons
     session = start()
