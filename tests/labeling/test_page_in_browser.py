@@ -294,6 +294,20 @@ def test_a_full_disk_takes_no_answer(make_browser, serve):
     assert len(session.rows) == 1
 
 
+def test_no_two_of_forty_classes_look_alike(make_browser, serve):
+    names = [f"class {k}" for k in range(40)]
+    page = Page(make_browser(), serve(FakeSession(20, classes=names)).address)
+    looks = page.browser.execute_script(
+        "return [...document.querySelectorAll('#classes button')].map((button) => "
+        "getComputedStyle(button).borderLeftColor + getComputedStyle(button, '::before').content)"
+    )
+    assert len(set(looks)) == 40
+    page.answer("1")
+    page.view("map")
+    page.until(lambda: "class 39" in page.text("legend"))
+    assert page.complaints() == []
+
+
 def test_scripts_in_names_and_texts_are_not_executed(make_browser, serve):
     evil = "<img src=x onerror=\"document.title='bad'\"><script>document.title='bad'</script>"
     session = FakeSession(20, classes=(evil, "dog"))

@@ -1,9 +1,12 @@
 // The map of all items, on a canvas; a click opens the nearest.
 
-import { $, classMark, colorOf, dark, fill, part } from "./parts.js";
+import { $, classMark, colorOf, dark, fill, part, shapeOf } from "./parts.js";
 import { read } from "./talk.js";
 
 const MARGIN = 14, NEAR = 22;
+// Corners of the shapes after the circle, in the order of their marks.
+const CORNERS = [[], [[-1, -1], [1, -1], [1, 1], [-1, 1]], [[0, -1.3], [1.2, 0.9], [-1.2, 0.9]],
+  [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]]];
 let places = null, classOf = null, epistemic = null, labeled = null;
 
 export async function showMap(classes) {
@@ -30,7 +33,14 @@ function screen(canvas) {
     y: (node) => height - MARGIN - (height - 2 * MARGIN) * places[2 * node + 1] };
 }
 
-export function draw() {
+function outline(pen, x, y, r, shape) {
+  pen.beginPath();
+  if (!shape) pen.arc(x, y, r, 0, 7);
+  for (const [right, down] of CORNERS[shape]) pen.lineTo(x + r * right, y + r * down);
+  pen.closePath();
+}
+
+function draw() {
   const canvas = $("map");
   if (!places || !canvas.offsetWidth) return;
   const { width, height, x, y } = screen(canvas), scale = devicePixelRatio || 1, pen = canvas.getContext("2d");
@@ -41,8 +51,7 @@ export function draw() {
   for (let node = 0; node < n; node += 1) {
     pen.globalAlpha = classOf[node] < 0 ? 0.6 : 1 - 0.78 * epistemic[node] / 255;
     pen.fillStyle = colorOf(classOf[node]);
-    pen.beginPath();
-    pen.arc(x(node), y(node), r, 0, 7);
+    outline(pen, x(node), y(node), r, shapeOf(classOf[node]));
     pen.fill();
   }
   pen.globalAlpha = 1;
@@ -51,8 +60,7 @@ export function draw() {
   for (let node = 0; node < n; node += 1) {
     if (!labeled[node]) continue;
     pen.fillStyle = colorOf(classOf[node]);
-    pen.beginPath();
-    pen.arc(x(node), y(node), r + 2, 0, 7);
+    outline(pen, x(node), y(node), r + 2, shapeOf(classOf[node]));
     pen.fill();
     pen.stroke();
   }

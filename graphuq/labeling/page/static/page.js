@@ -2,7 +2,7 @@
 
 import { isMeant, keysOf } from "./keys.js";
 import { nodeAt, showMap } from "./map.js";
-import { $, classMark, colorOf, dark, fill, number, part, percent, plural, say, showItem, showOpinion } from "./parts.js";
+import { $, classMark, dark, dress, fill, number, part, percent, plural, say, showItem, showOpinion } from "./parts.js";
 import { Refused, read, tell, watch } from "./talk.js";
 import { accuracyInWords, forecastInWords, showConfusion, showFinish, showHistory, showProgress, showSuspects } from "./views.js";
 
@@ -62,8 +62,7 @@ function showChoices() {
     const button = part("button", { type: "button", onclick: act, disabled: !state.question },
       key ? part("kbd", {}, key) : null, ` ${name}`);
     if (key) button.setAttribute("aria-keyshortcuts", key);
-    if (!choosing) button.style.borderLeftColor = colorOf(k);
-    return button;
+    return choosing ? button : dress(button, k);
   }));
   if (!state.classes.length) fill($("classes"), part("p", {}, "There is no class yet. Name the first one below."));
   for (const id of ["skip", "unsure", "reveal"]) $(id).disabled = !state.question;

@@ -7,10 +7,21 @@ const COLORS = [
   ["#4d9fc7", "#88ccee"], ["#882255", "#d0689d"], ["#44aa99", "#63cbb9"], ["#808026", "#b9b94f"],
   ["#aa4499", "#d07cc2"], ["#ee7733", "#ff9a5e"],
 ];
+// More classes have the same colors again, with a mark: a dot on the map is then of that shape.
+const MARKS = ["", "■", "▲", "◆"];
 export const dark = matchMedia("(prefers-color-scheme: dark)");
 
 export function colorOf(index) {
   return index < 0 ? (dark.matches ? "#8a8f98" : "#9aa0a8") : COLORS[index % COLORS.length][dark.matches ? 1 : 0];
+}
+
+export const shapeOf = (index) => Math.floor(Math.max(index, 0) / COLORS.length) % MARKS.length;
+
+// Give an element the color and the mark of a class.
+export function dress(made, index) {
+  made.style.borderLeftColor = colorOf(index);
+  if (shapeOf(index)) made.dataset.mark = MARKS[shapeOf(index)];
+  return made;
 }
 
 export const $ = (id) => document.getElementById(id);
@@ -35,11 +46,9 @@ export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)}%
 export const number = (value) => Math.round(value).toLocaleString("en-US");
 export const plural = (n, one) => `${number(n)} ${one}${n === 1 ? "" : "s"}`;
 
-// The name of a class behind its color.
+// The name of a class behind its color and mark.
 export function classMark(name, classes) {
-  const made = part("span", { class: "class" }, name);
-  made.style.borderColor = colorOf(classes.indexOf(name));
-  return made;
+  return dress(part("span", { class: "class" }, name), classes.indexOf(name));
 }
 
 export function say(text) {
