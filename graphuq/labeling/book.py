@@ -137,6 +137,10 @@ class Book:
                 found[node] = one, other
         return found
 
+    def has(self, row: Answer) -> bool:
+        """Whether a person's last answer to an item says the same."""
+        return _says(self._own.get(row.node, {}).get(row.who)) == _says(row)
+
     def was_seen(self, node: int, who: str) -> bool:
         """Whether this person labeled or skipped the item."""
         return who in self._own.get(node, {})

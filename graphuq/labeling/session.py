@@ -75,6 +75,8 @@ class LabelingSession:
 
     Attributes
     ----------
+    path : Path
+        The file of answers.
     names : list of str
         Names of the items.
 
@@ -141,6 +143,7 @@ class LabelingSession:
         self._rng = np.random.default_rng(validation.integer("seed", seed, 0))
         self._seed = seed
         self._file = AnswerFile(path, self.names)
+        self.path = self._file.path
         try:
             for row in self._file.answers:
                 self._known.add(row)
@@ -206,13 +209,13 @@ class LabelingSession:
         with self._lock:
             if label not in self._known.classes:
                 raise ValueError(f"label must be one of {self._known.classes}, got {label!r}")
-            self._keep(self._known.row(node, label, sure, who))
+            self._keep_once(self._known.row(node, label, sure, who))
 
     def skip(self, node: int, *, who: str) -> None:
         """Ask a person no more for an item; a label that the person gave it is taken back."""
         node, who = self._node(node), one_line("who", who)
         with self._lock:
-            self._keep(self._known.row(node, "", 0.0, who))
+            self._keep_once(self._known.row(node, "", 0.0, who))
 
     def undo(self, who: str) -> int | None:
         """Take back a person's own last answer, and ask it again; return its item, or None."""
@@ -224,6 +227,11 @@ class LabelingSession:
             self._keep(self._known.row(row.node, row.label, row.confidence, who))
             self._questions.ask_again(who, row.node)
             return row.node
+
+    def _keep_once(self, row: Answer) -> None:
+        """Write a row, unless the person said the same last: it may be sent twice."""
+        if not self._known.book.has(row):
+            self._keep(row)
 
     def _keep(self, *rows: Answer) -> None:
         """Write rows, and have them learned."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from graphuq.labeling.records import Answer, Neighbor, Opinion, Progress, Question, Suspect
@@ -12,6 +14,7 @@ class FakeSession:
 
     def __init__(self, n, classes=("cat", "dog"), names=None):
         self.n, self.classes, self.full = n, tuple(classes), False
+        self.path = Path("labels.csv")
         self.names = [f"n{k}" for k in range(n)] if names is None else names
         self.rows, self.skipped, self.goal, self.threshold, self.sample = [], set(), 0.95, 0.95, 0
         self.calls = []

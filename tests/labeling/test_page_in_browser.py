@@ -6,6 +6,7 @@ import csv
 import os
 import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,7 +119,8 @@ def serve(tmp_path):
 
     def start(session, **options):
         items = options.pop("items", None) or Texts([f"Text {k}" for k in range(session.n)])
-        pages.append(LabelingPage(session, items, who="Ada", port=0, **options))
+        options = {"port": 0, **options}
+        pages.append(LabelingPage(session, items, who="Ada", **options))
         return pages[-1]
 
     yield start
@@ -279,6 +281,31 @@ def test_an_answer_whose_reply_was_lost_is_not_doubled(make_browser, serve, monk
     page.until(lambda: page.item() == "n1", 60)
     assert seen == [0]
     assert [row.node for row in session.rows] == [0]
+
+
+def test_an_answer_waits_while_the_server_is_started_again(make_browser, serve):
+    session, other = FakeSession(20), FakeSession(20)
+    other.path = Path("other.csv")
+    served = serve(session)
+    port = served._server.port
+    page = Page(make_browser(), served.address)
+    page.answer("1")
+    served.stop()
+    page.press("2")
+    page.until(lambda: "waits" in page.text("connection"))
+    served = serve(other, port=port)  # another file of answers
+    page.until(lambda: "new address" in page.text("connection"))
+    page = Page(page.browser, served.address)
+    page.answer("s")
+    served.stop()
+    assert other.rows == []
+    page = Page(page.browser, serve(session, port=port).address)
+    page.until(lambda: page.item() == "n2")
+    assert "you said dog" in page.text("last")
+    assert [(row.node, row.label) for row in session.rows] == [(0, "cat"), (1, "dog")]
+    page.browser.refresh()
+    page.until(lambda: page.item() == "n2")
+    assert len(session.rows) == 2
 
 
 def test_a_full_disk_takes_no_answer(make_browser, serve):

@@ -180,6 +180,19 @@ def test_a_skip_right_after_an_answer_is_no_undo(moons, start):
     assert again.undo("Ann") is None
 
 
+def test_an_answer_that_is_given_twice_is_kept_once(start, tmp_path):
+    session = start()
+    session.answer(3, "upper", who="Ann")
+    again = start()
+    again.answer(3, "upper", who="Ann")  # sent again, since the reply of the first was lost
+    again.skip(4, who="Ann")
+    again.skip(4, who="Ann")
+    assert again.progress().n_answers == 2
+    again.answer(3, "upper", who="Ann", confidence=0.7)
+    again.answer(3, "upper", who="Ben")
+    assert len((tmp_path / "answers.csv").read_text().splitlines()) == 5
+
+
 def test_undo_asks_the_item_again(moons, start):
     _, y, _ = moons
     session = start()

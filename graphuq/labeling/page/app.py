@@ -48,7 +48,9 @@ def build_app(desk: Desk, *, title: str, who: str, token: str, host: str, cookie
         autoescape=True,
         undefined=StrictUndefined,
     )
-    page = templates.get_template("page.html").render(title=title, who=who, n=len(desk.names))
+    page = templates.get_template("page.html").render(
+        title=title, who=who, n=len(desk.names), session=desk.key
+    )
     refused = templates.get_template("refused.html")
 
     def refuse(status: int, reason: str) -> Response:
@@ -124,7 +126,7 @@ def build_app(desk: Desk, *, title: str, who: str, token: str, host: str, cookie
         },
     )
     app.router.redirect_slashes = False
-    return Guard(app, token, host, cookie, refuse)
+    return Guard(app, token, host, cookie, desk.key, refuse)
 
 
 def _said(status: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict
 from typing import Any
 
@@ -28,11 +29,20 @@ class Desk:
     session : LabelingSession
     items : Items
     finishing : Finishing
+
+    Attributes
+    ----------
+    names : list of str
+        The name of each item.
+    key : str
+        Of the file of answers and the items: what a page has for them suits no other session.
     """
 
     def __init__(self, session: LabelingSession, items: Items, finishing: Finishing) -> None:
         self.session, self.items, self.finishing = session, items, finishing
         self.names = session.names
+        parts = [str(session.path), *self.names]
+        self.key = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         self._once = Once()
         self._nodes = {name: node for node, name in enumerate(self.names)}
 

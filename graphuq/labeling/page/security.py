@@ -46,7 +46,9 @@ class Guard:
     1. A Host that names this machine. A foreign name that points here (DNS rebinding) is refused.
     2. An Origin that is that Host. Requests that change something need one.
     3. The token, once in the address of the page, and from then on in a cookie.
-    4. A body of moderate size.
+    4. The key of the session, if it names one: a page that was left open may not speak to another
+       session at the same address.
+    5. A body of moderate size.
 
     Parameters
     ----------
@@ -56,6 +58,8 @@ class Guard:
         The address that the server listens on.
     cookie : str
         The name of the cookie. Cookies ignore ports, so that each server needs its own.
+    session : str
+        The key of the session.
     refuse : callable
         Returns the response to a refused request, from its status and the reason.
     """
@@ -66,9 +70,11 @@ class Guard:
         token: str,
         host: str,
         cookie: str,
+        session: str,
         refuse: Callable[[int, str], Response],
     ) -> None:
         self._app, self._token, self._cookie, self._refuse = app, token, cookie, refuse
+        self._session = session
         self._names = {*LOOPBACK, host.lower()}
         # Beyond loopback, an address in figures cannot be rebound, and the machine has a name
         self._any_address = host.lower() not in LOOPBACK
@@ -129,6 +135,8 @@ class Guard:
             return 403, "the request comes from another page"
         if not self._is_known(scope):
             return 403, "the token is missing or wrong"
+        if any(key != self._session for key in _values(scope, b"graphuq-session")):
+            return 403, "the page is that of another session"
         return None
 
     def _is_own(self, host: str) -> bool:

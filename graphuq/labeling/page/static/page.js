@@ -3,7 +3,7 @@
 import { isMeant, keysOf } from "./keys.js";
 import { nodeAt, showMap } from "./map.js";
 import { $, classMark, dark, dress, fill, number, part, percent, plural, say, showItem, showOpinion } from "./parts.js";
-import { Refused, read, tell, watch } from "./talk.js";
+import { Refused, read, tell, waiting, watch } from "./talk.js";
 import { accuracyInWords, forecastInWords, showConfusion, showFinish, showHistory, showProgress, showSuspects } from "./views.js";
 
 // Probabilities that a person's label is right, for "not sure", by the keys 1, 2, 3.
@@ -269,5 +269,6 @@ dark.addEventListener("change", () => { showQuestion(); refreshView(); });
 
 // ---- begin
 
-await act("/api/ask");
+for (const [path, values] of waiting()) await act(path, values);
+if (!state.question) await act("/api/ask");
 poll();

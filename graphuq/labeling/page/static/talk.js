@@ -3,6 +3,11 @@
 const LIMIT = 10000;  // milliseconds until a request is given up
 const PAUSES = [500, 1000, 2000, 4000, 8000];
 
+// Answers wait in the browser until the server has kept them, even if the page is closed or the server is
+// started again meanwhile. Servers of other files of answers may have had the same address.
+const ANSWERS = ["/api/answer", "/api/skip"];
+const SESSION = document.body.dataset.session, WAITS = `graphuq-waits ${SESSION} `;
+
 let lost;  // undefined before the first answer, null while connected, else why not
 const watchers = [];
 export function watch(watcher) { watchers.push(watcher); }
@@ -28,15 +33,20 @@ function pause(milliseconds) {
 export class Refused extends Error {
   constructor(message, status) { super(message); this.status = status; }
 }
+class Unknown extends Error {}  // the server has another token, or another session
+
+const whyLost = (error) => (error instanceof Unknown
+  ? "The session was started again: open the new address that the terminal shows" : "No connection");
 
 async function once(path, body, raw) {
-  const options = { signal: AbortSignal.timeout(LIMIT), credentials: "same-origin", cache: "no-store" };
-  if (body !== null) Object.assign(options, { method: "POST", headers: { "content-type": "application/json" }, body });
-  const response = await fetch(path, options);
+  const headers = { "graphuq-session": SESSION, ...(body === null ? {} : { "content-type": "application/json" }) };
+  const response = await fetch(path, { method: body === null ? "GET" : "POST", body, headers,
+    signal: AbortSignal.timeout(LIMIT), credentials: "same-origin", cache: "no-store" });
   if (response.ok) return raw ? response.arrayBuffer() : response.json();
+  if (response.status === 403) throw new Unknown();
+  if (response.status === 503) throw new Error("too many requests");
   let message = `the server answered ${response.status}`;
-  if (response.status === 403) message = "The session was started again: open the new address that the terminal shows.";
-  else { try { message = (await response.json()).error; } catch { /* no JSON: the number says enough */ } }
+  try { message = (await response.json()).error; } catch { /* no JSON: the number says enough */ }
   throw new Refused(message, response.status);
 }
 
@@ -47,29 +57,36 @@ export async function read(path, raw = false) {
     setLost(null);
     return found;
   } catch (error) {
-    setLost(error instanceof Refused && error.status !== 403 && error.status !== 503 ? null
-      : error instanceof Refused ? error.message : "No connection");
+    setLost(error instanceof Refused ? null : whyLost(error));
     throw error;
   }
 }
 
 // Tell something, and try until the server has answered; only a refusal ends it.
 export async function tell(path, values = {}) {
-  const body = JSON.stringify({ id: newId(), ...values });
+  const told = { id: newId(), ...values };
+  if (ANSWERS.includes(path)) localStorage.setItem(WAITS + told.id, JSON.stringify([path, told]));
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const found = await once(path, body, false);
+      const found = await once(path, JSON.stringify(told), false);
       setLost(null);
+      localStorage.removeItem(WAITS + told.id);
       return found;
     } catch (error) {
-      if (error instanceof Refused && error.status !== 503) {
-        if (error.status === 403) setLost(error.message); else setLost(null);
+      if (error instanceof Refused) {
+        setLost(null);
+        localStorage.removeItem(WAITS + told.id);
         throw error;
       }
-      setLost("No connection: your answer waits and is sent again");
+      setLost(`${whyLost(error)}. Your answer waits and is sent again`);
       await pause(PAUSES[Math.min(attempt, PAUSES.length - 1)]);
     }
   }
+}
+
+// The answers that wait, as `tell` takes them: with their ids, so that each is kept once.
+export function waiting() {
+  return Object.keys(localStorage).filter((key) => key.startsWith(WAITS)).map((key) => JSON.parse(localStorage[key]));
 }
 
 function newId() {
