@@ -157,6 +157,11 @@ class AnswerFile:
                 ) from error
             raise
 
+    @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        return self._file.closed
+
     def close(self) -> None:
         """Close the file, which ends its lock."""
         self._file.close()

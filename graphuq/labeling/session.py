@@ -31,6 +31,7 @@ from graphuq.labeling.arguments import (
     share,
 )
 from graphuq.labeling.curve import Curve
+from graphuq.labeling.kept_progress import Kept
 from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import Learner
 from graphuq.labeling.learning import Learning
@@ -43,6 +44,9 @@ from graphuq.priors.kept_modes import default_rank
 from graphuq.utils import validation
 from graphuq.utils.features import check_node_features
 from graphuq.utils.typing import Array
+
+# The threshold and the goal, if none is given.
+DEFAULT = 0.95
 
 
 class LabelingSession:
@@ -67,10 +71,11 @@ class LabelingSession:
         Number of modes.
     spectrum : Spectrum, optional
         The modes of the graph, if they are known.
-    threshold : float
-        The probability from which an item is decided.
-    goal : float
-        The expected accuracy to reach.
+    threshold : float, optional
+        The probability from which an item is decided; by default that of the last session with
+        this file, or 0.95.
+    goal : float, optional
+        The expected accuracy to reach, with the same default.
     seed : int
 
     Attributes
@@ -120,8 +125,8 @@ class LabelingSession:
         likelihood: Likelihood | None = None,
         rank: int | None = None,
         spectrum: Spectrum | None = None,
-        threshold: float = 0.95,
-        goal: float = 0.95,
+        threshold: float | None = None,
+        goal: float | None = None,
         seed: int = 0,
     ) -> None:
         graph, path = Graph.of(graph), validation.file_path("answers", answers)
@@ -138,8 +143,8 @@ class LabelingSession:
             self._known.add_class(name)
         for name in [] if labels is None else labels.classes.tolist():
             self._known.add_class(str(name))
-        self.set_threshold(threshold)
-        self._curve = Curve(n, share("goal", goal))
+        self._threshold = DEFAULT if threshold is None else share("threshold", threshold)
+        self._curve = Curve(n, DEFAULT if goal is None else share("goal", goal))
         self._rng = np.random.default_rng(validation.integer("seed", seed, 0))
         self._seed = seed
         self._file = AnswerFile(path, self.names)
@@ -147,6 +152,11 @@ class LabelingSession:
         try:
             for row in self._file.answers:
                 self._known.add(row)
+            kept = Kept.read(self.path)
+            if kept is not None:
+                self._threshold = kept.threshold if threshold is None else self._threshold
+                self._curve.points = kept.points
+                self._curve.set_goal(kept.goal if goal is None else goal)
             self._questions = Questions(graph, self._known, self._rng)
             if spectrum is None:
                 spectrum = Spectrum.of(graph, default_rank(graph) if rank is None else rank)
@@ -386,9 +396,11 @@ class LabelingSession:
         return sample(tuned.prior, tuned.likelihood, labels, seed=self._seed, progress=False)
 
     def close(self) -> None:
-        """End the learner and close the file."""
+        """End the learner and close the file, with the goals and the curve beside it."""
         self._learning.close()
         with self._lock:
+            if not self._file.closed:  # else another session may have them
+                Kept(self._threshold, self._curve.goal, self._curve.points).write(self.path)
             self._file.close()
 
     def __enter__(self) -> LabelingSession:

@@ -15,6 +15,8 @@ import pytest
 import graphuq as gq
 from graphuq.labeling.answers import parse
 from graphuq.labeling.book import Book
+from graphuq.labeling.curve import Point
+from graphuq.labeling.learner import BINS
 from graphuq.labeling.session import LabelingSession
 
 NAMES = np.array(["lower", "upper"])
@@ -224,6 +226,29 @@ def test_a_session_goes_on_where_it_was(moons, start):
     assert again.question("Ann").node not in before.nodes
     assert again.undo("Ben") == 199
     assert again.history("Ben", k=1)[0].label == ""
+
+
+def test_the_goals_and_the_curve_go_on(start, tmp_path):
+    session = start()
+    session._curve.points = [Point(n, 1 - 2 / n, np.full(BINS, 0.1)) for n in range(4, 31)]
+    session.set_goal(0.96)
+    session.set_threshold(0.8)
+    before, curve = session.progress(), session.curve()
+    assert before.forecast.answers > 0
+
+    again = start()
+
+    assert again.goal == 0.96
+    assert again.progress().threshold == 0.8
+    assert again.progress().forecast == before.forecast
+    assert again.curve() == curve
+    given = start(goal=0.9, threshold=0.7)
+    assert (given.goal, given.progress().threshold) == (0.9, 0.7)
+    session.close()  # a second time: the file is that of another session
+    given.close()
+    (tmp_path / "answers.csv.progress.npz").write_bytes(b"damaged")
+    anew = start()
+    assert (anew.goal, anew.progress().threshold, anew.curve()) == (0.95, 0.95, [])
 
 
 def test_labels_known_before_are_learned_from_and_may_be_replaced(moons, start):
