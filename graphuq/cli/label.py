@@ -190,7 +190,7 @@ def _data(options: argparse.Namespace, items: Items, session: LabelingSession) -
     unlabeled = np.setdiff1d(np.arange(items.ids.size), labels.nodes)
     truth = items.truth.astype(str) if items.truth is not None and unlabeled.size else None
     images = pixels_of(items) if options.images == ALL else None
-    return Data(items, labels, unlabeled, truth, images, None)
+    return Data(items, labels, unlabeled, truth, images, None, session.random_sample())
 
 
 def _say_goodbye(options: argparse.Namespace, page: LabelingPage) -> None:

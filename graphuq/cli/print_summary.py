@@ -105,9 +105,11 @@ def _print_trust(run: RunSummary) -> None:
     if run.accuracy is None:
         print("  To measure the accuracy of the predictions, give true classes (--truth).")
     else:
+        scored = "the random sample" if run.truth is None else "unlabeled items"
+        source = "" if run.truth is None else " (--truth)"
         print_paragraph(
-            f"{run.accuracy:.1%} of unlabeled items are predicted correctly (--truth). Confidence "
-            f"differs from accuracy by {run.expected_calibration_error:.1%} on average (expected "
+            f"{run.accuracy:.1%} of {scored} are predicted correctly{source}. Confidence differs "
+            f"from accuracy by {run.expected_calibration_error:.1%} on average (expected "
             "calibration error).",
             "  ",
         )

@@ -42,6 +42,8 @@ class Data(NamedTuple):
     images : ndarray, shape (N, n_pixels), or None
     shares : ClassShares or None
         Shares of the classes, if the user gave them.
+    sample : Labels or None
+        Labels of a random sample, which are not among ``labels``.
     """
 
     items: Items
@@ -50,6 +52,7 @@ class Data(NamedTuple):
     truth: NDArray[Any] | None
     images: NDArray[np.float64] | None
     shares: ClassShares | None
+    sample: gq.Labels | None = None
 
 
 class Model(NamedTuple):

@@ -85,6 +85,7 @@ def sample_and_write(
         prior=model.prior,
         graph=model.graph,
         command="\n".join(source.commands),
+        sample=data.sample,
     )
     # Ask the posterior for uncertain items, suspect labels and items to label next.
     answers = ask(data, post, predictions, options.seed)

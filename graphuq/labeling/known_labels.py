@@ -112,16 +112,10 @@ class KnownLabels:
         """
         return labels_of(self.task(0))
 
-    def to_sample(self) -> Labels:
-        """Return the labels of the random sample.
-
-        Raises
-        ------
-        ValueError
-            There are none.
-        """
+    def to_sample(self) -> Labels | None:
+        """Return the labels of the random sample, or None if there are none."""
         known = self.labels_apart()
-        return Labels(list(known), list(known.values()), list(self.classes))
+        return None if not known else Labels(list(known), list(known.values()), list(self.classes))
 
 
 def _now() -> str:

@@ -378,14 +378,8 @@ class LabelingSession:
         with self._lock:
             return self._known.to_labels()
 
-    def random_sample(self) -> Labels:
-        """Return the labels of the random sample, for `NodePosterior.prediction_sets`.
-
-        Raises
-        ------
-        ValueError
-            There are none.
-        """
+    def random_sample(self) -> Labels | None:
+        """Return the labels of the random sample, for `NodePosterior.prediction_sets`, or None."""
         with self._lock:
             return self._known.to_sample()
 

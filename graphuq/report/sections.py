@@ -119,6 +119,12 @@ def _accuracy(subject: Subject) -> str:
             "model. Once the true classes are known, pass them to graphuq report RESULT --truth "
             "FILE, or to graphuq.write_report."
         )
+    if truth is None and subject.sample is not None:
+        lead = (
+            f"{len(subject.sample):,} items were drawn at random and labeled, and nothing was "
+            "learned from these labels. The scores compare them with the predictions."
+        )
+        return _scores(posterior, score, lead)
     if truth is None:
         lead = (
             "The true classes are not known. Instead each label was compared with what all other "

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
-from graphuq.posterior.assessment.calibration import Calibration
+from graphuq.graphs.labels import Labels
+from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import check_images
@@ -38,6 +39,9 @@ class Subject:
     command : str, optional
     predictions : ReweightedPredictions, optional
         Those with the given shares of the classes; by default the posterior's own.
+    sample : Labels, optional
+        Labels of items that were drawn at random, from which the posterior did not learn. They
+        stand for the truth where it is not given, unless they are fewer than `MIN_LABELS`.
     """
 
     posterior: NodePosterior
@@ -49,6 +53,7 @@ class Subject:
     graph: Any = None
     command: str | None = None
     predictions: Any = None
+    sample: Labels | None = None
 
     def __post_init__(self) -> None:
         n = self.posterior.n_nodes
@@ -62,6 +67,8 @@ class Subject:
         if self.truth is not None:
             self.posterior.labels.unlabelled_truth(self.truth, n)
             self.truth = np.asarray(self.truth)
+        if self.sample is not None and len(self.sample) < MIN_LABELS:
+            self.sample = None
         if self.images is not None:
             self.images = check_images(self.images, n, self.shape)
         prior = self.prior
@@ -89,9 +96,15 @@ class Subject:
 
     @cached_property
     def calibration(self) -> Calibration | None:
-        """Scores by the truth; for an approximation by its labels; None if there are too few."""
+        """Scores by the truth, or a random sample; for an approximation by its labels.
+
+        None if there are too few.
+        """
         if self.truth is not None:
             return self.predictions.calibration(self.truth)
+        if self.sample is not None:
+            p = self.predictions.by_class[self.sample.nodes]
+            return calibrate(p, self.sample.values, self.posterior.labels.classes)
         if self.posterior.run is None and len(self.posterior.labels) >= MIN_LABELS:
             return self.posterior.calibration()
         return None

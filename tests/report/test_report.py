@@ -216,6 +216,18 @@ def test_accuracy_and_calibration_are_those_of_the_posterior(full, pages, good, 
     assert "Not known" in pages["plain"].text("accuracy")
 
 
+def test_a_random_sample_stands_for_the_truth(good, named, tmp_path):
+    hidden = np.setdiff1d(np.arange(40), good.labels.nodes)[::-1]
+    some = hidden[:20]
+    sample = gq.Labels(some, named[1][some], ["cat", "dog"])
+    shown = written(tmp_path, Subject(good, sample=sample)).text("accuracy")
+    right = (good.prediction[some] == named[1][some]).mean()
+    assert f"accuracy {right:.1%}" in shown
+    assert "20 items were drawn at random" in shown
+    few = gq.Labels(some[:19], named[1][some[:19]], ["cat", "dog"])
+    assert "Not known" in written(tmp_path, Subject(good, sample=few)).text("accuracy")
+
+
 def test_an_approximation_is_compared_with_enough_labels(prior, small, tmp_path):
     y = small[2]
     many = gq.approximate(prior, gq.Probit(0.2), gq.reveal(y, counts=12, seed=0))
