@@ -204,7 +204,7 @@ def _add_graph(add: Any) -> None:
     add(
         "--largest-component",
         action="store_true",
-        help="if the graph is disconnected, keep its largest component",
+        help="if the graph is disconnected, keep its largest component alone",
     )
     add(
         "--neighbors",

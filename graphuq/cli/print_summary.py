@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import expit
 
@@ -50,20 +52,8 @@ def _print_model(run: RunSummary) -> None:
 
     print("\nMODEL")
     likelihood = run.settings["likelihood"]["name"]
-    prior = run.settings["prior"]
-    weight = prior.get("weights", [1.0])[0]
-    print_paragraph(
-        f"Likelihood: {likelihood}. Prior: "
-        + (
-            f"classes vary smoothly over the graph; it uses the {prior['rank']} smoothest patterns "
-            "(modes)."
-            if weight == 1
-            else f"classes vary smoothly over the graph, by the {prior['rank']} smoothest patterns "
-            "(modes), and items with similar features tend to have the same class."
-            if weight > 0
-            else "items with similar features tend to have the same class; the graph has weight 0."
-        )
-    )
+    described = _describe_prior(run.settings["prior"])
+    print_paragraph(f"Likelihood: {likelihood}. Prior: {described}.")
     if run.class_shares is not None and run.class_shares_strength is not None:
         shares = describe_shares(run.class_shares, run.class_shares_strength)
         print_paragraph(
@@ -81,6 +71,27 @@ def _print_model(run: RunSummary) -> None:
             wrong = expit(np.log(len(run.classes) - 1) - 2 / value**2)
             meaning += f" Here any label is wrong with probability {wrong:.1%}."
         print_paragraph(meaning, "    ")
+
+
+def _describe_prior(prior: dict[str, Any]) -> str:
+    """Return what the prior says of the classes."""
+    from graphuq.report import glossary
+
+    weight = prior.get("weights", [1.0])[0]
+    kinds = {part["kind"] for part in (prior, *prior.get("parts", ()))}
+    alike = (
+        "items of one component of the graph tend to have the same class"
+        if glossary.COMPONENTS in kinds
+        else "items with similar features tend to have the same class"
+    )
+    if prior["kind"] == glossary.COMPONENTS:
+        return alike
+    if weight == 0:
+        return f"{alike}; the graph has weight 0"
+    patterns = f"the {prior['rank']} smoothest patterns (modes)"
+    if weight == 1:
+        return f"classes vary smoothly over the graph; it uses {patterns}"
+    return f"classes vary smoothly over the graph, by {patterns}, and {alike}"
 
 
 def _explain_origin(run: RunSummary) -> str:
@@ -122,6 +133,12 @@ def _print_predictions(run: RunSummary) -> None:
         f"{describe_counts(run.predicted)}. {run.unsure} of {count(run.items, 'item')} are unsure "
         f"(confidence below {SURE:.0%})."
     )
+    if run.at_base_rate.size:
+        print_paragraph(
+            f"{count(run.at_base_rate.size, 'item')} in components of the graph without a label, "
+            f"such as {run.at_base_rate[0]}, have the base rate of the classes: label an item of "
+            "each component. run.json lists them as at_base_rate."
+        )
     if not run.most_uncertain:
         return
     print("The most uncertain items without a label:")

@@ -70,6 +70,8 @@ def execute(options: argparse.Namespace) -> int:
             warnings.simplefilter("ignore", gq.ConvergenceWarning)
             # The reader of the file has named the cell; here it is scaled.
             warnings.simplefilter("ignore", OutlierWarning)
+            # The summary names the items.
+            warnings.filterwarnings("ignore", r"\d+ of \d+ components ha(s|ve) no label")
             warnings.showwarning = lambda message, *_, **__: print(
                 describe_warning(options.command, message), file=sys.stderr
             )

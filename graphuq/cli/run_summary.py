@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 import graphuq as gq
@@ -95,6 +96,8 @@ class RunSummary:
         The row of suspects.csv with the largest probability of being wrong.
     label_next : ndarray of str
         Ids of the most informative items.
+    at_base_rate : ndarray of str
+        Ids of the items in components of the graph without a label.
     folder : Path
     seconds : float
     """
@@ -138,6 +141,7 @@ class RunSummary:
     suspects: list[dict[Any, Any]]
     most_doubtful: dict[Any, Any]
     label_next: NDArray[Any]
+    at_base_rate: NDArray[Any]
     folder: Path
     seconds: float
 
@@ -203,6 +207,7 @@ def summarize_run(
         suspects=suspects.head(N_SUSPECTS).to_dict("records"),
         most_doubtful=answers.suspects.iloc[wrong.argmax()].to_dict(),
         label_next=items.ids[answers.label_next],
+        at_base_rate=items.ids[_without_label(model, labels)],
         folder=folder,
         seconds=seconds,
     )
@@ -210,6 +215,14 @@ def summarize_run(
 
 def _count_classes(values: NDArray[Any], labels: gq.Labels) -> dict[str, int]:
     return {str(name): int((values == name).sum()) for name in labels.classes}
+
+
+def _without_label(model: Model, labels: gq.Labels) -> NDArray[np.bool_]:
+    """Return which items have no label in their component, if nothing else relates items."""
+    component = model.prior.component
+    if component is None:
+        return np.zeros(model.graph.n_nodes, dtype=bool)
+    return ~np.isin(component, component[labels.nodes])
 
 
 def _leave_one_out(model: Model, labels: gq.Labels) -> int | None:

@@ -52,23 +52,18 @@ class SavedProblem(NamedTuple):
         return {"prior": self.prior, "graph": self.graph, "images": images, "shape": tuple(shape)}
 
     @property
-    def spectrum(self) -> gq.Spectrum:
-        """The modes of the graph."""
+    def spectrum(self) -> gq.Spectrum | None:
+        """The modes of the graph; None if the prior has levels of its components alone."""
         part = self.prior.graph_part
-        assert isinstance(part, gq.Prior)
-        return part.spectrum
+        return part.spectrum if isinstance(part, gq.Prior) else None
 
     def save(self, path: Path) -> None:
         """Write the file, completely or not at all."""
         A = sparse.csr_array(self.graph.adjacency)
-        spectrum = self.spectrum
-        arrays = {
-            "data": A.data,
-            "indices": A.indices,
-            "indptr": A.indptr,
-            "values": spectrum.values,
-            "basis": np.asarray(spectrum.basis),
-        }
+        arrays = {"data": A.data, "indices": A.indices, "indptr": A.indptr}
+        if self.spectrum is not None:
+            arrays["values"] = self.spectrum.values
+            arrays["basis"] = np.asarray(self.spectrum.basis)
         for name in ("features", "images"):
             if getattr(self, name) is not None:
                 arrays[name] = getattr(self, name)
@@ -97,9 +92,7 @@ def load_problem(folder: Path, posterior: Any) -> SavedProblem:
         n = arrays["indptr"].size - 1
         parts = arrays["data"], arrays["indices"], arrays["indptr"]
         graph = gq.Graph(sparse.csr_array(parts, shape=(n, n)))
-        basis = arrays["basis"]
-        spectrum = gq.Spectrum(arrays["values"], basis[:, 1:], basis[:, 0])
-        prior = _prior_of(settings, spectrum, arrays.get("features"))
+        prior = _prior_of(settings, graph, arrays)
         prior = prior.with_labeled(posterior.labels.nodes)
         if not prior.matches(settings):
             raise ValueError("it belongs to another posterior")
@@ -110,12 +103,25 @@ def load_problem(folder: Path, posterior: Any) -> SavedProblem:
     return SavedProblem(graph, prior, arrays.get("features"), arrays.get("images"), encoding)
 
 
-def _prior_of(settings: dict[str, Any], spectrum: gq.Spectrum, features: Any) -> GaussianPrior:
+def _prior_of(settings: dict[str, Any], graph: gq.Graph, arrays: dict[str, Any]) -> GaussianPrior:
     """Return the prior that the settings of a posterior describe."""
-    graph = gq.Prior(
-        spectrum, **{name: settings[name] for name in ("kind", "alpha", "tau", "null_mode")}
+    first, *others = (
+        _part_of(part, graph, arrays) for part in (settings, *settings.get("parts", ()))
     )
     if "weights" not in settings:
-        return graph
-    parts = [gq.FeaturePrior(features, part["length_scale"]) for part in settings["parts"]]
-    return gq.SumPrior.of([graph, *parts, gq.Level(settings["level"])], settings["weights"])
+        return first
+    return gq.SumPrior.of([first, *others, gq.Level(settings["level"])], settings["weights"])
+
+
+def _part_of(part: dict[str, Any], graph: gq.Graph, arrays: dict[str, Any]) -> Any:
+    """Return a part of the prior."""
+    if part["kind"] == "features":
+        return gq.FeaturePrior(arrays["features"], part["length_scale"])
+    if part["kind"] == "components":
+        return gq.ComponentLevel(graph)
+    basis = arrays["basis"]
+    component = graph.component if graph.n_components > 1 else None
+    spectrum = gq.Spectrum(arrays["values"], basis[:, 1:], basis[:, 0], component=component)
+    return gq.Prior(
+        spectrum, **{name: part[name] for name in ("kind", "alpha", "tau", "null_mode")}
+    )

@@ -190,8 +190,11 @@ def _reopen(problem: SavedProblem, chosen: dict[str, float]) -> GaussianPrior:
     """Return the prior of the result, in which what the labels chose is open again."""
     whole, spectrum = problem.prior, problem.spectrum
     part: Any = whole.graph_part
-    alpha = AUTO if "alpha" in chosen else part.alpha
-    graph = default_graph_prior(spectrum, spectrum.rank, alpha)
+    if spectrum is None:
+        graph: GaussianPrior = gq.ComponentLevel(problem.graph)
+    else:
+        alpha = AUTO if "alpha" in chosen else part.alpha
+        graph = default_graph_prior(spectrum, spectrum.rank, alpha)
     if not isinstance(whole, gq.SumPrior):
         return graph
     weight = AUTO if "weight" in chosen else float(whole.weights[0])

@@ -11,7 +11,8 @@ PRIOR = {
     "alpha": "How smoothly classes vary over the graph: 1 is rough, as in the paper, 4 is smooth.",
     "tau": "How fast influence fades with distance on the graph; 0 is not at all.",
     "level": "The deviation of a shift that all items share: how much classes may differ in size.",
-    "weight": "The share of the graph in the prior; the rest is the share of the features.",
+    "weight": "The share of the graph in the prior; the rest is the share of the features, or of a "
+    "level of each component of the graph.",
     "length_scale": "The distance between features at which the correlation has fallen to 0.6; at "
     "three times this distance it is 0.01.",
 }

@@ -236,26 +236,13 @@ def _is_whole(text: str) -> bool:
         return False
 
 
-def keep_connected(contents: Contents, path: Path, largest: bool) -> Contents:
-    """Return the contents with a connected graph.
-
-    Raises
-    ------
-    ValueError
-        The graph is disconnected, and ``largest`` does not ask for its largest component.
-    """
-    graph, ids = contents.graph, contents.ids
+def keep_largest(contents: Contents) -> Contents:
+    """Return the contents with the largest component of the graph alone."""
+    graph, n = contents.graph, contents.ids.size
     assert graph is not None
     kept = graph.component == 0
     if kept.all():
         return contents
-    n, outside = ids.size, int(np.argmin(kept))
-    if not largest:
-        raise ValueError(
-            f"{path}: the graph is disconnected: it has {graph.n_components} components, and the "
-            f"largest has {kept.sum()} of {n} nodes, without {ids[outside].item()!r}: keep the "
-            "largest component with --largest-component, or add the missing edges"
-        )
     note = f"dropped {n - kept.sum()} of {n} nodes outside the largest component"
     return contents._replace(
         graph=graph.largest_component(), notes=(*contents.notes, note), kept=kept

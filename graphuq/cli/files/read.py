@@ -16,7 +16,7 @@ from graphuq.cli.files.cells import read_h5ad
 from graphuq.cli.files.class_column import read_class_column
 from graphuq.cli.files.column_roles import ColumnRoles
 from graphuq.cli.files.contents import NUMBERED, Contents
-from graphuq.cli.files.edges import keep_connected, read_edges
+from graphuq.cli.files.edges import keep_largest, read_edges
 from graphuq.cli.files.features import build_features
 from graphuq.cli.files.graphml import read_graphml
 from graphuq.cli.files.items import Items
@@ -70,8 +70,8 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
     problems = Problems()
     try:
         contents = _read_contents(path, options, problems)
-        if contents.graph is not None:
-            contents = keep_connected(contents, path, options.largest)
+        if options.largest and contents.graph is not None:
+            contents = keep_largest(contents)
         # Take the classes of all items from the file itself, or from a second one.
         known, trust, truth, notes = _classes(path, contents, options, problems)
     except ValueError as error:
