@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import label_rule
 from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.sampled import Posterior
+from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.given_modes import GivenModes, LatentPrior
 from graphuq.priors.hyperprior import LINEAR, Density, density_of
 from graphuq.priors.prior import Prior
@@ -73,8 +75,8 @@ def sample_jointly(
     ----------
     prior : Prior, SumPrior, Spectrum or Graph
         `Prior.projected` or `Prior.full`, whose modes determine the field, with a rank; or such a
-        prior plus a `Level`. A spectrum or graph stands for a projected prior plus a level, as in
-        `graphuq.tune`.
+        prior plus a `Level`, a `ComponentLevel` of given weight, or both. A spectrum or graph
+        stands for a projected prior plus these, as in `graphuq.tune`.
     likelihood : Probit, LevelSet or NoisyProbit
     labels : Labels
         Labels of two or more classes.
@@ -142,8 +144,13 @@ def sample_jointly(
         progress=progress,
     )
     # 1. the problem, with hyperparameters in the middle of their ranges
-    chosen = prior_or_default(source, _without_rank(ranges))
+    chosen = _require_modes(prior_or_default(source, _without_rank(ranges)))
     chosen, likelihood, found = open_ranges(chosen, likelihood, ranges)
+    if "weight" in found:
+        raise TypeError(
+            "gq.sample_jointly does not sample weights: give weight a number, or choose it by "
+            "gq.tune(prior, labels)"
+        )
     box = {name: found[name] for name in NAMES if name in found}
     middle = {name: value_at(name, 0.5, *ends) for name, ends in box.items()}
     chosen, likelihood = with_values(chosen, likelihood, middle)
@@ -182,7 +189,9 @@ def _at_means(posterior: Posterior, prior: LatentPrior, problem: Problem) -> Pos
         for name, values in posterior.hyperparameters.items()
     }
     prior, likelihood = with_values(prior, problem.likelihood, means)
-    problem = Problem.check(prior, likelihood, problem.labels, problem.traced)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said when the ranges were checked
+        problem = Problem.check(prior, likelihood, problem.labels, problem.traced)
     settings = {
         **posterior.settings,
         **settings_of_problem(problem),
@@ -195,21 +204,14 @@ def _require_modes(prior: Any) -> Any:
     """Return the prior, or a Spectrum or Graph, and refuse priors that need more than its modes."""
     prior = prior_or_graph(prior)
     if isinstance(prior, Spectrum | Graph):
-        if prior.n_components > 1:
-            raise TypeError(
-                f"gq.sample_jointly needs a connected graph, got {prior.n_components} components, "
-                "each of which has a level beside the modes: take gq.tune(graph, labels) and "
-                "gq.sample, or graph.largest_component()"
-            )
         return prior
-    parts = prior.parts if isinstance(prior, SumPrior) else (prior,)
-    if len(parts) > 1:
+    graph, *others = prior.parts if isinstance(prior, SumPrior) else (prior,)
+    if others and not (len(others) == 1 and isinstance(others[0], ComponentLevel)):
         raise TypeError(
-            "gq.sample_jointly supports a prior on one graph and a level, got a sum of "
-            f"{len(parts)} priors: leave the others out, or choose the parameters by "
+            "gq.sample_jointly supports a prior on one graph and levels, got a sum of "
+            f"{1 + len(others)} priors: leave the others out, or choose the parameters by "
             "gq.tune(prior, labels) and use gq.sample, which supports all sums"
         )
-    (graph,) = parts
     if not isinstance(graph, Prior) or graph.kind == "approximated" or graph.auto_rank:
         raise TypeError(
             "gq.sample_jointly needs a prior whose modes determine the field, and a rank: take "

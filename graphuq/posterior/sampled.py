@@ -231,12 +231,12 @@ class Posterior(NodePosterior):
         prior = self._own_prior(prior)
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
-        if not prior.modes_determine_field and not self.read.size:
+        if not (prior.modes_determine_field or self.hyperparameters or self.read.size):
             raise ValueError(
                 "the fields were not kept: this likelihood reads all nodes, and under "
                 "Prior.approximated modes do not determine them; name nodes=... to gq.sample"
             )
-        if not prior.modes_determine_field:
+        if not (prior.modes_determine_field or self.hyperparameters):
             require_gain_memory(len(self.labels), wanted.size, self.modes.shape[2])
         rng = np.random.default_rng(validation.seed_sequence(seed))
         return self._drawn(prior, wanted, rng)
@@ -247,12 +247,12 @@ class Posterior(NodePosterior):
         names = tuple(name for name in self.hyperparameters if name in prior.parameters)
         source = self.modes
         given: Conditional | None = None
-        if not prior.modes_determine_field:
-            given = GivenLabeled(prior, self.labels.nodes, wanted, self.settings["noise"])
-            source = self.read
-        elif names:
+        if self.hyperparameters:
             assert isinstance(prior, Prior | SumPrior)
             given = GivenModes(prior, wanted, names)
+        elif not prior.modes_determine_field:
+            given = GivenLabeled(prior, self.labels.nodes, wanted, self.settings["noise"])
+            source = self.read
         else:
             loadings = prior.mode_loadings(wanted).T
         n_fields = label_rule(self.labels).n_fields

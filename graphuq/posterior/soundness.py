@@ -64,22 +64,26 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
     fields = () if n_fields == 1 else (n_fields,)
     for name, columns in (("field", posterior.traced.size), ("read", posterior.read.shape[2])):
         _require(name, getattr(posterior, name), (chains, draws, columns, *fields))
-    _require("modes", posterior.modes, (chains, draws, _n_modes(posterior.settings), *fields))
+    _require("modes", posterior.modes, (chains, draws, _n_modes(posterior), *fields))
     for name, values in (posterior.stats | posterior.hyperparameters).items():
         if values.shape != (chains, draws) or np.isnan(values).any():
             raise ValueError(_message(name, f"numbers of shape {(chains, draws)}"))
 
 
-def _n_modes(settings: dict[str, Any]) -> int:
+def _n_modes(posterior: Any) -> int:
     """Return the number of modes of a prior: those of all parts of a sum, and the level.
 
-    A solved prior has none, and its level is none either.
+    A solved prior has none, and its level is none either. Levels of components are modes where
+    hyperparameters were sampled.
     """
-    prior = settings["prior"]
+    prior, jointly = posterior.settings["prior"], bool(posterior.hyperparameters)
     if prior["kind"] == "solved":
         return 0
     parts = [prior, *prior.get("parts", ())]
-    n_modes = sum(int(part["rank"]) + bool(part.get("null_mode")) for part in parts)
+    n_modes = sum(
+        int(part["rank"]) + bool(part.get("null_mode")) + jointly * int(part.get("levels", 0))
+        for part in parts
+    )
     return n_modes + bool(prior.get("level"))
 
 

@@ -193,7 +193,7 @@ def _n_traced_modes(posterior: Any) -> int:
 
 
 def _mode_numbers(posterior: Any) -> NDArray[np.int64]:
-    """Return the numbers of all modes: from 1, or from 0 where q_0 is a mode."""
+    """Return the numbers of all modes: from 1, or from 0 or less where q_0 or levels are modes."""
     modes = posterior.modes.shape[2]
     return np.arange(modes) + posterior.settings["prior"]["rank"] + 1 - modes
 

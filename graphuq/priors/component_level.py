@@ -168,7 +168,13 @@ class ComponentLevel(Summable):
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify this prior; see `Prior.fingerprint`."""
         digest = hashlib.blake2b(self._component.tobytes()).hexdigest()[:16]
-        return {"kind": "components", "nodes": self.n_nodes, "rank": 0, "components": digest}
+        return {
+            "kind": "components",
+            "nodes": self.n_nodes,
+            "rank": 0,
+            "levels": self.n_components,
+            "components": digest,
+        }
 
     def __repr__(self) -> str:
         return f"ComponentLevel({self.n_components} components)"

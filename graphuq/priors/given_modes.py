@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.conditional import NONE, Conditional, Rows
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.prior import Prior
@@ -14,7 +16,7 @@ from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils.typing import Array, Nodes
 
 LatentPrior: TypeAlias = Prior | SumPrior
-"""A prior on a graph without a tail, or its sum with a level."""
+"""A prior on a graph without a tail, or its sum with a level, levels of components, or both."""
 
 
 def is_latent_prior(prior: Any) -> TypeGuard[LatentPrior]:
@@ -35,6 +37,34 @@ def has_level(prior: LatentPrior) -> bool:
     return isinstance(prior, SumPrior) and prior.level != 0
 
 
+def levels_of(prior: LatentPrior) -> ComponentLevel | None:
+    """Return the levels of components, if the prior has them."""
+    parts = prior.parts if isinstance(prior, SumPrior) else ()
+    return next((part for part in parts if isinstance(part, ComponentLevel)), None)
+
+
+def directions(prior: LatentPrior, nodes: Nodes) -> Array:
+    """Return which component some nodes are in, if components have levels, and the modes there.
+
+    Parameters
+    ----------
+    prior : Prior or SumPrior
+    nodes : ndarray of int
+    """
+    modes, levels = graph_of(prior).modes_at(nodes), levels_of(prior)
+    return modes if levels is None else np.hstack([levels.expansion.basis[nodes], modes])
+
+
+def weights_of_modes(prior: LatentPrior) -> tuple[float, Array]:
+    """Return the share of the graph in the variance, and deviations of levels of components."""
+    levels = levels_of(prior)
+    if levels is None:
+        return 1.0, np.empty(0)
+    assert isinstance(prior, SumPrior)
+    graph, of_levels = prior.weights.tolist()
+    return graph, np.full(levels.n_components, math.sqrt(of_levels))
+
+
 def append_parameters(modes: Array, parameters: Array) -> Array:
     """Return what `GivenModes` reads: modes (draws, C, p), each followed by its draw's parameters.
 
@@ -52,16 +82,20 @@ class GivenModes(Conditional):
 
     What is read is z followed by ``names``, some of the prior's parameters. The field is
     Q diag(sigma) z, with the draw's own sigma, and nothing is left to infer. A level is the first
-    mode, along ones.
+    mode, along ones, and levels of components come next.
     """
 
     def __init__(self, prior: LatentPrior, traced: Nodes, names: tuple[str, ...] = ()) -> None:
-        graph, self._has_level = graph_of(prior), has_level(prior)
-        self.basis = graph.vectors
+        self._has_level = has_level(prior)
+        self.basis = (
+            graph_of(prior).vectors
+            if levels_of(prior) is None
+            else directions(prior, np.arange(prior.n_nodes))
+        )
         self.which = np.full(prior.n_nodes, -1, dtype=np.int32)
         self.rows = _level_and_modes if self._has_level else _all_modes
         self._prior, self._traced, self._names = prior, traced, names
-        self.n_modes = self.n_summary = graph.vectors.shape[1] + self._has_level
+        self.n_modes = self.n_summary = self.basis.shape[1] + self._has_level
         self.n_traced = traced.size
         self.law = Gaussian(np.empty((self.n_modes, 0)), np.empty(0), 1.0)  # of z
 
@@ -79,13 +113,14 @@ class GivenModes(Conditional):
 
     def _trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return the modes z and the field at the traced nodes."""
-        modes = self.rows(graph_of(self._prior).modes_at(self._traced), self.which[self._traced])
+        modes = self.rows(directions(self._prior, self._traced), self.which[self._traced])
         return fields[:, : self.n_modes], self._summarize(fields) @ modes.loadings.T
 
     def _sigma(self, **values: Any) -> Array:
         """Return the prior deviations of all modes, the level's first, at some parameters."""
         prior = self._prior.with_parameters(**values)
-        sigma = graph_of(prior).sigma
+        share, of_components = weights_of_modes(prior)
+        sigma = np.append(of_components, math.sqrt(share) * graph_of(prior).sigma)
         if self._has_level:
             assert isinstance(prior, SumPrior)
             return np.append(float(prior.level), sigma)

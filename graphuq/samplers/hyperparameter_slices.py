@@ -48,10 +48,13 @@ class Problem(NamedTuple):
     """The problem at the labeled nodes, and the hyperparameters that are sampled."""
 
     Q: Array
-    """Modes at the labeled nodes, shape (J, p); if there is a level, ones come first."""
+    """Modes at the labeled nodes, shape (J, p), after ones if there is a level, and components."""
     values: Array
-    """Eigenvalues of the modes, the level's excepted."""
-    n_nodes: float
+    """Eigenvalues of the modes, the levels excepted."""
+    levels: Array
+    """Deviations of the levels of components, which come before the modes."""
+    variance: float
+    """The sum of the modes' variances."""
     y: Array
     box: Array
     """Ranges of a point, shape (5, 2)."""
@@ -70,6 +73,7 @@ class Problem(NamedTuple):
 PROBLEM = types.NamedTuple(
     [
         _MATRIX,
+        _VECTOR,
         _VECTOR,
         types.float64,
         _VECTOR,
@@ -95,10 +99,12 @@ def _sign_model(point, level_set, n_wrong):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _deviations(values, n_nodes, alpha, level, tau, sigma):  # type: ignore[no-untyped-def]
-    """Write ``sigma`` by the formula of `Prior.sigma`, after the level if there is one."""
+def _deviations(problem, alpha, level, tau, sigma):  # type: ignore[no-untyped-def]
+    """Write ``sigma`` by the formula of `Prior.sigma`, after the levels if there are some."""
+    values, levels = problem.values, problem.levels
     first = sigma.size - values.size
-    sigma[:first] = level
+    sigma[: first - levels.size] = level
+    sigma[first - levels.size : first] = levels
     modes = sigma[first:]
     top = -math.inf
     for k in range(values.size):
@@ -108,7 +114,7 @@ def _deviations(values, n_nodes, alpha, level, tau, sigma):  # type: ignore[no-u
     for k in range(values.size):
         modes[k] = math.exp(modes[k] - top)
         total += modes[k] * modes[k]
-    scale = math.sqrt(n_nodes / total)
+    scale = math.sqrt(problem.variance / total)
     for k in range(values.size):
         modes[k] *= scale
 
@@ -126,7 +132,7 @@ def _field(Q, sigma, z, f):  # type: ignore[no-untyped-def]
 @numba.njit
 def _fields(problem, point, z, sigma, f):  # type: ignore[no-untyped-def]
     """Write ``sigma``, and ``f`` (C, J) from ``z`` (C, p)."""
-    _deviations(problem.values, problem.n_nodes, point[0], point[1], math.exp(point[2]), sigma)
+    _deviations(problem, point[0], point[1], math.exp(point[2]), sigma)
     for c in range(z.shape[0]):
         _field(problem.Q, sigma, z[c], f[c])
 
@@ -144,7 +150,7 @@ def _hold(z, sigma, centering, held):  # type: ignore[no-untyped-def]
 @numba.njit
 def _moved_modes(problem, point, held, z, sigma, f):  # type: ignore[no-untyped-def]
     """Write ``sigma``, ``z`` and ``f`` for a new point; return log p(held) up to a constant."""
-    _deviations(problem.values, problem.n_nodes, point[0], point[1], math.exp(point[2]), sigma)
+    _deviations(problem, point[0], point[1], math.exp(point[2]), sigma)
     total = 0.0
     for k in range(sigma.size):
         w = problem.centering[k]

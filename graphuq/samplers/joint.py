@@ -23,7 +23,14 @@ import numpy as np
 
 from graphuq.likelihoods.probit import log_cdf, log_cdf_slope
 from graphuq.likelihoods.probit_kernels import labels_log_probability, log_probability
-from graphuq.priors.given_modes import LatentPrior, append_parameters, graph_of, has_level
+from graphuq.priors.given_modes import (
+    LatentPrior,
+    append_parameters,
+    directions,
+    graph_of,
+    has_level,
+    weights_of_modes,
+)
 from graphuq.samplers.harmonic import HIT_SECONDS, WALLS, Harmonic, advice_on_walls
 from graphuq.samplers.hyperparameter_slices import (
     N_LINEAR,
@@ -64,7 +71,8 @@ class Joint(Sampler):
     Parameters
     ----------
     prior : Prior or SumPrior
-        Without a tail; any alpha and tau. A sum is a prior plus a level.
+        Without a tail; any alpha and tau. A sum is a prior plus a level, or plus levels of
+        components and a level.
     box : ndarray, shape (5, 2)
         Ranges of (alpha, level, log tau, log gamma, log flip_rate); equal ends where one is fixed.
     density : ndarray, shape (5, 4)
@@ -176,12 +184,14 @@ class Joint(Sampler):
     def _problem(self, target: Target) -> Problem:
         nodes, graph = target.likelihood.nodes, graph_of(self.prior)
         assert nodes is not None
-        Q = graph.modes_at(nodes)
+        Q = directions(self.prior, nodes)
+        share, of_components = weights_of_modes(self.prior)
         level = np.ones((len(Q), int(has_level(self.prior))))
         return Problem(
             np.ascontiguousarray(np.hstack([level, Q])),
             np.append([0.0] * graph.null_mode, graph.spectrum.values),
-            float(graph.n_nodes),
+            of_components,
+            share * graph.n_nodes,
             target.likelihood.observed.y,
             self.box,
             self.density,
@@ -196,7 +206,8 @@ def informed_shares(prior: LatentPrior, nodes: Nodes) -> Array:
     """Return about the share of each mode's prior variance that labels at some nodes remove.
 
     Each label counts as much as the sign of a field of variance 1. With loadings F of the nodes,
-    these are the diagonal entries of F' (F F' + I / tau)^-1 F.
+    these are the diagonal entries of F' (F F' + I / tau)^-1 F. Levels of components have no
+    parameters, and are not centered.
     """
     F = np.asarray(prior.mode_loadings(nodes))
     if F.shape[0] > F.shape[1]:
@@ -206,7 +217,9 @@ def informed_shares(prior: LatentPrior, nodes: Nodes) -> Array:
         outer = F @ F.T
         half = np.linalg.solve(outer + np.eye(len(outer)) / SIGN_PRECISION, F)
         found = (F * half).sum(axis=0)
-    return np.where(found > MIN_SHARE, found, 0.0)
+    found[found <= MIN_SHARE] = 0.0
+    of_components = np.zeros_like(weights_of_modes(prior)[1])
+    return np.insert(found, int(has_level(prior)), of_components)
 
 
 def _values(point: Array) -> Array:

@@ -157,6 +157,63 @@ def test_means_are_those_of_orthant_probabilities(tiny, names, counts, points):
     assert (abs(post.by_class[nodes] - by_class) < 4.5 * mcse).all()
 
 
+@pytest.fixture(scope="module")
+def apart():
+    """Two paths and a node without edges."""
+    return gq.Spectrum.of(gq.Graph.from_edge_index([[0, 1, 3], [1, 2, 4]], [1.0, 0.4, 0.7], 6))
+
+
+def of_components(spectrum, weights):
+    """A prior on a graph of several components, with a level of each."""
+    graph = gq.Prior.full(spectrum, alpha=2.0, tau=0.3)
+    return gq.SumPrior.of([graph, gq.ComponentLevel(spectrum), gq.Level(1.0)], weights)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:1 of 3 components")
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (("level", "gamma"), gq.Labels([0, 3], [0, 1])),
+        (("alpha", "gamma"), gq.Labels([0, 1, 3], [0, 1, 1])),
+        (("level", "gamma"), gq.Labels([0, 3], [0, 1], [0, 1, 2])),
+    ],
+)
+def test_levels_of_components_are_those_of_orthant_probabilities(apart, names, labels):
+    prior = of_components(apart, [2, 1])
+    points, nodes = 4 + 2 * (labels.classes.size == 2), np.array([2, 5])[: 4 - labels.classes.size]
+    moments, by_class = by_quadrature(prior, labels, names, nodes, points)
+    post = sampled(prior, gq.Probit(0.5), labels, names, draws=600, nodes=[2, 5])
+    assert errors(post, moments).max() < 4.5
+    mcse = post.probability_mcse[nodes].reshape(len(nodes), -1)
+    assert (abs(post.by_class[nodes] - by_class) < 4.5 * mcse).all()
+    # a negative control: other weights
+    _, others = by_quadrature(of_components(apart, [1, 8]), labels, names, nodes[:1], points)
+    assert (abs(others - by_class[:1]) > 9 * mcse[:1]).all()
+
+
+def test_a_graph_of_several_components(tmp_path):
+    apart = gq.Spectrum.of(gq.Graph.from_edge_index([[0, 1, 2, 4], [1, 2, 3, 5]], n_nodes=7))
+    labels, quick = gq.Labels([0, 4], [0, 1]), {"draws": 50, "chains": 2, "seed": 0}
+    with pytest.warns(RuntimeWarning, match="1 of 3 components has no label") as said:
+        post = quietly_jointly(apart, gq.Probit(), labels, progress=False, **quick)
+    assert len([one for one in said if "components" in str(one.message)]) == 1
+    assert list(post.hyperparameters) == ["alpha", "level", "tau", "gamma"]
+    drawn = np.concatenate(list(post.latent_draws()))
+    np.testing.assert_allclose(
+        drawn.mean(axis=0), post.latent_mean, atol=6 * drawn.std() / np.sqrt(len(drawn))
+    )
+    post.save(tmp_path / "post.nc")
+    again = gq.load(tmp_path / "post.nc").latent_draws(post.prior)
+    np.testing.assert_allclose(np.concatenate(list(again)), drawn)
+    open_ = gq.SumPrior.of([gq.Prior.full(apart), gq.ComponentLevel(apart)])
+    with pytest.raises(TypeError, match="does not sample weights"):
+        gq.sample_jointly(open_, gq.Probit(), labels)
+    cliques = gq.Graph.from_edge_index([[0, 2], [1, 3]])
+    with pytest.raises(TypeError, match="needs a prior whose modes"):
+        gq.sample_jointly(cliques, gq.Probit(), gq.Labels([0, 2], [0, 1]))
+
+
 def error_without_information(small, labels):
     """Worst error of moments of the prior, where a large gamma makes labels coin tosses."""
     names, large = ("alpha", "level", "tau", "gamma"), (50.0, 500.0)

@@ -228,11 +228,6 @@ def test_results_are_saved_and_reported(tmp_path, monkeypatch, capsys):
             "null_mode needs a",
         ),
         (lambda graph: gq.SolvedPrior.of(graph, [0, 1]), ValueError, "disconnected: 4 components"),
-        (
-            lambda graph: gq.sample_jointly(graph, gq.Probit(), labeled(graph, [1, 0])),
-            TypeError,
-            "needs a connected graph, got 4 components",
-        ),
         (lambda graph: gq.Spectrum.of(np.eye(3)), ValueError, "no edge between two nodes"),
         (lambda graph: gq.ComponentLevel([0.5, 1]), TypeError, "must be integers"),
         (lambda graph: gq.ComponentLevel([1, 2]), ValueError, "counted from 0, got 1 to 2"),
