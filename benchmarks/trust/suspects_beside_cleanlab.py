@@ -111,13 +111,12 @@ def main() -> None:
             means = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
             gain = np.array([run[OURS] - run[THEIRS] for run in runs])
             error = float(gain.std(ddof=1) / np.sqrt(draws)) if draws > 1 else np.nan
+            mean = float(gain.mean())
             row = {"data": name, "classes": problem.n_classes, "flips": f"{share:.0%} {kind}"}
-            rows.append({**row, **means, "gain": float(gain.mean()), "its s.e.": error})
+            rows.append({**row, **means, "gain": mean, "its s.e.": error})
             print(rows[-1], flush=True)
-            claims[f"{name}, {share:.0%} {kind}: gain over cleanlab, at least 0"] = (
-                float(gain.mean()),
-                gain.mean() >= 0,
-            )
+            claim = f"{name}, {share:.0%} {kind}: gain over cleanlab, at least 0"
+            claims[claim] = (mean, mean >= 0)
     report.write("suspects_beside_cleanlab", options.out, rows, claims)
 
 
