@@ -41,15 +41,17 @@ def draw() -> tuple[Figure, dict[str, float]]:
     # share, draw, graph, score
     found = np.array([[scores(share, seed) for seed in range(DRAWS)] for share in SHARES])
     means = found.mean(axis=1)
-    figure = Figure(figsize=(10, 3.8), layout="constrained")
+    figure = Figure(figsize=(6, 6), layout="constrained")
+    panels = figure.subplots(2, 1, sharex=True)
     for ax, k, name, chance in zip(
-        figure.subplots(1, 2), (0, 1), ("accuracy", "log score"), (0.5, np.log(2)), strict=True
+        panels, (0, 1), ("accuracy", "log score"), (0.5, np.log(2)), strict=True
     ):
         ax.plot(SHARES, means[:, 0, k], "o-", color="C0", label="the graph")
         ax.plot(SHARES, means[:, 1, k], "s-", color="C1", label="two steps of the graph")
         ax.axhline(chance, color="0.4", ls="--", label="a coin toss")
-        ax.set(xlabel="share of edges within a class", ylabel=name)
-    ax.legend()
+        ax.set_ylabel(name)
+    ax.set_xlabel("share of edges within a class")
+    ax.legend(fontsize="small")
     numbers = {
         f"{name} at {share}": float(means[SHARES.index(share), graph, k])
         for share in (0.1, 0.5, 0.9)

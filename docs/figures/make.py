@@ -19,7 +19,7 @@ from PIL import Image
 FOLDER = Path(__file__).parent
 NUMBERS = FOLDER / "numbers.json"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "make")
-DOTS = 90  # per inch
+DOTS = 120  # per inch
 
 
 def main() -> None:

@@ -30,14 +30,15 @@ def draw() -> tuple[Figure, dict[str, float]]:
     post = posts[0]
     places = TSNE(random_state=0).fit_transform(X)
 
-    figure = Figure(figsize=(12, 6), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    figure = Figure(figsize=(8, 5.2), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(4, 5))
     ax = left.subplots()
     gq.plots.embedding(post, places, ax=ax)
     ax.scatter(*places[post.unsure].T, s=28, facecolors="none", edgecolors="black", linewidths=0.7)
     ax.set_axis_off()
+    ax.get_legend().remove()  # the digits are written at their images
     left.suptitle(
-        f"{y.size:,} images, {len(labels)} labels (framed): {post.accuracy(y):.1%} correct\n"
+        f"{y.size:,} images, {len(labels)} labels (framed)\n"
         f"{post.unsure.sum()} unsure images are ringed",
         fontsize=11,
     )

@@ -26,10 +26,9 @@ def draw() -> tuple[Figure, dict[str, float]]:
     apart = np.arange(300, 360)
     border = np.flatnonzero((abs(X[:, 0]) < 0.5) & (X[:, 1] < 3))
 
-    figure = Figure(figsize=(13, 4), layout="constrained")
-    for ax, part in zip(figure.subplots(1, 3), ("total", "aleatoric", "epistemic"), strict=True):
+    figure = Figure(figsize=(6, 7), layout="constrained")
+    for ax, part in zip(figure.subplots(2, 1), ("aleatoric", "epistemic"), strict=True):
         gq.plots.embedding(post, X, color=part, ax=ax)
-        ax.set_title(part)
     numbers = {
         f"{part}, {place}": float(parts[part].iloc[nodes].mean())
         for place, nodes in (("border", border), ("apart", apart))
