@@ -32,10 +32,10 @@ from graphuq.utils.typing import Array
 # Batch means per chain, from which Monte Carlo errors are computed.
 BATCHES = 25
 
-# For K > 2 classes an entropy costs as much as the probabilities of ten to twenty draws: it is
-# computed for each draw of this number. A cheap quantity near to it is computed for all draws, and
-# the mean difference of the two over the former corrects the mean over the latter. The error is
-# then little more than that of all draws, and shrinks with their number.
+# For K > 2 classes an entropy costs as much as the probabilities of ten to twenty draws. It is
+# computed from one draw in this number, and a cheap formula near to it from all draws. The mean
+# difference of the two over the former corrects the mean over the latter. The error is then little
+# more than that of all draws, and shrinks with their number.
 ENTROPY_EVERY = 50
 
 # Numbers of draws per block for one field, and at least, for many.

@@ -95,7 +95,7 @@ def turned(problem):
 def quotes():
     """Yield a page, what it says, with {} for each number, and the numbers."""
     unsure = [MADE["overview"][f"accuracy of the {which}"] for which in ("unsure", "others")]
-    says = "calls unsure {} are classified correctly, and of all others {}"
+    says = "right for {} of the images that it calls unsure, and for {} of all others"
     yield "README.md", says, unsure
     says = "{} of the images that it calls unsure are classified correctly, and {} of all others"
     yield "docs/paper.md", says, unsure
@@ -110,7 +110,7 @@ def quotes():
 
     differ = MADE["heterophily"]
     yield FAILS, "within a class, {} of the predictions are right.", [differ["accuracy at 0.9"]]
-    says = "If one of ten is, {} are, and the log score of {} is worse"
+    says = "With one of ten, {} are right, and the log score of {} is worse"
     yield FAILS, says, [differ["accuracy at 0.1"], differ["log score at 0.1"]]
     for page, says in (
         ("README.md", "a log score of {} against 0.69"),
@@ -123,7 +123,7 @@ def quotes():
     shares = MADE["shares"]
     says = "At equal shares {} of the predictions are right."
     yield FAILS, says, [shares["accuracy at 0.5"]]
-    says = "If a tenth of the items are threes, {} are"
+    says = "If a tenth of the items are threes, {} are right"
     yield FAILS, says, [shares["accuracy at 0.1"]]
     yield FAILS, "In the picture {} are then right", [shares["accuracy, shares given at 0.1"]]
 
