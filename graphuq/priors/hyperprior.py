@@ -40,8 +40,8 @@ LINEAR = ("alpha", "weight", "level")
 
 MEAN_ALPHA, MEAN_TAU = 4.0, 0.3
 
-# For gamma, with two classes and with more. On development sets the half-Cauchy density had better log
-# scores than the exponential one for two classes, and worse ones for more.
+# Scales of gamma, for two classes and for more. On development sets the half-Cauchy density had
+# better log scores than the exponential one for two classes, and worse ones for more.
 NOISE_SCALE, MEAN_NOISE = 0.2, 0.1
 
 
