@@ -67,7 +67,7 @@ def test_weights_of_samples_are_refused_with_the_reason():
     from sklearn.utils.validation import has_fit_parameter
 
     model, X, y = BayesianGraphClassifier(**PLAIN), np.eye(4), [0, 1, -1, -1]
-    reason = r"the same for all labels; give -1 .*NoisyProbit.*confidence="
+    reason = r"sample_weight is not supported: give -1 .*NoisyProbit.*confidence="
     with pytest.raises(TypeError, match=reason):
         model.fit(X, y, sample_weight=np.ones(4))
     with pytest.raises(TypeError, match="fit takes X and y, got also groups: leave"):
