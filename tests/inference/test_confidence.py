@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from conftest import priors, quietly
 from references.exact import class_evidence, class_probabilities, errors_in_mcse, exact_mean
+from references.selection import SLOW
 
 import graphuq as gq
 from graphuq.inference.evidence.evidence import SignEvidence
@@ -70,7 +71,7 @@ def test_three_classes_are_exact(prior, model):
     assert (abs(post.latent_probability[NODES[:4]] - without) / post.mcse[NODES[:4]]).max() > 20
 
 
-@pytest.mark.parametrize("labels", [SURER, SURER_THREE])
+@pytest.mark.parametrize("labels", [SURER, pytest.param(SURER_THREE, marks=SLOW)])
 @pytest.mark.parametrize("model", [gq.Probit(0.5), gq.NoisyProbit(0.5, 0.05)])
 def test_approximation_and_evidence(prior, labels, model):
     noise, cost = bind(model, labels, 40).sign_model
@@ -106,7 +107,7 @@ def test_a_label_that_is_likelier_wrong_is_one_of_the_other_class(prior):
         np.testing.assert_allclose(draws[0].by_class, draws[1].by_class, atol=1e-6)
 
 
-@pytest.mark.parametrize("labels", [TWO, THREE])
+@pytest.mark.parametrize("labels", [TWO, pytest.param(THREE, marks=SLOW)])
 @pytest.mark.parametrize("model", MODELS)
 def test_leaving_a_label_out_says_what_a_certain_label_would_be(prior, labels, model):
     noise, cost = bind(model, labels, 40).sign_model
