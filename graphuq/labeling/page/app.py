@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import resources
+from pathlib import PurePath
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -39,9 +40,8 @@ def build_app(desk: Desk, *, title: str, who: str, token: str, host: str, cookie
     folder = resources.files("graphuq.labeling.page")
     # All files are read here: no address is ever a path
     static = {
-        file.name: (file.read_bytes(), TYPES[f".{file.name.rpartition('.')[2]}"])
+        file.name: (file.read_bytes(), TYPES[PurePath(file.name).suffix])
         for file in (folder / "static").iterdir()
-        if f".{file.name.rpartition('.')[2]}" in TYPES
     }
     templates = Environment(
         loader=FileSystemLoader(str(folder / "templates")),

@@ -15,8 +15,8 @@ from graphuq.labeling.page.once import Once
 from graphuq.labeling.records import Question
 from graphuq.labeling.session import LabelingSession
 
-# Points of the curve, rows of a history, and items of a random sample at most.
-MAX_POINTS, MAX_ROWS, MAX_SAMPLE = 300, 50, 10_000
+# Items of a random sample, at most.
+MAX_SAMPLE = 10_000
 
 
 class Desk:

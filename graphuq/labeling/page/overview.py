@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.labeling.page.desk import MAX_POINTS, MAX_ROWS, Desk
+from graphuq.labeling.page.desk import Desk
+
+# Points of the curve, and rows of the history, at most.
+MAX_POINTS, MAX_ROWS = 300, 50
 
 
 def positions(desk: Desk) -> bytes:

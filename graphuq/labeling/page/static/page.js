@@ -120,12 +120,10 @@ function take(found) {
 }
 
 function showLast(last) {
-  if (!last.done) return;
-  const said = { skip: "Skipped", undo: "Taken back:", nothing: "There is no answer of yours to take back." };
-  if (last.done !== "answer") {
-    $("last").textContent = last.done === "nothing" ? said.nothing : `${said[last.done]} item ${last.name}.`;
-    return;
-  }
+  const said = { skip: `Skipped item ${last.name}.`, undo: `Taken back: item ${last.name}.`,
+    nothing: "There is no answer of yours to take back." };
+  if (last.done in said) $("last").textContent = said[last.done];
+  if (last.done !== "answer") return;
   const found = last.opinion, sure = last.confidence < 1 ? ` (${percent(last.confidence)} sure)` : "";
   const k = found ? found.classes.indexOf(last.label) : -1;
   fill($("last"), `Item ${last.name}: you said `, classMark(last.label, state.classes), `${sure}.`,
