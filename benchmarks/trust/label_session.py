@@ -87,14 +87,14 @@ def run(graph, spectrum, y, order: str, seed: int, answers: int) -> list[dict]:
         learner._telling_questions = lambda *_: ()  # nobody asks them
     shuffled = np.random.default_rng([seed, 1]).permutation(y.size).tolist()
     classes, labels, found = tuple(np.unique(y).tolist()), {}, []
-    task = Task(0, labels, classes, frozenset(), {})
+    task = Task(labels, classes, frozenset(), {})
     learned = learner.begin(task)
     for count in range(1, answers + 1):
         node = choose(order, learned, labels, shuffled)
         labels = labels | {node: str(y[node])}
         if count % (EVERY if order == "random" else THIRD if len(classes) > 2 else 1):
             continue  # a random order does not depend on what is learned
-        task = Task(count, labels, classes, frozenset(), {})
+        task = Task(labels, classes, frozenset(), {})
         *_, learned = learner.learn(task, lambda: True)
         if learned.view is None:
             continue

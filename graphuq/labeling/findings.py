@@ -23,7 +23,6 @@ def find_opinion(learned: Learned, node: int) -> Opinion | None:
             return Opinion(
                 tuple(view.posterior.labels.classes.tolist()),
                 view.posterior.by_class[at].copy(),
-                float(view.epistemic[at]),
             )
     return None
 

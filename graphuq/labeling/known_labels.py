@@ -95,12 +95,12 @@ class KnownLabels:
         drawn = rng.choice(left, k, replace=False).tolist()
         return [Answer(node, "", None, "", _now(), True) for node in drawn]
 
-    def task(self, version: int) -> Task:
+    def task(self) -> Task:
         """Return what there is to learn from."""
         apart = self.apart
         labels = {node: label for node, label in self.labels().items() if node not in apart}
         sure = {node: p for node, p in self.book.confidence().items() if node in labels}
-        return Task(version, labels, tuple(self.classes), apart, sure)
+        return Task(labels, tuple(self.classes), apart, sure)
 
     def to_labels(self) -> Labels:
         """Return the labels to learn from.
@@ -110,7 +110,7 @@ class KnownLabels:
         ValueError
             Fewer than two classes.
         """
-        return labels_of(self.task(0))
+        return labels_of(self.task())
 
     def to_sample(self) -> Labels | None:
         """Return the labels of the random sample, or None if there are none."""

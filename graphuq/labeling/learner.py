@@ -65,8 +65,6 @@ class Task(NamedTuple):
 
     Attributes
     ----------
-    version : int
-        Increases with every answer.
     labels : dict of int to str
         The labels to learn from.
     classes : tuple of str
@@ -77,7 +75,6 @@ class Task(NamedTuple):
         The confidence of labels, 1 where an item has none.
     """
 
-    version: int
     labels: dict[int, str]
     classes: tuple[str, ...]
     closed: frozenset[int]
@@ -113,8 +110,6 @@ class Learned:
 
     Attributes
     ----------
-    version : int
-        That of the task.
     n_labels : int
     questions : tuple of (node, information in nats or None)
         What to ask, best first.
@@ -128,7 +123,6 @@ class Learned:
         How many unlabeled items have their largest probability in each bin.
     """
 
-    version: int
     n_labels: int
     questions: tuple[tuple[int, float | None], ...]
     view: View | None = None
@@ -154,10 +148,10 @@ class Learner:
     >>> X, y = gq.datasets.two_moons(200, seed=0)
     >>> spectrum = Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), 20)
     >>> learner = Learner(spectrum, None, gq.Probit(), seed=0)
-    >>> (first,) = learner.learn(Task(0, {}, ("a", "b"), frozenset(), {}))
+    >>> (first,) = learner.learn(Task({}, ("a", "b"), frozenset(), {}))
     >>> first.view is None, len(first.questions)
     (True, 20)
-    >>> (later,) = learner.learn(Task(1, {3: "a", 8: "b"}, ("a", "b"), frozenset(), {}))
+    >>> (later,) = learner.learn(Task({3: "a", 8: "b"}, ("a", "b"), frozenset(), {}))
     >>> later.view.posterior.labels
     Labels(2 nodes: 1 x 'a', 1 x 'b')
     """
@@ -169,8 +163,8 @@ class Learner:
         self.prior: GaussianPrior = default_sum(graph, features)
         self.likelihood, self._seed = likelihood, seed
         self._spread = _spread_prior(graph)
-        # The session says how far it can be trusted. Filters that are set for a while are not those
-        # of one thread alone.
+        # The session says how far it can be trusted. The filters of warnings are those of all
+        # threads, so that none can be set for a while.
         warnings.filterwarnings("ignore", module=r"graphuq\.labeling\.learner")
         self.tuned: Tuning | None = None
         self._n_tuned, self._seen = 0, 0
@@ -182,7 +176,7 @@ class Learner:
 
     def begin(self, task: Task) -> Learned:
         """Return questions that need no label, at once."""
-        return Learned(task.version, len(task.labels), self._spread_questions(task))
+        return Learned(len(task.labels), self._spread_questions(task))
 
     def learn(self, task: Task, is_urgent: Callable[[], bool] = bool) -> Iterator[Learned]:
         """Yield what the labels say, and again when more is known.
@@ -261,21 +255,17 @@ class Learner:
         most = CANDIDATES if labels.classes.size == 2 else FEWER_CANDIDATES
         uncertain = asked[np.argsort(-epistemic[asked], kind="stable")[:most]]
         questions = self._telling_questions(post, np.sort(uncertain))
+        found = Learned(
+            len(labels), _named(questions, kept), view, self._whole, None, np.zeros(BINS)
+        )
         if not shown.size:
-            return Learned(
-                task.version, len(labels), _named(questions, kept), view, self._whole,
-                counts=np.zeros(BINS),
-            )  # fmt: skip
+            return found
         bins = (post.by_class[shown].max(axis=1) * BINS).astype(np.int64)
         counts = np.bincount(np.minimum(bins, BINS - 1), minlength=BINS)
-        return Learned(
-            task.version,
-            len(labels),
-            _named(questions, kept),
-            view,
-            self._whole,
-            expect_accuracy(post, shown, self._seed),
-            np.asarray(counts * (hidden.size / shown.size), dtype=np.float64),
+        return replace(
+            found,
+            expected=expect_accuracy(post, shown, self._seed),
+            counts=np.asarray(counts * (hidden.size / shown.size), dtype=np.float64),
         )
 
     def _telling_questions(

@@ -34,18 +34,16 @@ class Learning:
         self, learner: Learner, known: KnownLabels, curve: Curve, lock: threading.RLock
     ) -> None:
         self._learner, self._known, self._curve, self._lock = learner, known, curve, lock
-        self._version = 0
         self.error: str | None = None
         # the first questions, before anything is learned
-        self.learned = learner.begin(known.task(self._version))
+        self.learned = learner.begin(known.task())
         self._background: Background[Task] = Background(self._learn)
         self.notice()
 
     def notice(self) -> None:
         """Learn from the labels as they are now."""
         with self._lock:
-            self._version += 1
-            self._background.give(self._known.task(self._version))
+            self._background.give(self._known.task())
 
     @property
     def busy(self) -> bool:

@@ -58,13 +58,10 @@ class Opinion:
     ----------
     classes : tuple of str
     probability : ndarray, shape (K,)
-    epistemic : float
-        The part of the entropy that more labels would resolve, in nats.
     """
 
     classes: tuple[str, ...]
     probability: Array
-    epistemic: float
 
 
 @dataclass(frozen=True)

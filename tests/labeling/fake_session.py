@@ -55,7 +55,7 @@ class FakeSession:
         K = len(self.classes)
         if K < 2:
             return None
-        return Opinion(self.classes, np.full(K, 1 / K), 0.1)
+        return Opinion(self.classes, np.full(K, 1 / K))
 
     def progress(self):
         n = len(self.rows)

@@ -487,7 +487,7 @@ def test_statistics_of_some_nodes_are_those_of_all(monkeypatch, n_classes):
     monkeypatch.setattr(learning, "CANDIDATES", 30)
     learner = learning.Learner(gq.Spectrum.of(graph, 50), None, gq.Probit(), seed=0)
     labels = {node: str(y[node]) for node in range(0, 300, 15)}
-    task = learning.Task(1, labels, tuple("0123"[:n_classes]), frozenset(), {})
+    task = learning.Task(labels, tuple("0123"[:n_classes]), frozenset(), {})
     some, every = learner.learn(task)
 
     assert some.view.nodes.size < 150
@@ -499,7 +499,7 @@ def test_statistics_of_some_nodes_are_those_of_all(monkeypatch, n_classes):
     assert some.counts.sum() == pytest.approx(280)
     assert every.counts.sum() == pytest.approx(280)
     # the start is used, and urgent tasks leave all nodes out
-    later = learning.Task(2, labels | {1: str(y[1])}, task.classes, frozenset(), {})
+    later = learning.Task(labels | {1: str(y[1])}, task.classes, frozenset(), {})
     (quick,) = learner.learn(later, lambda: True)
     assert quick.view.nodes.size < 150
     assert quick.whole is every.view
