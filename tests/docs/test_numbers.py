@@ -168,7 +168,7 @@ def quotes():
 
     samplers = "docs/theory/samplers.md"
     for name, problem in TURNED.items():
-        says = f"| {name} | {{}} for {{}} | {{}} ± {{}} | {{}} ± {{}} | {{}} ± {{}} | {{}} |"
+        says = f"| {name} | {{}} ({{}}) | {{}} ± {{}} | {{}} ± {{}} | {{}} ± {{}} | {{}} |"
         yield samplers, says, turned(problem)
     (best,) = claims("angle", "squared error of probabilities")
     yield samplers, "The mean gain on probabilities is {}", [1 - best]
