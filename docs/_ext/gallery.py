@@ -13,7 +13,7 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-SIZE = (480, 320)  # pixels, twice what is shown
+CARD = 1.5  # width over height, as in pages.css
 
 
 def write(folder: Path) -> None:
@@ -29,29 +29,27 @@ def write(folder: Path) -> None:
             shutil.copyfile(source, copy)
 
 
-def shrink(app: Any, error: Exception | None) -> None:
-    """Write ``_images/gallery-NAME.png``, the picture of a notebook that fills a card best."""
+def choose(app: Any, error: Exception | None) -> None:
+    """Copy the picture of a notebook that fills a card best to ``_images/gallery-NAME.png``."""
     if error or app.builder.format != "html":
         return
     for path in NOTEBOOKS.glob("*.ipynb"):
         found = app.env.get_doctree(f"gallery/{path.stem}").findall(nodes.image)
-        pictures = [Image.open(Path(app.srcdir) / node["uri"]) for node in found]
-        if not pictures:
+        pictures = [Path(app.srcdir) / node["uri"] for node in found]
+        if pictures:
+            best = max(pictures, key=share)
+            shutil.copyfile(best, Path(app.outdir) / "_images" / f"gallery-{path.stem}.png")
+        else:
             logger.warning("the notebook %s has no picture", path.stem)
-            continue
-        picture = max(pictures, key=share).convert("RGB")
-        picture.thumbnail(SIZE)
-        card = Image.new("RGB", SIZE, "white")
-        card.paste(picture, tuple((a - b) // 2 for a, b in zip(SIZE, picture.size, strict=True)))
-        card.quantize(256).save(Path(app.outdir) / "_images" / f"gallery-{path.stem}.png")
 
 
-def share(picture: Image.Image) -> float:
+def share(picture: Path) -> float:
     """Return the share of a card that a picture fills."""
-    ratio = picture.width / picture.height * SIZE[1] / SIZE[0]
+    width, height = Image.open(picture).size
+    ratio = width / height / CARD
     return min(ratio, 1 / ratio)
 
 
 def setup(app: Any) -> None:
     """Register the pictures."""
-    app.connect("build-finished", shrink)
+    app.connect("build-finished", choose)
