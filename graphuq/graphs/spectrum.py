@@ -214,7 +214,7 @@ class Spectrum:
         laplacian : {"normalized", "combinatorial"}
         precision : {"auto", "single", "double"}
             Precision of the iterations. "single" takes a third of the time and changes posterior
-            means by about 1e-4; where it is not accurate enough, "double" follows. "auto" is
+            means by up to 2e-4; where it is not accurate enough, "double" follows. "auto" is
             single above 5,000 nodes. Vectors are orthonormal to full accuracy in any case.
         known : Spectrum, optional
             Fewer modes of the same graph, for example from a file; only the others are computed.
