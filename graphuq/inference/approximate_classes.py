@@ -13,7 +13,8 @@ from graphuq.graphs.labels import Labels
 from graphuq.inference.evidence.class_propagation import ClassSites, label_model, new_label_model
 from graphuq.inference.evidence.evidence import converged_class_sites
 from graphuq.inference.problem import Problem
-from graphuq.likelihoods.argmax_sites import LabelModel, argmax_probability_of_gaussian
+from graphuq.likelihoods.argmax_sites import LabelModel
+from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.assessment.argmax_probability import argmax_probability
 from graphuq.posterior.class_entropy import add_class_entropy

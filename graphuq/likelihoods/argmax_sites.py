@@ -28,9 +28,6 @@ from graphuq.utils.typing import Array
 # ten passes.
 TOLERANCE, MAX_PASSES = 1e-8, 200
 
-# Probabilities of classes need less.
-MASS_TOLERANCE = 1e-4
-
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -73,35 +70,6 @@ _SITES = types.NamedUniTuple(_MATRIX, 2, NodeSites)
 _CAVITIES = types.NamedTuple([_MATRIX, _CUBE, _VECTOR], Cavities)
 # Psi enters as a pointer: numba's cache does not see edits in another file.
 _LOG_CDF = types.FunctionType(types.float64(types.float64))
-
-
-def argmax_probability_of_gaussian(mean: Array, covariance: Array, noise: float) -> Array:
-    """Return P(argmax_k (u_k + noise eta_k) = c) for every c, with u ~ N(mean, covariance).
-
-    Parameters
-    ----------
-    mean : ndarray, shape (n, K)
-    covariance : ndarray, shape (n, K, K)
-    noise : float
-        At least 0.
-
-    Returns
-    -------
-    ndarray, shape (n, K)
-
-    Examples
-    --------
-    >>> mean = np.array([[9.0, 0.0, 0.0]])
-    >>> argmax_probability_of_gaussian(mean, np.eye(3)[None], noise=0.0).round(6)
-    array([[1., 0., 0.]])
-    >>> argmax_probability_of_gaussian(np.zeros((1, 4)), np.eye(4)[None], noise=1.0).round(6)
-    array([[0.25, 0.25, 0.25, 0.25]])
-    """
-    model = LabelModel(float(noise), float(noise), np.zeros(1), np.ones(1))
-    logs = np.empty(mean.shape)
-    _log_masses(*map(np.ascontiguousarray, (mean, covariance)), model, log_cdf, logs)
-    p = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
 def visit_nodes(
@@ -154,7 +122,7 @@ def _multiply(S, m, k, tau, nu, g):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _condition(S, m, c, noise, tolerance, log_cdf, tau, nu, g):  # type: ignore[no-untyped-def]
+def _condition(S, m, c, noise, log_cdf, tau, nu, g):  # type: ignore[no-untyped-def]
     """Add sites for w > u_k + noise eta_k, k != c; return the log of their probability, or NaN."""
     K = m.size - 1
     tau[:], nu[:] = 0.0, 0.0
@@ -196,7 +164,7 @@ def _condition(S, m, c, noise, tolerance, log_cdf, tau, nu, g):  # type: ignore[
             moved = max(moved, abs(d_tau) * v, abs(d_nu - d_tau * d) * math.sqrt(v))
             log_gaussian += _multiply(S, m, k, d_tau, d_nu, g)
             tau[k], nu[k] = new_tau, new_nu
-        if moved < tolerance:
+        if moved < TOLERANCE:
             break
     return log_gaussian + log_terms
 
@@ -230,7 +198,7 @@ def _tilt(S, m, c, j, model, log_cdf, tau, nu, g):  # type: ignore[no-untyped-de
     """
     K = m.size - 1
     S_right, m_right = S.copy(), m.copy()
-    log_right = _condition(S_right, m_right, c, model.noise, TOLERANCE, log_cdf, tau, nu, g)
+    log_right = _condition(S_right, m_right, c, model.noise, log_cdf, tau, nu, g)
     if model.wrong[j] == 0.0:
         return log_right
     # a mixture: the label says nothing with the rest of its probability
@@ -246,22 +214,6 @@ def _tilt(S, m, c, j, model, log_cdf, tau, nu, g):  # type: ignore[no-untyped-de
         variances[k] = v + share * (v_right - v) + share * (1.0 - share) * gap * gap
     _match(S.copy(), m.copy(), c, means, variances, tau, nu, g)
     return math.log(mass)
-
-
-@kernel(types.void(_MATRIX, _CUBE, _MODEL, _LOG_CDF, _MATRIX))
-def _log_masses(mean, covariance, model, log_cdf, out):  # type: ignore[no-untyped-def]
-    """Write the log probability of each class at each node, up to the error of the sites."""
-    n, K = mean.shape
-    S, m, g = np.empty((K + 1, K + 1)), np.empty(K + 1), np.empty(K + 1)
-    tau, nu = np.empty(K), np.empty(K)
-    for i in range(n):
-        for c in range(K):
-            S[:K, :K], m[:K] = covariance[i], mean[i]
-            S[K, :K] = S[:K, K] = covariance[i, c]
-            S[K, K] = covariance[i, c, c] + model.hub * model.hub
-            m[K] = mean[i, c]
-            log_mass = _condition(S, m, c, model.noise, MASS_TOLERANCE, log_cdf, tau, nu, g)
-            out[i, c] = log_mass if log_mass == log_mass else -math.inf
 
 
 @kernel(

@@ -36,8 +36,8 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.graphs.labels import Labels
-from graphuq.likelihoods.argmax_sites import argmax_probability_of_gaussian
 from graphuq.likelihoods.label_rule import both_classes, probability_positive
+from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian
 from graphuq.posterior.node_kernels import class_probability
 from graphuq.priors.class_sites import classes_at_labeled
 from graphuq.priors.conditional import Conditional, Rows

@@ -7,12 +7,14 @@ import pytest
 from references.exact import class_evidence, class_probabilities
 from references.problems import THREE, UNSEEN
 from references.selection import shown
+from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
 import graphuq as gq
 from graphuq.inference.evidence import class_propagation
-from graphuq.likelihoods.argmax_sites import argmax_probability_of_gaussian
+from graphuq.likelihoods.argmax_sites import LabelModel, NodeSites, visit_nodes
 from graphuq.likelihoods.bound import bind
+from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian
 from graphuq.priors.class_sites import classes_at_labeled
 
 MODELS = [gq.Probit(0.3), gq.NoisyProbit(0.3, 0.1), gq.LevelSet(1.0)]
@@ -211,3 +213,26 @@ def test_class_probabilities_of_a_gaussian_are_orthants(noise):
             turn = np.delete(np.eye(K)[c] - np.eye(K), c, axis=0)
             exact = multivariate_normal.cdf(turn @ mean, cov=turn @ noisy @ turn.T, rng=0)
             assert found[c] == pytest.approx(exact, abs=0.01)
+
+
+def test_class_probabilities_are_the_masses_of_sites_at_one_node():
+    rng = np.random.default_rng(2)
+    n, K, noise = 130, 4, 0.3  # more cases than are worked on at a time
+    root = rng.standard_normal((n, K, K))
+    mean, covariance = 2 * rng.standard_normal((n, K)), root @ root.transpose(0, 2, 1)
+    model = LabelModel(noise, noise, np.zeros(n), np.ones(n))
+    logs = np.empty((n, K))
+    for c in range(K):
+        sites = NodeSites(np.zeros((n, K)), np.zeros((n, K)))
+        cavities = visit_nodes(mean, covariance, np.full(n, c), model, sites, 1.0)
+        logs[:, c] = cavities.log_mass
+    found = argmax_probability_of_gaussian(mean, covariance, noise)
+    np.testing.assert_allclose(found, softmax(logs, axis=1), atol=1e-8)
+    alone = argmax_probability_of_gaussian(mean[:1], covariance[:1], noise)
+    np.testing.assert_allclose(found[:1], alone, atol=1e-8)
+
+
+def test_fields_without_variance_win_or_tie():
+    mean = np.array([[9.0, 0, 0], [1, 1, 1]])
+    found = argmax_probability_of_gaussian(mean, np.zeros((2, 3, 3)), 0.0)
+    np.testing.assert_allclose(found, [[1, 0, 0], [1 / 3, 1 / 3, 1 / 3]])
