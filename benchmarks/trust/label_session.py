@@ -27,8 +27,10 @@ import graphuq as gq
 from benchmarks.common import report
 from benchmarks.common.problems import problem, spectrum_of
 from graphuq.datasets.files import load_file
+from graphuq.labeling import learner as learning
 from graphuq.labeling.curve import Point, forecast
 from graphuq.labeling.learner import Learned, Learner, Task
+from graphuq.labeling.picks import pick_telling
 
 ORDERS = ("session", "random", "entropy")
 PROBLEMS = {"mnist 4,9": 200, "mnist ten": 240, "reuters": 150, "votes": 120, "pima": 200}
@@ -83,8 +85,8 @@ def choose(order: str, learned: Learned, labels: dict[int, str], shuffled: list[
 def run(graph, spectrum, y, order: str, seed: int, answers: int) -> list[dict]:
     """Return what is known after each answer: the accuracy, and what the model expects."""
     learner = Learner(spectrum, None, gq.Probit(), seed)
-    if order != "session":
-        learner._telling_questions = lambda *_: ()  # nobody asks them
+    # nobody asks the questions of other orders
+    learning.pick_telling = pick_telling if order == "session" else lambda *_: ()
     shuffled = np.random.default_rng([seed, 1]).permutation(y.size).tolist()
     classes, labels, found = tuple(np.unique(y).tolist()), {}, []
     task = Task(labels, classes, frozenset(), {})

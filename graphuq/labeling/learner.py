@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
@@ -21,26 +20,19 @@ from graphuq.inference.approximate import approximate_problem
 from graphuq.inference.problem import Problem
 from graphuq.inference.tune import Tuning, tune
 from graphuq.labeling.expected_accuracy import Expected, expect_accuracy
+from graphuq.labeling.picks import pick_spread, pick_telling, without_labels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.approximate import ApproximatePosterior
-from graphuq.posterior.assessment.answer_scores import Answers
-from graphuq.posterior.assessment.gaussian_scores import Conditioned
-from graphuq.posterior.assessment.suggestion import MIN_NOISE, greedy
 from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.hyperprior import MEAN_ALPHA, MEAN_TAU
 from graphuq.priors.some_nodes import SomeNodes
-from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array, Nodes
 
 # Parameters are chosen again once there are this many times the labels that chose them. They matter
 # most while labels are few: with 2 instead, MNIST's 4 and 9 took 22 answers to 95%, not 18.
 GROWTH = 1.25
 
-# Questions that are ready at a time. Each is picked as if those before it were answered.
-READY = 20
-
-# Items among which they are chosen: those that are most uncertain.
+# Items among which questions are picked: those that are most uncertain.
 CANDIDATES = 300
 
 # With more than two classes a candidate costs more.
@@ -52,9 +44,6 @@ PANEL, SMALL = 2000, 10_000
 
 # All nodes are looked at again once there are this many times the labels of the last time.
 REFRESH = 1.2
-
-# Items among which the first questions are chosen.
-SPREAD_CANDIDATES = 2000
 
 # Probabilities from 0 to 1 are counted in this many bins.
 BINS = 1000
@@ -162,7 +151,7 @@ class Learner:
         graph = default_graph_prior(spectrum, spectrum.rank)
         self.prior: GaussianPrior = default_sum(graph, features)
         self.likelihood, self._seed = likelihood, seed
-        self._spread = _spread_prior(graph)
+        self._spread = without_labels(graph)
         # The session says how far it can be trusted. The filters of warnings are those of all
         # threads, so that none can be set for a while.
         warnings.filterwarnings("ignore", module=r"graphuq\.labeling\.learner")
@@ -176,7 +165,8 @@ class Learner:
 
     def begin(self, task: Task) -> Learned:
         """Return questions that need no label, at once."""
-        return Learned(len(task.labels), self._spread_questions(task))
+        questions = pick_spread(self._spread, task.labels, task.closed, self._seed)
+        return Learned(len(task.labels), questions)
 
     def learn(self, task: Task, is_urgent: Callable[[], bool] = bool) -> Iterator[Learned]:
         """Yield what the labels say, and again when more is known.
@@ -254,7 +244,7 @@ class Learner:
             shown = asked
         most = CANDIDATES if labels.classes.size == 2 else FEWER_CANDIDATES
         uncertain = asked[np.argsort(-epistemic[asked], kind="stable")[:most]]
-        questions = self._telling_questions(post, np.sort(uncertain))
+        questions = pick_telling(post, np.sort(uncertain), self._seed)
         found = Learned(
             len(labels), _named(questions, kept), view, self._whole, None, np.zeros(BINS)
         )
@@ -267,40 +257,6 @@ class Learner:
             expected=expect_accuracy(post, shown, self._seed),
             counts=np.asarray(counts * (hidden.size / shown.size), dtype=np.float64),
         )
-
-    def _telling_questions(
-        self, post: ApproximatePosterior, candidates: NDArray[np.int64]
-    ) -> tuple[tuple[int, float], ...]:
-        """Return the candidates that tell most (BALD), each given those before it."""
-        if not candidates.size:
-            return ()
-        model = post.settings["sign_model"]
-        with one_blas_thread():
-            answers = Answers(
-                post,
-                post._own_prior(),
-                candidates,
-                "bald",
-                (model["noise"], model["flip_rate"]),
-                self._seed,
-            )
-            picked, scores = greedy(answers, min(READY, candidates.size))
-        return tuple(zip(candidates[picked].tolist(), scores.tolist(), strict=True))
-
-    def _spread_questions(self, task: Task) -> tuple[tuple[int, None], ...]:
-        """Return items that spread over the graph, given those that have a label."""
-        n = self.prior.n_nodes
-        open_ = np.ones(n, dtype=bool)
-        open_[[*task.labels, *task.closed]] = False
-        some = np.random.default_rng(self._seed).permutation(np.flatnonzero(open_))
-        some = np.sort(some[:SPREAD_CANDIDATES])
-        if not some.size:
-            return ()
-        gaussian = Conditioned(self._spread, MIN_NOISE, some)
-        for node in task.labels:
-            gaussian.observe(node)
-        picked, _ = gaussian.greedy(min(READY, some.size), "v_opt")
-        return tuple((node, None) for node in picked.tolist())
 
 
 def labels_of(task: Task) -> Labels:
@@ -345,9 +301,3 @@ def _moved(start: View | None, kept: Nodes) -> ApproximatePosterior | None:
     if not np.isin(nodes, kept).all():
         return None
     return replace(start.posterior, labels=_renumbered(labels, kept, nodes))
-
-
-def _spread_prior(graph: GaussianPrior) -> GaussianPrior:
-    """Return the prior of the graph with the parameters that are likeliest without labels."""
-    chosen = {"alpha": MEAN_ALPHA, "tau": MEAN_TAU}
-    return graph.with_parameters(**{name: chosen[name] for name in graph.open})
