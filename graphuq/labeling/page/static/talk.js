@@ -33,17 +33,17 @@ function pause(milliseconds) {
 export class Refused extends Error {
   constructor(message, status) { super(message); this.status = status; }
 }
-class Unknown extends Error {}  // the server has another token, or another session
 
-const whyLost = (error) => (error instanceof Unknown
-  ? "The session was started again: open the new address that the terminal shows" : "No connection");
+// The server has another token, or another session.
+const isUnknown = (error) => error instanceof Refused && error.status === 403;
+const whyLost = (error) => (isUnknown(error) ? error.message : error instanceof Refused ? null : "No connection");
 
 async function once(path, body, raw) {
   const headers = { "graphuq-session": SESSION, ...(body === null ? {} : { "content-type": "application/json" }) };
   const response = await fetch(path, { method: body === null ? "GET" : "POST", body, headers,
     signal: AbortSignal.timeout(LIMIT), credentials: "same-origin", cache: "no-store" });
   if (response.ok) return raw ? response.arrayBuffer() : response.json();
-  if (response.status === 403) throw new Unknown();
+  if (response.status === 403) throw new Refused("The session was started again: open the new address that the terminal shows", 403);
   if (response.status === 503) throw new Error("too many requests");
   let message = `the server answered ${response.status}`;
   try { message = (await response.json()).error; } catch { /* no JSON: the number says enough */ }
@@ -57,15 +57,16 @@ export async function read(path, raw = false) {
     setLost(null);
     return found;
   } catch (error) {
-    setLost(error instanceof Refused ? null : whyLost(error));
+    setLost(whyLost(error));
     throw error;
   }
 }
 
-// Tell something, and try until the server has answered; only a refusal ends it.
+// Tell something, and try until the server has answered; only a refusal ends it. A server that was started again
+// does not know what the former one did, so that nothing but answers, which may come twice, is sent to it.
 export async function tell(path, values = {}) {
-  const told = { id: newId(), ...values };
-  if (ANSWERS.includes(path)) localStorage.setItem(WAITS + told.id, JSON.stringify([path, told]));
+  const told = { id: newId(), ...values }, waits = ANSWERS.includes(path);
+  if (waits) localStorage.setItem(WAITS + told.id, JSON.stringify([path, told]));
   for (let attempt = 0; ; attempt += 1) {
     try {
       const found = await once(path, JSON.stringify(told), false);
@@ -73,8 +74,8 @@ export async function tell(path, values = {}) {
       localStorage.removeItem(WAITS + told.id);
       return found;
     } catch (error) {
-      if (error instanceof Refused) {
-        setLost(null);
+      if (error instanceof Refused && !(waits && isUnknown(error))) {
+        setLost(whyLost(error));
         localStorage.removeItem(WAITS + told.id);
         throw error;
       }
