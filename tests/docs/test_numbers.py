@@ -166,6 +166,11 @@ def quotes():
     says = "{} of {} claims that the paper makes hold"
     yield "docs/paper.md", says, [int(number) for number, _ in reproduced]
 
+    for pair in ("4 and 9", "3 and 8", "1 and 7"):
+        curves = rows("active_scikit", digits=pair).set_index("strategy")["mean of the curve"]
+        says = f"| {pair} | {{}} | {{}} | {{}} |"
+        yield HOW_TO + "new-labels.md", says, curves[["random", "margin", "bald"]]
+
     samplers = "docs/theory/samplers.md"
     for name, problem in TURNED.items():
         says = f"| {name} | {{}} ({{}}) | {{}} ± {{}} | {{}} ± {{}} | {{}} ± {{}} | {{}} |"
