@@ -144,6 +144,7 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
     assert abs(other["confidence"] - nodes["confidence"]).mean() < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["archive", "column"])
 def test_pictures_are_served_by_number(tmp_path, monkeypatch, kind):
     monkeypatch.chdir(tmp_path)

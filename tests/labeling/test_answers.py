@@ -178,6 +178,7 @@ for node in range(first, len(names)):
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_no_answer_and_doubles_none(tmp_path):
     path, names = tmp_path / "answers.csv", [f"item {i}" for i in range(100_000)]
     rng, acknowledged = random.Random(0), -1

@@ -135,8 +135,8 @@ def test_what_another_left_is_asked_once_nothing_else_is_left(moons, start, monk
 def test_decided_items_are_never_more_than_all(moons, start):
     _, y, _ = moons
     session = start(threshold=0.6)
-    label(session, y, 30)
-    for _ in range(60):  # faster than the learner
+    label(session, y, 10)
+    for _ in range(10):  # faster than the learner
         node = session.question("Ann").node
         session.answer(node, y[node], who="Ann")
         assert session.progress().decided <= 200
