@@ -268,7 +268,10 @@ class LabelingSession:
 
     def set_threshold(self, value: float) -> None:
         """Set the probability from which an item is decided."""
-        self._threshold = share("threshold", value)
+        threshold = share("threshold", value)
+        with self._lock:
+            self._threshold = threshold
+            self._keep_progress()
 
     @property
     def goal(self) -> float:
@@ -280,6 +283,7 @@ class LabelingSession:
         goal = share("goal", value)
         with self._lock:
             self._curve.set_goal(goal)
+            self._keep_progress()
 
     def start_random_sample(self, k: int) -> None:
         """Ask k items next that are drawn at random, and keep their labels from the learner.
@@ -393,9 +397,13 @@ class LabelingSession:
         """End the learner and close the file, with the goals and the curve beside it."""
         self._learning.close()
         with self._lock:
-            if not self._file.closed:  # else another session may have them
-                Kept(self._threshold, self._curve.goal, self._curve.points).write(self.path)
+            self._keep_progress()
             self._file.close()
+
+    def _keep_progress(self) -> None:
+        """Write the goals and the curve, unless the session is closed: another may have them."""
+        if not self._file.closed:
+            Kept(self._threshold, self._curve.goal, self._curve.points).write(self.path)
 
     def __enter__(self) -> LabelingSession:
         return self

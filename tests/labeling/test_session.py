@@ -16,6 +16,7 @@ import graphuq as gq
 from graphuq.labeling.answers import parse
 from graphuq.labeling.book import Book
 from graphuq.labeling.curve import Point
+from graphuq.labeling.kept_progress import Kept
 from graphuq.labeling.learner import BINS
 from graphuq.labeling.session import LabelingSession
 
@@ -235,6 +236,8 @@ def test_the_goals_and_the_curve_go_on(start, tmp_path):
     session.set_threshold(0.8)
     before, curve = session.progress(), session.curve()
     assert before.forecast.answers > 0
+    kept = Kept.read(tmp_path / "answers.csv")  # even if the session is killed
+    assert (kept.goal, kept.threshold, len(kept.points)) == (0.96, 0.8, 27)
 
     again = start()
 
