@@ -20,7 +20,6 @@ from graphuq.utils import validation
 from graphuq.utils.atomic_files import read_npz, require_destination, write_atomically
 from graphuq.utils.fingerprint import same_fingerprint
 from graphuq.utils.pytree import flatten, unflatten
-from graphuq.utils.version import __version__
 
 # Seconds between two writes.
 INTERVAL_SECONDS = 60.0
@@ -75,6 +74,8 @@ class Checkpoint:
     def __init__(self, path: Any, fingerprint: dict[str, Any], n_bytes: float) -> None:
         self.path = validation.file_path("checkpoint", path)
         require_destination(self.path)
+        from graphuq.utils.version import __version__
+
         free = shutil.disk_usage(self.path.parent).free
         if 2 * n_bytes > free:  # the old file stays until the new one is whole
             raise OSError(

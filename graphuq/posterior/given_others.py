@@ -13,7 +13,6 @@ from scipy import linalg
 from scipy.special import ndtr
 
 from graphuq.likelihoods.label_rule import Argmax, LabelRule
-from graphuq.posterior.assessment.argmax_probability import argmax_probability
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
@@ -47,5 +46,7 @@ class GivenOthers(NamedTuple):
         pull = np.einsum("ij,djc->dic", self.precision, u) * self.variance[:, None]
         z = (u - pull) / np.sqrt(self.variance + noise**2)[:, None]
         if isinstance(rule, Argmax):
+            from graphuq.posterior.assessment.argmax_probability import argmax_probability
+
             return argmax_probability(z, 1.0)
         return np.stack([ndtr(-z[:, :, 0]), ndtr(z[:, :, 0])], axis=-1)

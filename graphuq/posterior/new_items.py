@@ -37,7 +37,6 @@ from scipy import sparse
 
 from graphuq.graphs.labels import Labels
 from graphuq.likelihoods.label_rule import both_classes, probability_positive
-from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian
 from graphuq.posterior.node_kernels import class_probability
 from graphuq.priors.class_sites import classes_at_labeled
 from graphuq.priors.conditional import Conditional, Rows
@@ -88,6 +87,8 @@ class NewItems:
             extended = self._extend(np.vstack([mean, spread.T]))
             deviation = np.sqrt(self._deviation**2 + (extended[:, 1:] ** 2).sum(axis=1))
             return both_classes(probability_positive(extended[:, 0], deviation))
+        from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian
+
         # rows of F for the new items, in units of their own deviation
         rows = self._extend(root.T) / np.maximum(self._deviation, MIN_DEVIATION)[:, None]
         step = max(1, MAX_PRODUCTS // (precision.shape[1] * sum(root.shape)))

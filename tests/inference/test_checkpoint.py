@@ -223,8 +223,8 @@ def test_a_checkpoint_of_another_model_version_or_data_is_refused(small, stopped
     for other in others:
         with pytest.raises(ValueError, match="of another run"):
             again(*other)
-    monkeypatch.setattr(module, "__version__", "99")
     versions = f"its version is {gq.__version__!r}, here it is '99'"
+    monkeypatch.setattr("graphuq.utils.version.__version__", "99")
     with pytest.raises(ValueError, match=re.escape(versions)):
         again(prior, likelihood, labels, sampler)
 
