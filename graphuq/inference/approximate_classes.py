@@ -19,6 +19,7 @@ from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.assessment.argmax_probability import argmax_probability
 from graphuq.posterior.class_entropy import add_class_entropy
 from graphuq.posterior.log_evidence import LogEvidence
+from graphuq.priors.conditional import Rows
 from graphuq.priors.given_labeled import GivenLabeled
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import map_rows
@@ -55,15 +56,20 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
     mean, variance, latent, by_class = (np.empty((n, K)) for _ in range(4))
     aleatoric, overlap = np.empty(n), problem.bound.overlap
     with one_blas_thread():
-        # of each class: the mean, and the columns of both roots of the covariance
         gaussian = sites.gaussian
-        columns = np.concatenate(
-            [gaussian.mean[:, :, None], gaussian.spread, gaussian.coupling], axis=2
-        )
-        stacked = columns.transpose(0, 2, 1).reshape(-1, 1, J)
         given = GivenLabeled(prior, labels.nodes, _NONE)
-        work = partial(_moments, given, given.summarize(stacked)[:, 0], K, J, overlap)
-        for rows, found in map_rows(work, given.basis, len(stacked), given.which):
+        parts = [
+            given.summarize(part.reshape(-1, 1, J))[:, 0]
+            for part in (
+                gaussian.mean,
+                gaussian.spread.transpose(0, 2, 1),
+                gaussian.coupling.transpose(0, 2, 1),
+            )
+        ]
+        roots = [part.astype(np.float32) for part in parts[1:]]
+        work = partial(_moments, given, parts[0], roots, overlap)
+        width = sum(map(len, roots))
+        for rows, found in map_rows(work, given.basis, width, given.which):
             mean[rows], variance[rows], latent[rows], by_class[rows], aleatoric[rows] = found
         at = labels.nodes
         latent[at], by_class[at], aleatoric[at], overlaps = _at_labeled(sites, problem)
@@ -92,19 +98,22 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
 
 def _moments(
     given: GivenLabeled,
-    summaries: Array,
-    n_classes: int,
-    n_labels: int,
+    means: Array,
+    roots: list[NDArray[np.float32]],
     overlap: float,
     basis: Array,
     which: NDArray[np.int32],
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Return means, variances, class probabilities of both kinds, and entropies of some nodes."""
-    rows = given.rows(basis, which)
-    extended = rows.mean(summaries).reshape(which.size, n_classes, -1)
-    mean, coupling = np.ascontiguousarray(extended[:, :, 0]), extended[:, :, -n_labels:]
-    covariance = coupling @ coupling.transpose(0, 2, 1)
-    own = (extended[:, :, 1:-n_labels] ** 2).sum(axis=2) + (rows.deviation**2)[:, None]
+    """Return means, variances, class probabilities of both kinds, and entropies of some nodes.
+
+    ``roots`` are summaries of the columns of both roots of the covariance: sums of squares, which
+    single precision does not harm.
+    """
+    rows, n_classes = given.rows(basis, which), len(means)
+    mean = np.ascontiguousarray(rows.mean(means))
+    spread, coupling = (_extended(rows, root, n_classes) for root in roots)
+    covariance = np.asarray(coupling @ coupling.transpose(0, 2, 1), dtype=np.float64)
+    own = np.einsum("ikp,ikp->ik", spread, spread) + (rows.deviation**2)[:, None]
     classes = np.arange(n_classes)
     covariance[:, classes, classes] += own
     latent, entropy = argmax_probability_of_gaussian(mean, covariance, 0.0), np.zeros(which.size)
@@ -120,6 +129,14 @@ def _moments(
         add_class_entropy(draws, fixed, np.zeros_like(white), overlap, every, entropy)
         entropy /= ENTROPY_DRAWS
     return mean, np.einsum("ikk->ik", covariance), latent, probability, entropy
+
+
+def _extended(rows: Rows, summaries: NDArray[np.float32], n_classes: int) -> NDArray[np.float32]:
+    """Return columns at some nodes, shape (rows, K, columns of a class), side by side in memory."""
+    width = rows.loadings.shape[1]
+    found = rows.loadings.astype(np.float32) @ summaries[:, :width].T
+    found[rows.known] = summaries[:, width + rows.columns].T
+    return found.reshape(len(found), n_classes, -1)
 
 
 def _white(n_classes: int, number: int) -> Array:
