@@ -38,6 +38,10 @@ CANDIDATES = 300
 # With more than two classes a candidate costs more.
 FEWER_CANDIDATES = 100
 
+# With fewer labels the questions are those that spread over the graph: the parameters that they
+# choose are poor yet, and so are questions by them.
+START = 10
+
 # Random items that stand for all where statistics of all take long, and the number of items from
 # which they do with two classes. With more than two classes it is that of the panel.
 PANEL, SMALL = 2000, 10_000
@@ -86,6 +90,15 @@ class View(NamedTuple):
     nodes: Nodes
     posterior: ApproximatePosterior
     epistemic: Array
+
+    @property
+    def doubt(self) -> Array:
+        """How uncertain nodes are, in the sense of the picks from them, shape (m,).
+
+        With two classes it is the probability of a mistake, and with more the epistemic part.
+        """
+        p = self.posterior.by_class
+        return 1 - p.max(axis=1) if p.shape[1] == 2 else self.epistemic
 
     def place(self, node: int) -> int | None:
         """Return the position of a node, or None."""
@@ -157,6 +170,8 @@ class Learner:
         warnings.filterwarnings("ignore", module=r"graphuq\.labeling\.learner")
         self.tuned: Tuning | None = None
         self._n_tuned, self._seen = 0, 0
+        # questions that need no label
+        self._first: tuple[tuple[int, float | None], ...] = ()
         self._view: View | None = None
         self._whole: View | None = None
         n = spectrum.n_nodes
@@ -165,8 +180,8 @@ class Learner:
 
     def begin(self, task: Task) -> Learned:
         """Return questions that need no label, at once."""
-        questions = pick_spread(self._spread, task.labels, task.closed, self._seed)
-        return Learned(len(task.labels), questions)
+        self._first = pick_spread(self._spread, task.labels, task.closed, self._seed)
+        return Learned(len(task.labels), self._first)
 
     def learn(self, task: Task, is_urgent: Callable[[], bool] = bool) -> Iterator[Learned]:
         """Yield what the labels say, and again when more is known.
@@ -220,7 +235,7 @@ class Learner:
             return self._every
         uncertain = self._every[:0]
         if self._whole is not None:
-            uncertain = np.argsort(-self._whole.epistemic, kind="stable")[:CANDIDATES]
+            uncertain = np.argsort(-self._whole.doubt, kind="stable")[:CANDIDATES]
         return np.unique(np.concatenate([self._panel, labels.nodes, uncertain]))
 
     def _look(self, task: Task, labels: Labels, kept: Nodes) -> Learned:
@@ -242,12 +257,13 @@ class Learner:
         shown = np.searchsorted(kept, np.intersect1d(self._panel, hidden))
         if self._is_small(labels) or (every and not shown.size):
             shown = asked
-        most = CANDIDATES if labels.classes.size == 2 else FEWER_CANDIDATES
-        uncertain = asked[np.argsort(-epistemic[asked], kind="stable")[:most]]
-        questions = pick_telling(post, np.sort(uncertain), self._seed)
-        found = Learned(
-            len(labels), _named(questions, kept), view, self._whole, None, np.zeros(BINS)
-        )
+        questions = self._first if len(labels) < START else ()
+        if all(node in task.labels for node, _ in questions):
+            most = CANDIDATES if labels.classes.size == 2 else FEWER_CANDIDATES
+            uncertain = asked[np.argsort(-view.doubt[asked], kind="stable")[:most]]
+            picked = pick_telling(post, np.sort(uncertain), self._seed)
+            questions = tuple(zip(kept[picked].tolist(), epistemic[picked].tolist(), strict=True))
+        found = Learned(len(labels), questions, view, self._whole, None, np.zeros(BINS))
         if not shown.size:
             return found
         bins = (post.by_class[shown].max(axis=1) * BINS).astype(np.int64)
@@ -280,13 +296,6 @@ def _renumbered(labels: Labels, kept: Nodes, nodes: Nodes) -> Labels:
     """Return the labels of ``nodes``, numbered as in ``kept``."""
     numbers = np.searchsorted(kept, nodes)
     return Labels(numbers, labels.values, labels.classes, confidence=labels.confidence)
-
-
-def _named(
-    questions: tuple[tuple[int, float], ...], kept: Nodes
-) -> tuple[tuple[int, float | None], ...]:
-    """Return the questions with the nodes' own numbers."""
-    return tuple((int(kept[at]), score) for at, score in questions)
 
 
 def _moved(start: View | None, kept: Nodes) -> ApproximatePosterior | None:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.labeling.expected_mistakes import ExpectedMistakes
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.assessment.answer_scores import Answers
 from graphuq.posterior.assessment.gaussian_scores import Conditioned
@@ -24,16 +25,24 @@ SPREAD_CANDIDATES = 2000
 
 def pick_telling(
     post: ApproximatePosterior, candidates: NDArray[np.int64], seed: int
-) -> tuple[tuple[int, float], ...]:
-    """Return the candidates that tell most (BALD), each given those before it, and how much."""
+) -> NDArray[np.int64]:
+    """Return candidates to ask, each given those before it.
+
+    With two classes their answers save most mistakes. With more, where that takes too long, they
+    tell most of the field (BALD).
+    """
     if not candidates.size:
-        return ()
-    model = post.settings["sign_model"]
-    rates = model["noise"], model["flip_rate"]
+        return candidates
+    scores: ExpectedMistakes | Answers
     with one_blas_thread():
-        answers = Answers(post, post._own_prior(), candidates, "bald", rates, seed)
-        picked, scores = greedy(answers, min(READY, candidates.size))
-    return tuple(zip(candidates[picked].tolist(), scores.tolist(), strict=True))
+        if post.labels.classes.size == 2:
+            scores = ExpectedMistakes(post, candidates, seed)
+        else:
+            model = post.settings["sign_model"]
+            rates = model["noise"], model["flip_rate"]
+            scores = Answers(post, post._own_prior(), candidates, "bald", rates, seed)
+        picked, _ = greedy(scores, min(READY, candidates.size))
+    return candidates[picked]
 
 
 def pick_spread(

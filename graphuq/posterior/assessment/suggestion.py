@@ -41,6 +41,8 @@ multiplied by K / (K - 1), as `NodePosterior.variance` is.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -96,7 +98,17 @@ def suggest(
         return uncertain[picked], scores
 
 
-def greedy(answers: Answers, k: int) -> tuple[NDArray[np.int64], Array]:
+class Scores(Protocol):
+    """Scores of candidates, given those that were picked."""
+
+    def scores(self) -> Array:
+        """Return the score of each candidate."""
+
+    def observe(self, at: int) -> None:
+        """Count a candidate as answered."""
+
+
+def greedy(answers: Scores, k: int) -> tuple[NDArray[np.int64], Array]:
     """Observe and return k of the candidates, by position, and the score of each when picked."""
     picked, scores = np.empty(k, dtype=np.int64), np.empty(k)
     for turn in range(k):
