@@ -10,7 +10,7 @@ import pytest
 import graphuq as gq
 from graphuq.labeling import curve
 from graphuq.labeling.curve import Point, forecast
-from graphuq.labeling.expected_accuracy import DRAWS, expect_accuracy
+from graphuq.labeling.expected_accuracy import DRAWS, MISFIT, draw_accuracies, expect_accuracy
 
 N_ITEMS, SEEN, NONE = 3000, 60, np.zeros(0)
 
@@ -88,6 +88,7 @@ def test_the_expected_accuracy_is_that_of_truths_drawn_from_the_posterior(n_clas
     hidden = np.setdiff1d(np.arange(some.size), labels.nodes)
 
     found = expect_accuracy(post, hidden, seed=0)
+    drawn = draw_accuracies(post, hidden, hidden.size, np.random.default_rng(0))
 
     # truths: draws of the field with the noise that belongs to the class
     rng, right = np.random.default_rng(1), []
@@ -99,6 +100,23 @@ def test_the_expected_accuracy_is_that_of_truths_drawn_from_the_posterior(n_clas
     assert found.accuracy == pytest.approx(shares.mean(), abs=0.01)
     # the ends are quantiles of DRAWS draws
     error = math.sqrt(0.05 * 0.95 / DRAWS)
-    low, high = found.interval
+    low, high = np.quantile(drawn, [0.05, 0.95])
     assert abs((shares < low).mean() - 0.05) < 3 * error
     assert abs((shares >= high).mean() - 0.05) < 3 * error or high == shares.max() == 1
+    # truths of flatter or sharper probabilities spread further
+    assert found.interval[0] < low
+    assert found.interval[1] > high
+
+
+def test_the_interval_holds_the_accuracy_of_probabilities_that_are_too_flat_or_too_sharp():
+    X, y = gq.datasets.two_moons(400, seed=0)
+    labels = gq.reveal(y, counts=20, seed=0)
+    graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    post = gq.approximate(gq.Prior.projected(graph, 5), gq.Probit(0.5), labels)
+    hidden = np.setdiff1d(np.arange(y.size), labels.nodes)
+    low, high = expect_accuracy(post, hidden, seed=0).interval
+    # many labels of few modes: the field is known
+    rng, p = np.random.default_rng(1), post.by_class[hidden].max(axis=1)
+    power = np.exp(MISFIT * rng.standard_normal((4000, 1)))
+    shares = rng.binomial(1, p**power / (p**power + (1 - p) ** power)).mean(axis=1)
+    assert 0.9 - 3 * math.sqrt(0.09 / DRAWS) < ((low <= shares) & (shares <= high)).mean() < 0.98
