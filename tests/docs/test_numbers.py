@@ -171,6 +171,12 @@ def quotes():
         says = f"| {pair} | {{}} | {{}} | {{}} |"
         yield HOW_TO + "new-labels.md", says, curves[["random", "margin", "bald"]]
 
+    wrong = HOW_TO + "wrong-labels.md"
+    runs = rows("suspects_beside_cleanlab")
+    for name, means in runs.groupby("data")[["suspect_labels", "cleanlab"]].mean().iterrows():
+        yield wrong, f"| {name} | {{}} | {{}} |", means
+    yield wrong, "as good in {} of {} runs", [(runs["gain"] >= 0).sum(), len(runs)]
+
     samplers = "docs/theory/samplers.md"
     for name, problem in TURNED.items():
         says = f"| {name} | {{}} ({{}}) | {{}} ± {{}} | {{}} ± {{}} | {{}} ± {{}} | {{}} |"
