@@ -394,6 +394,13 @@ def test_two_sources_of_labels_are_refused(tmp_path):
     assert read(written(tmp_path, GOOD), labels=labels, ignore=("label",)).known[0] == "u"
 
 
+def test_a_column_that_a_file_of_labels_replaces_is_named(tmp_path):
+    labels = written(tmp_path, "id,kind\na,u\nb,v\n", "labels.csv")
+    items = read(written(tmp_path, "id,x,kind\na,1,v\nb,2,\n"), labels=labels, label="kind")
+    assert items.known.tolist() == ["u", "v"]
+    assert any(note.startswith("column 'kind' is not used: the labels") for note in items.notes)
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [

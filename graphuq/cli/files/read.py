@@ -210,6 +210,8 @@ def _classes(
     known, notes, trust = found[own]
     if options.label is not None and options.labels is None and own not in contents.columns:
         problems.add(no_column(path, "--label", own, contents.names or sorted(contents.columns)))
+    if options.labels is not None and options.label in contents.columns:
+        notes = (*notes, f"column {own!r} is not used: the labels come from {options.labels}")
     if truth is None:
         return known, trust, None, notes
 
