@@ -63,6 +63,8 @@ def _print_model(run: RunSummary) -> None:
         )
     for name, value in run.parameters.items():
         origin = _explain_origin(run) if name in run.chosen else "given"
+        if name == "weight" and glossary.COMPONENTS in _kinds(run.settings["prior"]):
+            origin = "the default"  # no option gives the share of levels of components
         if name in run.at_edge:
             origin += "; at the edge of the search range, barely constrained"
         print_paragraph(f"{name} = {value:.3g} ({origin})", "  ", hanging="    ")
@@ -78,10 +80,9 @@ def _describe_prior(prior: dict[str, Any]) -> str:
     from graphuq.report import glossary
 
     weight = prior.get("weights", [1.0])[0]
-    kinds = {part["kind"] for part in (prior, *prior.get("parts", ()))}
     alike = (
         "items of one component of the graph tend to have the same class"
-        if glossary.COMPONENTS in kinds
+        if glossary.COMPONENTS in _kinds(prior)
         else "items with similar features tend to have the same class"
     )
     if prior["kind"] == glossary.COMPONENTS:
@@ -92,6 +93,11 @@ def _describe_prior(prior: dict[str, Any]) -> str:
     if weight == 1:
         return f"classes vary smoothly over the graph; it uses {patterns}"
     return f"classes vary smoothly over the graph, by {patterns}, and {alike}"
+
+
+def _kinds(prior: dict[str, Any]) -> set[str]:
+    """Return the kinds of a prior and of the others in its sum."""
+    return {part["kind"] for part in (prior, *prior.get("parts", ()))}
 
 
 def _explain_origin(run: RunSummary) -> str:
