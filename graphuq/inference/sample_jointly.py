@@ -30,6 +30,7 @@ from graphuq.likelihoods.label_rule import label_rule
 from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.sampled import Posterior
 from graphuq.priors.component_level import ComponentLevel
+from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given_modes import GivenModes, LatentPrior
 from graphuq.priors.hyperprior import LINEAR, Density, density_of
 from graphuq.priors.prior import Prior
@@ -75,8 +76,9 @@ def sample_jointly(
     ----------
     prior : Prior, SumPrior, Spectrum or Graph
         `Prior.projected` or `Prior.full`, whose modes determine the field, with a rank; or such a
-        prior plus a `Level`, a `ComponentLevel` of given weight, or both. A spectrum or graph
-        stands for a projected prior plus these, as in `graphuq.tune`.
+        prior plus a `ComponentLevel` of given weight, a `Level`, or both. A spectrum or graph
+        stands for a projected prior plus these, as in `graphuq.tune`, if it has modes that agree
+        with their neighbors.
     likelihood : Probit, LevelSet or NoisyProbit
     labels : Labels
         Labels of two or more classes.
@@ -144,7 +146,9 @@ def sample_jointly(
         progress=progress,
     )
     # 1. the problem, with hyperparameters in the middle of their ranges
-    chosen = _require_modes(prior_or_default(source, _without_rank(ranges)))
+    chosen = prior_or_default(source, _without_rank(ranges))
+    if chosen is not source:
+        _require_agreeing_modes(chosen)
     chosen, likelihood, found = open_ranges(chosen, likelihood, ranges)
     if "weight" in found:
         raise TypeError(
@@ -208,8 +212,8 @@ def _require_modes(prior: Any) -> Any:
     graph, *others = prior.parts if isinstance(prior, SumPrior) else (prior,)
     if others and not (len(others) == 1 and isinstance(others[0], ComponentLevel)):
         raise TypeError(
-            "gq.sample_jointly supports a prior on one graph and levels, got a sum of "
-            f"{1 + len(others)} priors: leave the others out, or choose the parameters by "
+            "gq.sample_jointly supports a prior on one graph, which comes first, and levels, got a "
+            f"sum of {1 + len(others)} priors: leave the others out, or choose the parameters by "
             "gq.tune(prior, labels) and use gq.sample, which supports all sums"
         )
     if not isinstance(graph, Prior) or graph.kind == "approximated" or graph.auto_rank:
@@ -219,6 +223,15 @@ def _require_modes(prior: Any) -> Any:
             f"{prior!r}"
         )
     return prior
+
+
+def _require_agreeing_modes(prior: GaussianPrior) -> None:
+    """Refuse a graph whose default prior has nothing but levels of its components."""
+    if isinstance(prior.parts[0] if isinstance(prior, SumPrior) else prior, ComponentLevel):
+        raise ValueError(
+            "gq.sample_jointly needs modes, and no mode of this graph agrees with its neighbors, "
+            "so that its prior has a level for each component alone: take gq.tune and gq.sample"
+        )
 
 
 def _require_sign_model(likelihood: Any) -> None:

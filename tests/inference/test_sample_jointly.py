@@ -210,7 +210,7 @@ def test_a_graph_of_several_components(tmp_path):
     with pytest.raises(TypeError, match="does not sample weights"):
         gq.sample_jointly(open_, gq.Probit(), labels)
     cliques = gq.Graph.from_edge_index([[0, 2], [1, 3]])
-    with pytest.raises(TypeError, match="needs a prior whose modes"):
+    with pytest.raises(ValueError, match="no mode of this graph agrees with its neighbors"):
         gq.sample_jointly(cliques, gq.Probit(), gq.Labels([0, 2], [0, 1]))
 
 
