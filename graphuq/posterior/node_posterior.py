@@ -17,7 +17,6 @@ from graphuq.posterior.assessment.suspect_labels import probability_wrong, tabul
 from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.assessment.uncertainty import PARTS, split_entropy
 from graphuq.posterior.call import Call
-from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_names import check_names
 from graphuq.posterior.predictions import PredictionMixin, order_by_entropy
 from graphuq.posterior.protocol import Run
@@ -28,6 +27,8 @@ from graphuq.utils.typing import Array
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from graphuq.posterior.new_items import NewItems
 
 
 # The default of statistics that `NodePosterior.__post_init__` fills in.

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
 from graphuq.graphs.labels import Labels
-from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.class_shares import (
     class_weights,
     require_shares,
     require_strength,
     reweight,
 )
-from graphuq.posterior.assessment.prediction_sets import PredictionSets, prediction_sets
 from graphuq.posterior.protocol import Predictions
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
+
+if TYPE_CHECKING:
+    from graphuq.posterior.assessment.calibration import Calibration
+    from graphuq.posterior.assessment.prediction_sets import PredictionSets
 
 # A node is unsure if no class is this probable. For two classes p lies between 15% and 85%, where
 # 4 p (1 - p) is above 1/2.
@@ -150,6 +152,8 @@ class PredictionMixin:
         >>> int(result.curve["count"].sum())
         94
         """
+        from graphuq.posterior.assessment.calibration import calibrate
+
         if truth is None:
             raise TypeError(
                 "truth is needed; without it gq.approximate(prior, likelihood, labels)"
@@ -223,6 +227,8 @@ class PredictionMixin:
         >>> result.coverage(y) > 0.75
         True
         """
+        from graphuq.posterior.assessment.prediction_sets import prediction_sets
+
         p = _probabilities(self)
         return prediction_sets(
             p, self.labels, held_out, coverage, per_class, seed, score=score, graph=graph

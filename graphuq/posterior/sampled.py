@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from graphuq.posterior.assessment.trust import Trust, trust_in_draws
 from graphuq.posterior.call import Call
 from graphuq.posterior.label_likelihood import MAX_TERMS, LabelDraws, label_draws
 from graphuq.posterior.left_out import left_out_from_draws
-from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.conditional import Conditional, draws_at_a_time, require_gain_memory
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -29,6 +28,9 @@ from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 from graphuq.utils.warnings import warn
+
+if TYPE_CHECKING:
+    from graphuq.posterior.new_items import NewItems
 
 
 @dataclass(frozen=True, eq=False)
