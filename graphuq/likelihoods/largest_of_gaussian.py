@@ -28,8 +28,10 @@ LANES = 64
 
 # Unlike the functions of math, polynomials are computed for several cases at a time, here up to
 # rounding: (1 + t) R(t) with the Mills ratio R of the normal law is MILLS(y) with
-# t = CENTER (1 + y) / (1 - y), and its density at t is BELL(t^2 / 2)^64, or 0 from MAX_HALF on.
-CENTER, MAX_HALF, ROOT = 4.0, 40.0, 64
+# t = CENTER (1 + y) / (1 - y), and its density at t is BELL(t^2 / 2)^ROOT, or 0 from MAX_HALF on.
+CENTER, MAX_HALF = 4.0, 40.0
+SQUARES = 6
+ROOT = 2**SQUARES
 
 
 def _mills_ratio(y: Array) -> Array:
@@ -108,8 +110,8 @@ def _begin(mean, covariance, first, c, m, S):  # type: ignore[no-untyped-def]
 def _mills(t):  # type: ignore[no-untyped-def]
     """Return the probability beyond t >= 0 over the density at t, of the normal law."""
     y = (t - CENTER) / (t + CENTER)
-    p = MILLS[20]
-    for k in range(19, -1, -1):
+    p = MILLS[-1]
+    for k in range(len(MILLS) - 2, -1, -1):
         p = p * y + MILLS[k]
     return p / (1.0 + t)
 
@@ -118,10 +120,10 @@ def _mills(t):  # type: ignore[no-untyped-def]
 def _density(half):  # type: ignore[no-untyped-def]
     """Return exp(-half) / (2 pi)^(1/2), half >= 0."""
     at = min(half, MAX_HALF)
-    p = BELL[9]
-    for k in range(8, -1, -1):
+    p = BELL[-1]
+    for k in range(len(BELL) - 2, -1, -1):
         p = p * at + BELL[k]
-    for _ in range(6):
+    for _ in range(SQUARES):
         p *= p
     return p if half < MAX_HALF else 0.0
 
