@@ -217,7 +217,7 @@ def informed_shares(prior: LatentPrior, nodes: Nodes) -> Array:
         outer = F @ F.T
         half = np.linalg.solve(outer + np.eye(len(outer)) / SIGN_PRECISION, F)
         found = (F * half).sum(axis=0)
-    found[found <= MIN_SHARE] = 0.0
+    found = np.where(found > MIN_SHARE, found, 0.0)
     of_components = np.zeros_like(weights_of_modes(prior)[1])
     return np.insert(found, int(has_level(prior)), of_components)
 
