@@ -40,6 +40,14 @@ PEERS = {
     "graph convolutional network with temperature": "GCN, temperature",
     "logistic regression": "logistic regression",
 }
+# methods of a page on cells, and of its benchmark
+ANNOTATED = {
+    "`gq.annotate`": "gq.annotate, sample",
+    "weighted neighbors of scArches": "scArches' weighted neighbors",
+    "logistic regression": "scikit-learn, logistic regression",
+    "Gaussian process": "scikit-learn, gaussian process",
+    "label spreading": "scikit-learn, label spreading",
+}
 NOT_IN_README = ("Gaussian process on the features", "graph convolutional network")
 # problems of the harmonic sampler as the page calls them, and as the benchmark does
 TURNED = {
@@ -176,6 +184,13 @@ def quotes():
     for name, means in runs.groupby("data")[["suspect_labels", "cleanlab"]].mean().iterrows():
         yield wrong, f"| {name} | {{}} | {{}} |", means
     yield wrong, "as good in {} of {} runs", [(runs["gain"] >= 0).sum(), len(runs)]
+
+    for name, method in ANNOTATED.items():
+        scores = rows("annotate_cells", method=method)[["accuracy", "log score"]]
+        yield HOW_TO + "cells.md", f"| {name} |" + " {} |" * scores.size, scores.stack()
+    ahead = rows("annotate_cells", method=ANNOTATED["weighted neighbors of scArches"])
+    says = "weighted neighbors in {}, {} and {} of the ten draws"
+    yield HOW_TO + "cells.md", says, ahead["gq.annotate is better in"]
 
     samplers = "docs/theory/samplers.md"
     for name, problem in TURNED.items():
