@@ -45,6 +45,8 @@ class AnswerFile:
     path : Path
     answers : list of Answer
         What the file held when it was opened.
+    is_new : bool
+        Whether it held no line then.
     error : str or None
         Why the last answer could not be kept.
 
@@ -76,6 +78,7 @@ class AnswerFile:
         require_destination(self.path)
         self._names = names
         self.error: str | None = None
+        self.is_new = False
         self._file = open(self.path, "ab+", buffering=0)  # noqa: SIM115  # closed by `close`
         try:
             _lock(self._file, self.path)
@@ -89,6 +92,7 @@ class AnswerFile:
         self._file.seek(0)
         content = self._file.read()
         if HEADER.startswith(content):  # empty, or killed in the first line
+            self.is_new = True
             self._file.truncate(0)
             self._write(HEADER)
             _sync_folder(self.path)
@@ -158,9 +162,9 @@ class AnswerFile:
             raise
 
     @property
-    def closed(self) -> bool:
-        """Whether the file is closed."""
-        return self._file.closed
+    def is_there(self) -> bool:
+        """Whether the file is open, and neither moved nor removed."""
+        return not self._file.closed and _is_open_file(self.path, self._file)
 
     def close(self) -> None:
         """Close the file, which ends its lock."""
@@ -275,7 +279,7 @@ def _is_open_file(path: Path, file: Any) -> bool:
     """Whether the open file still has this name."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

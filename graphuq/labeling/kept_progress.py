@@ -1,18 +1,24 @@
 """The goals and the curve of a session, in a file beside its answers, for the next session.
 
 To learn from the answers up to each point again would take as long as the first time. The answers
-need nothing of this file: where it cannot be written or read, the curve begins anew.
+need nothing of this file: where it cannot be written or read, or is that of other items, the curve
+begins anew.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from graphuq.labeling.arguments import share
 from graphuq.labeling.curve import Point
+from graphuq.labeling.learner import BINS
 from graphuq.utils.atomic_files import read_npz, write_atomically
 
 
@@ -23,9 +29,12 @@ class Kept(NamedTuple):
     --------
     >>> import tempfile
     >>> answers = Path(tempfile.mkdtemp(), "labels.csv")
-    >>> Kept(0.9, 0.99, [Point(5, 0.75, np.ones(3))]).write(answers)
-    >>> Kept.read(answers).points
-    [Point(n_labels=5, expected=0.75, counts=array([1., 1., 1.]))]
+    >>> Kept(0.9, 0.99, [Point(5, 0.75, np.ones(BINS))]).write(answers, ["a", "b"])
+    >>> kept = Kept.read(answers, ["a", "b"])
+    >>> kept.goal, kept.points[0].n_labels
+    (0.99, 5)
+    >>> Kept.read(answers, ["c", "d"]) is None
+    True
     """
 
     threshold: float
@@ -33,18 +42,20 @@ class Kept(NamedTuple):
     points: list[Point]
 
     @classmethod
-    def read(cls, answers: Path) -> Kept | None:
-        """Return what was kept beside a file of answers, or None."""
+    def read(cls, answers: Path, names: Sequence[str]) -> Kept | None:
+        """Return what was kept beside a file of answers to these items, or None."""
         try:
             found = read_npz(_beside(answers))
-            columns = (found["n_labels"].tolist(), found["expected"].tolist(), found["counts"])
-            points = [Point(*row) for row in zip(*columns, strict=True)]
-            return cls(float(found["threshold"]), float(found["goal"]), points)
-        except (OSError, ValueError, KeyError):  # there is none, or another program wrote it
+            if found["items"].item() != _digest(names):
+                return None
+            threshold, goal = (share(key, found[key].item()) for key in ("threshold", "goal"))
+            return cls(threshold, goal, _points(found))
+        # there is none, or another program wrote it
+        except (OSError, TypeError, ValueError, KeyError):
             return None
 
-    def write(self, answers: Path) -> None:
-        """Write it beside a file of answers."""
+    def write(self, answers: Path, names: Sequence[str]) -> None:
+        """Write it beside a file of answers to these items."""
         with (
             suppress(OSError),
             write_atomically(_beside(answers)) as temporary,
@@ -52,12 +63,34 @@ class Kept(NamedTuple):
         ):
             np.savez_compressed(
                 file,
+                items=_digest(names),
                 threshold=self.threshold,
                 goal=self.goal,
-                n_labels=[point.n_labels for point in self.points],
+                n_labels=np.array([point.n_labels for point in self.points], dtype=np.int64),
                 expected=[point.expected for point in self.points],
-                counts=[point.counts for point in self.points],
+                counts=np.reshape([point.counts for point in self.points], (-1, BINS)),
             )
+
+
+def _points(found: Mapping[str, NDArray[Any]]) -> list[Point]:
+    """Return the points of a file, and refuse what no curve can have."""
+    n_labels, expected, counts = (found[key] for key in ("n_labels", "expected", "counts"))
+    m = len(n_labels)
+    if (
+        n_labels.dtype.kind != "i"
+        or n_labels.shape != (m,)
+        or expected.shape != (m,)
+        or counts.shape != (m, BINS)
+        or (np.diff(n_labels, prepend=0) < 1).any()
+        or not ((expected >= 0) & (expected <= 1)).all()
+        or not ((counts >= 0) & (counts < np.inf)).all()
+    ):
+        raise ValueError("these are no points of a curve")
+    return [Point(*row) for row in zip(n_labels.tolist(), expected.tolist(), counts, strict=True)]
+
+
+def _digest(names: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
 def _beside(answers: Path) -> Path:

@@ -152,10 +152,12 @@ class LabelingSession:
         try:
             for row in self._file.answers:
                 self._known.add(row)
-            kept = Kept.read(self.path)
+            # beside a new file is the progress of another one, which was moved or removed
+            kept = None if self._file.is_new else Kept.read(self.path, self.names)
             if kept is not None:
                 self._threshold = kept.threshold if threshold is None else self._threshold
-                self._curve.points = kept.points
+                n_labels = len(self._known.task().labels)  # rows may have been removed
+                self._curve.points = [p for p in kept.points if p.n_labels <= n_labels]
                 self._curve.set_goal(kept.goal if goal is None else goal)
             self._questions = Questions(graph, self._known, self._rng)
             if spectrum is None:
@@ -397,13 +399,16 @@ class LabelingSession:
         """End the learner and close the file, with the goals and the curve beside it."""
         self._learning.close()
         with self._lock:
-            self._keep_progress()
-            self._file.close()
+            try:
+                self._keep_progress()
+            finally:
+                self._file.close()
 
     def _keep_progress(self) -> None:
-        """Write the goals and the curve, unless the session is closed: another may have them."""
-        if not self._file.closed:
-            Kept(self._threshold, self._curve.goal, self._curve.points).write(self.path)
+        """Write the goals and the curve, unless another session may have the file by now."""
+        if self._file.is_there:
+            kept = Kept(self._threshold, self._curve.goal, self._curve.points)
+            kept.write(self.path, self.names)
 
     def __enter__(self) -> LabelingSession:
         return self

@@ -229,14 +229,20 @@ def test_a_session_goes_on_where_it_was(moons, start):
     assert again.history("Ben", k=1)[0].label == ""
 
 
+def points_to(n_labels):
+    return [Point(n, 1 - 2 / n, np.full(BINS, 0.1)) for n in range(4, n_labels + 1)]
+
+
 def test_the_goals_and_the_curve_go_on(start, tmp_path):
     session = start()
-    session._curve.points = [Point(n, 1 - 2 / n, np.full(BINS, 0.1)) for n in range(4, 31)]
+    for node in range(30):
+        session.answer(node, "upper", who="Ann")  # one class only: nothing is learned
+    session._curve.points = points_to(30)
     session.set_goal(0.96)
     session.set_threshold(0.8)
     before, curve = session.progress(), session.curve()
     assert before.forecast.answers > 0
-    kept = Kept.read(tmp_path / "answers.csv")  # even if the session is killed
+    kept = Kept.read(tmp_path / "answers.csv", session.names)  # even if the session is killed
     assert (kept.goal, kept.threshold, len(kept.points)) == (0.96, 0.8, 27)
 
     again = start()
@@ -248,10 +254,61 @@ def test_the_goals_and_the_curve_go_on(start, tmp_path):
     given = start(goal=0.9, threshold=0.7)
     assert (given.goal, given.progress().threshold) == (0.9, 0.7)
     session.close()  # a second time: the file is that of another session
-    given.close()
-    (tmp_path / "answers.csv.progress.npz").write_bytes(b"damaged")
-    anew = start()
-    assert (anew.goal, anew.progress().threshold, anew.curve()) == (0.95, 0.95, [])
+    assert [n for n, _, _ in start().curve()] == [n for n, _, _ in curve]
+
+
+def test_a_curve_goes_on_with_its_own_answers_only(moons, start, tmp_path):
+    graph, _, spectrum = moons
+    path, kept = tmp_path / "answers.csv", tmp_path / "answers.csv.progress.npz"
+    session = start()
+    for node in range(10):
+        session.answer(node, "upper", who="Ann")
+    session._curve.points = points_to(30)
+    again = start()
+    assert [n for n, _, _ in again.curve()] == list(range(4, 11))  # there are ten labels
+    again.close()
+    names = [str(node) for node in range(199, -1, -1)]
+    with LabelingSession(graph, path, spectrum=spectrum, names=names) as other:
+        assert other.curve() == []
+    session = start()
+    session._curve.points = points_to(10)
+    session.set_goal(0.96)
+    os.remove(path)
+    before = kept.read_bytes()
+    session._curve.points = []
+    session.close()  # its file is gone
+    assert kept.read_bytes() == before
+    new = start()
+    assert (new.curve(), new.goal) == ([], 0.95)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"n_labels": [0, 3]},
+        {"n_labels": [3, 3]},
+        {"n_labels": [3.0, 5.0]},
+        {"expected": [0.5, np.nan]},
+        {"expected": [0.5]},
+        {"counts": np.ones((2, 7))},
+        {"counts": np.full((2, BINS), np.inf)},
+        {"goal": [0.9, 0.9]},
+        {"goal": np.nan},
+        {"goal": "much"},
+        {"threshold": 5},
+        {"items": "of others"},
+        b"damaged",
+    ],
+)
+def test_a_bad_file_of_the_progress_is_left_out(tmp_path, wrong):
+    path, beside = tmp_path / "a.csv", tmp_path / "a.csv.progress.npz"
+    Kept(0.9, 0.99, [Point(n, 0.5, np.ones(BINS)) for n in (3, 5)]).write(path, ["a", "b"])
+    assert len(Kept.read(path, ["a", "b"]).points) == 2
+    if isinstance(wrong, bytes):
+        beside.write_bytes(wrong)
+    else:
+        np.savez(beside, **{**np.load(beside), **wrong})
+    assert Kept.read(path, ["a", "b"]) is None
 
 
 def test_labels_known_before_are_learned_from_and_may_be_replaced(moons, start):
