@@ -46,7 +46,7 @@ class AnswerFile:
     answers : list of Answer
         What the file held when it was opened.
     is_new : bool
-        Whether it held no line then.
+        Whether it did not hold a line then.
     error : str or None
         Why the last answer could not be kept.
 
@@ -92,7 +92,7 @@ class AnswerFile:
         self._file.seek(0)
         content = self._file.read()
         if HEADER.startswith(content):  # empty, or killed in the first line
-            self.is_new = True
+            self.is_new = content != HEADER
             self._file.truncate(0)
             self._write(HEADER)
             _sync_folder(self.path)

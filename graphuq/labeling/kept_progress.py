@@ -1,4 +1,4 @@
-"""The goals and the curve of a session, in a file beside its answers, for the next session.
+"""The goals, the curve and the added classes of a session, beside its answers, for the next one.
 
 To learn from the answers up to each point again would take as long as the first time. The answers
 need nothing of this file: where it cannot be written or read, or is that of other items, the curve
@@ -16,23 +16,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.labeling.arguments import share
+from graphuq.labeling.arguments import check_names, one_line, share
 from graphuq.labeling.curve import Point
 from graphuq.labeling.learner import BINS
 from graphuq.utils.atomic_files import read_npz, write_atomically
 
 
 class Kept(NamedTuple):
-    """The threshold and the goal that were set last, and the points of the curve.
+    """The threshold and the goal that were set last, the points of the curve, and added classes.
 
     Examples
     --------
     >>> import tempfile
     >>> answers = Path(tempfile.mkdtemp(), "labels.csv")
-    >>> Kept(0.9, 0.99, [Point(5, 0.75, np.ones(BINS))]).write(answers, ["a", "b"])
+    >>> Kept(0.9, 0.99, [Point(5, 0.75, np.ones(BINS))], ["cat"]).write(answers, ["a", "b"])
     >>> kept = Kept.read(answers, ["a", "b"])
-    >>> kept.goal, kept.points[0].n_labels
-    (0.99, 5)
+    >>> kept.goal, kept.points[0].n_labels, kept.added
+    (0.99, 5, ['cat'])
     >>> Kept.read(answers, ["c", "d"]) is None
     True
     """
@@ -40,6 +40,7 @@ class Kept(NamedTuple):
     threshold: float
     goal: float
     points: list[Point]
+    added: list[str]
 
     @classmethod
     def read(cls, answers: Path, names: Sequence[str]) -> Kept | None:
@@ -49,7 +50,8 @@ class Kept(NamedTuple):
             if found["items"].item() != _digest(names):
                 return None
             threshold, goal = (share(key, found[key].item()) for key in ("threshold", "goal"))
-            return cls(threshold, goal, _points(found))
+            added = [one_line("class", name) for name in check_names("classes", found["added"])]
+            return cls(threshold, goal, _points(found), added)
         # there is none, or another program wrote it
         except (OSError, TypeError, ValueError, KeyError):
             return None
@@ -69,6 +71,7 @@ class Kept(NamedTuple):
                 n_labels=np.array([point.n_labels for point in self.points], dtype=np.int64),
                 expected=[point.expected for point in self.points],
                 counts=np.reshape([point.counts for point in self.points], (-1, BINS)),
+                added=np.array(self.added, dtype=np.str_),
             )
 
 

@@ -147,13 +147,16 @@ class LabelingSession:
         self._curve = Curve(n, DEFAULT if goal is None else share("goal", goal))
         self._rng = np.random.default_rng(validation.integer("seed", seed, 0))
         self._seed = seed
+        self._added: list[str] = []
         self._file = AnswerFile(path, self.names)
         self.path = self._file.path
         try:
-            for row in self._file.answers:
-                self._known.add(row)
             # beside a new file is the progress of another one, which was moved or removed
             kept = None if self._file.is_new else Kept.read(self.path, self.names)
+            for name in [] if kept is None else kept.added:
+                self._add_class(name)
+            for row in self._file.answers:
+                self._known.add(row)
             if kept is not None:
                 self._threshold = kept.threshold if threshold is None else self._threshold
                 n_labels = len(self._known.task().labels)  # rows may have been removed
@@ -253,10 +256,17 @@ class LabelingSession:
         self._learning.notice()
 
     def add_class(self, name: str) -> None:
-        """Add a class, if it is new."""
+        """Add a class, if it is new; the next session has it, too."""
         with self._lock:
-            if self._known.add_class(name):
+            if self._add_class(name):
+                self._keep_progress()
                 self._learning.notice()
+
+    def _add_class(self, name: str) -> bool:
+        """Add a class, and return whether it is new."""
+        is_new = self._known.add_class(name)
+        self._added += [name] * is_new
+        return is_new
 
     @property
     def prior(self) -> GaussianPrior:
@@ -396,7 +406,7 @@ class LabelingSession:
         return sample(tuned.prior, tuned.likelihood, labels, seed=self._seed, progress=False)
 
     def close(self) -> None:
-        """End the learner and close the file, with the goals and the curve beside it."""
+        """End the learner and close the file, with what the next session needs beside it."""
         self._learning.close()
         with self._lock:
             try:
@@ -407,7 +417,7 @@ class LabelingSession:
     def _keep_progress(self) -> None:
         """Write the goals and the curve, unless another session may have the file by now."""
         if self._file.is_there:
-            kept = Kept(self._threshold, self._curve.goal, self._curve.points)
+            kept = Kept(self._threshold, self.goal, self._curve.points, self._added)
             kept.write(self.path, self.names)
 
     def __enter__(self) -> LabelingSession:

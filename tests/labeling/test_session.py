@@ -257,6 +257,18 @@ def test_the_goals_and_the_curve_go_on(start, tmp_path):
     assert [n for n, _, _ in start().curve()] == [n for n, _, _ in curve]
 
 
+def test_an_added_class_goes_on_before_it_is_used(start, tmp_path):
+    session = start()
+    session.add_class("neither")
+    assert Kept.read(session.path, session.names).added == ["neither"]  # even if it is killed
+    again = start(classes=["upper"])
+    assert again.classes == ("upper", "neither")
+    again.answer(3, "neither", who="Ann")
+    again.close()
+    os.remove(tmp_path / "answers.csv")
+    assert start().classes == ("lower", "upper")
+
+
 def test_a_curve_goes_on_with_its_own_answers_only(moons, start, tmp_path):
     graph, _, spectrum = moons
     path, kept = tmp_path / "answers.csv", tmp_path / "answers.csv.progress.npz"
@@ -297,12 +309,13 @@ def test_a_curve_goes_on_with_its_own_answers_only(moons, start, tmp_path):
         {"goal": "much"},
         {"threshold": 5},
         {"items": "of others"},
+        {"added": ["a\nb"]},
         b"damaged",
     ],
 )
 def test_a_bad_file_of_the_progress_is_left_out(tmp_path, wrong):
     path, beside = tmp_path / "a.csv", tmp_path / "a.csv.progress.npz"
-    Kept(0.9, 0.99, [Point(n, 0.5, np.ones(BINS)) for n in (3, 5)]).write(path, ["a", "b"])
+    Kept(0.9, 0.99, [Point(n, 0.5, np.ones(BINS)) for n in (3, 5)], []).write(path, ["a", "b"])
     assert len(Kept.read(path, ["a", "b"]).points) == 2
     if isinstance(wrong, bytes):
         beside.write_bytes(wrong)
