@@ -313,6 +313,22 @@ def test_an_answer_waits_while_the_server_is_started_again(make_browser, serve):
     assert len(session.rows) == 2
 
 
+def test_an_answer_that_waits_and_is_refused_is_shown(make_browser, serve):
+    session = FakeSession(20, ["cat", "dog", "cow"])
+    served = serve(session)
+    page = Page(make_browser(), served.address)
+    page.answer("1")
+    served.stop()
+    page.press("3")
+    page.until(lambda: "waits" in page.text("connection"))
+    page = Page(page.browser, serve(FakeSession(20), port=served._server.port).address)
+    page.until(lambda: "Item n1, cow: label: 'cow' is none" in page.text("problem"))
+    time.sleep(2.5)  # the page has asked for the state meanwhile
+    assert page.shown("problem")
+    page.answer("1")
+    assert not page.shown("problem")
+
+
 def test_a_full_disk_takes_no_answer(make_browser, serve):
     session = FakeSession(20)
     page = Page(make_browser(), serve(session).address)

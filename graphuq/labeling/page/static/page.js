@@ -81,7 +81,7 @@ function toggleUnsure() {
   say(state.unsure === null ? "Sure again" : "Not sure: choose the likeliest class");
 }
 
-// ---- what is told to the server
+// ---- what is told to the server; returns why it was refused, or null
 
 async function act(path, values = {}) {
   if (state.busy) return;  // one answer at a time: none is taken that cannot be kept
@@ -91,9 +91,11 @@ async function act(path, values = {}) {
     const found = await tell(path, { who: who(), ...values });
     $("problem").hidden = true;
     take(found);
+    return null;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     complain(error.status === 507 ? `The answer was not kept: ${error.message}` : error.message);
+    return error;
   } finally {
     state.busy = false;
     document.body.removeAttribute("aria-busy");
@@ -131,8 +133,10 @@ function showLast(last) {
     found ? (k > 0 ? `, ${last.label} with ${percent(found.probability[k])}.` : ".") : null);
 }
 
-const answer = (label, confidence) => state.question && act("/api/answer", { node: state.question.node, label, confidence });
-const skip = () => state.question && act("/api/skip", { node: state.question.node });
+// with the name of the item, for the answers that wait
+const here = () => ({ node: state.question.node, name: state.question.name });
+const answer = (label, confidence) => state.question && act("/api/answer", { ...here(), label, confidence });
+const skip = () => state.question && act("/api/skip", here());
 const undo = () => act("/api/undo");
 const open = (node) => act("/api/look", { node });
 
@@ -267,6 +271,11 @@ dark.addEventListener("change", () => { showQuestion(); refreshView(); });
 
 // ---- begin
 
-for (const [path, values] of waiting()) await act(path, values);
+const refused = [];
+for (const [path, values] of waiting()) {
+  const error = await act(path, values);
+  if (error) refused.push(`Item ${values.name}, ${values.label ?? "skipped"}: ${error.message}.`);
+}
 if (!state.question) await act("/api/ask");
+if (refused.length) complain(`Answers that waited were not kept. ${refused.join(" ")}`);
 poll();
