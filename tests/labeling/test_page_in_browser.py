@@ -294,7 +294,7 @@ def test_an_answer_waits_while_the_server_is_started_again(make_browser, serve):
     page.press("2")
     page.until(lambda: "waits" in page.text("connection"))
     served = serve(other, port=port)  # another file of answers
-    page.until(lambda: "new address" in page.text("connection"))
+    page.until(lambda: "that of another session" in page.text("connection"))
     page = Page(page.browser, served.address)
     page.answer("1")
     served.stop()

@@ -240,12 +240,15 @@ def test_headers_keep_out_scripts_frames_and_copies(client, stranger):
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_a_page_of_another_session_is_refused(client, session):
+def test_a_page_of_another_session_is_refused_and_told_so(client, stranger, session):
     own = {"graphuq-session": client.desk.key}
     assert client.post("/api/answer", json=BODY, headers=own).status_code == 200
     other = client_of(FakeSession(12, names=[f"m{k}" for k in range(12)])).desk.key
-    refused = client.post("/api/answer", json=BODY, headers={"graphuq-session": other})
-    assert refused.status_code == 403
+    for page in (client, stranger):  # its token may be that of the former server
+        refused = page.post("/api/answer", json=BODY, headers={"graphuq-session": other})
+        assert refused.status_code == 409
+        assert "another session" in refused.json()["error"]
+    assert stranger.post("/api/answer", json=BODY, headers=own).status_code == 403
     assert len(session.rows) == 1
 
 

@@ -45,9 +45,9 @@ class Guard:
 
     1. A Host that names this machine. A foreign name that points here (DNS rebinding) is refused.
     2. An Origin that is that Host. Requests that change something need one.
-    3. The token, once in the address of the page, and from then on in a cookie.
-    4. The key of the session, if it names one: a page that was left open may not speak to another
-       session at the same address.
+    3. The key of the session, if it names one: a page that was left open may not speak to another
+       session at the same address, and says so.
+    4. The token, once in the address of the page, and from then on in a cookie.
     5. A body of moderate size.
 
     Parameters
@@ -133,10 +133,10 @@ class Guard:
         sites = {*_values(scope, b"sec-fetch-site")}
         if not sites <= {"same-origin", "none"} and scope["path"] != "/":
             return 403, "the request comes from another page"
+        if any(key != self._session for key in _values(scope, b"graphuq-session")):
+            return 409, "This page is that of another session, with other items or another file"
         if not self._is_known(scope):
             return 403, "the token is missing or wrong"
-        if any(key != self._session for key in _values(scope, b"graphuq-session")):
-            return 403, "the page is that of another session"
         return None
 
     def _is_own(self, host: str) -> bool:

@@ -35,7 +35,7 @@ export class Refused extends Error {
 }
 
 // The server has another token, or another session.
-const isUnknown = (error) => error instanceof Refused && error.status === 403;
+const isUnknown = (error) => error instanceof Refused && [403, 409].includes(error.status);
 const whyLost = (error) => (isUnknown(error) ? error.message : error instanceof Refused ? null : "No connection");
 
 async function once(path, body, raw) {
