@@ -6,10 +6,13 @@ import unicodedata
 from collections import Counter
 from typing import Any
 
+from graphuq.graphs import Graph
+from graphuq.graphs.laplacian_parts import require_modes
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.checks import require_labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import Likelihood, adopt, has_sign_model
+from graphuq.priors.kept_modes import default_rank
 from graphuq.utils import validation
 
 
@@ -26,12 +29,21 @@ def check_likelihood(likelihood: Any) -> Likelihood:
     return likelihood
 
 
-def check_spectrum(spectrum: Any, n: int) -> None:
-    """Refuse what is not the modes of a graph of n nodes."""
-    if not isinstance(spectrum, Spectrum):
+def check_rank(rank: Any, spectrum: Any, graph: Graph) -> int:
+    """Return how many modes are used, and refuse what is not the modes of the graph."""
+    if spectrum is None:
+        n_modes, default = require_modes(graph), default_rank(graph)
+    elif not isinstance(spectrum, Spectrum):
         raise TypeError(f"spectrum must be gq.Spectrum.of(graph), got {type(spectrum).__name__}")
-    if spectrum.n_nodes != n:
-        raise ValueError(f"spectrum must be that of the graph's {n} nodes, got {spectrum.n_nodes}")
+    elif spectrum.n_nodes != graph.n_nodes:
+        raise ValueError(
+            f"spectrum must be that of the graph's {graph.n_nodes} nodes, got {spectrum.n_nodes}"
+        )
+    else:
+        n_modes = default = spectrum.rank
+    if rank is None:
+        return default
+    return validation.integer("rank", rank, 1, n_modes, f"there are {n_modes} modes")
 
 
 def check_names(name: str, values: Any) -> list[str]:

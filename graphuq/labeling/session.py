@@ -24,7 +24,7 @@ from graphuq.labeling.answers import AnswerFile
 from graphuq.labeling.arguments import (
     check_likelihood,
     check_names,
-    check_spectrum,
+    check_rank,
     item_names,
     labels_before,
     one_line,
@@ -40,7 +40,6 @@ from graphuq.labeling.records import Answer, Opinion, Progress, Question, Suspec
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.sampled import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.kept_modes import default_rank
 from graphuq.utils import validation
 from graphuq.utils.features import check_node_features
 from graphuq.utils.typing import Array
@@ -90,9 +89,9 @@ class LabelingSession:
     TypeError
         A graph, features, labels, a likelihood or a spectrum of another type.
     ValueError
-        Names that repeat, labels of other items, a likelihood without a sign model, a
-        threshold or goal outside (0, 1), a file that
-        another session writes or that is no file of answers to these items.
+        Names that repeat, labels of other items, more modes than there are, a likelihood without a
+        sign model, a threshold or goal outside (0, 1), a file that another session writes or that
+        is no file of answers to these items.
     OSError
         The file cannot be written.
 
@@ -135,8 +134,7 @@ class LabelingSession:
         likelihood = check_likelihood(likelihood)
         if features is not None:
             features = check_node_features(features, n)
-        if spectrum is not None:
-            check_spectrum(spectrum, n)
+        rank = check_rank(rank, spectrum, graph)
         self._lock = threading.RLock()
         self._known = KnownLabels(n, {} if labels is None else labels_before(labels, n))
         for name in check_names("classes", classes):
@@ -163,10 +161,7 @@ class LabelingSession:
                 self._curve.points = [p for p in kept.points if p.n_labels <= n_labels]
                 self._curve.set_goal(kept.goal if goal is None else goal)
             self._questions = Questions(graph, self._known, self._rng)
-            if spectrum is None:
-                spectrum = Spectrum.of(graph, default_rank(graph) if rank is None else rank)
-            elif rank is not None:
-                spectrum = spectrum.truncated(rank)
+            spectrum = Spectrum.of(graph, rank) if spectrum is None else spectrum.truncated(rank)
             self._vectors = spectrum.vectors
             self._learner = Learner(spectrum, features, likelihood, seed)
             self._learning = Learning(self._learner, self._known, self._curve, self._lock)

@@ -518,12 +518,15 @@ def test_an_answer_that_cannot_be_kept_is_not_counted(moons, start, tmp_path):
         ({"classes": ["a", "b\nc"]}, "text of one line"),
         ({"labels": gq.Labels([1, 400], ["a", "b"])}, "400"),
         ({"seed": -1}, "seed"),
+        ({"rank": 0}, "rank must"),
+        ({"rank": 10**6, "spectrum": None}, "there are 199 modes"),
+        ({"rank": 41}, "there are 40 modes"),
     ],
 )
 def test_bad_sessions_are_refused(moons, tmp_path, options, message):
     graph, _, spectrum = moons
     with pytest.raises(ValueError, match=message):
-        LabelingSession(graph, tmp_path / "answers.csv", spectrum=spectrum, **options)
+        LabelingSession(graph, tmp_path / "answers.csv", **{"spectrum": spectrum, **options})
     assert not (tmp_path / "answers.csv").exists()
 
 
