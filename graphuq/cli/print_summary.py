@@ -122,8 +122,11 @@ def _print_trust(run: RunSummary) -> None:
     if run.accuracy is None:
         print("  To measure the accuracy of the predictions, give true classes (--truth).")
     else:
-        scored = "the random sample" if run.truth is None else "unlabeled items"
-        source = "" if run.truth is None else " (--truth)"
+        scored, source = "unlabeled items", " (--truth)"
+        if run.random_sample is not None:
+            labeled, drawn = run.random_sample["labeled"], run.random_sample["drawn"]
+            part = "the" if labeled == drawn else f"{labeled} of the"
+            scored, source = f"{part} {drawn} items of the random sample", ""
         print_paragraph(
             f"{run.accuracy:.1%} of {scored} are predicted correctly{source}. Confidence differs "
             f"from accuracy by {run.expected_calibration_error:.1%} on average (expected "

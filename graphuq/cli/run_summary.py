@@ -85,7 +85,11 @@ class RunSummary:
     unsure : int
         Number of unsure items.
     accuracy, expected_calibration_error, brier : float or None
-        Scores on the unlabeled items; None, and not in ``run.json``, without true classes.
+        Scores on the unlabeled items, or on a random sample; None, and not in ``run.json``, without
+        true classes.
+    random_sample : dict of str to int, or None
+        How many items were drawn at random, and how many of them have a certain label, which
+        stands for the true class in the scores; None if all true classes were given.
     most_uncertain : list of dict
         Rows of nodes.csv.
     n_suspects : int
@@ -136,6 +140,7 @@ class RunSummary:
     accuracy: float | None = None
     expected_calibration_error: float | None = None
     brier: float | None = None
+    random_sample: dict[str, int] | None = None
     most_uncertain: list[dict[Any, Any]]
     n_suspects: int
     suspects: list[dict[Any, Any]]
@@ -151,7 +156,7 @@ class RunSummary:
         values["diagnostics"] = vars(self.diagnostics)
         values["trust"] = self.trust.to_dict()
         if self.accuracy is None:
-            for name in SCORES:
+            for name in (*SCORES, "random_sample"):
                 del values[name]
         return to_json(values)
 
@@ -244,8 +249,13 @@ def _leave_one_out(model: Model, labels: gq.Labels) -> int | None:
 
 def _scores(subject: Subject) -> dict[str, Any]:
     """Return the scores of the predictions, if the true classes are known."""
-    score = subject.calibration
-    return {} if score is None else {name: getattr(score, name) for name in SCORES}
+    score, sample = subject.calibration, subject.sample
+    if score is None:
+        return {}
+    found = {name: getattr(score, name) for name in SCORES}
+    if subject.truth is None and sample is not None:
+        found["random_sample"] = {"drawn": len(subject.drawn), "labeled": len(sample)}
+    return found
 
 
 def _origin(source: Source) -> dict[str, Any]:

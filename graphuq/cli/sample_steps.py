@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import math
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +44,9 @@ class Data(NamedTuple):
     shares : ClassShares or None
         Shares of the classes, if the user gave them.
     sample : Labels or None
-        Labels of a random sample, which are not among ``labels``.
+        Certain labels of a random sample, which are not among ``labels``.
+    drawn : list of int
+        Nodes of the random sample.
     """
 
     items: Items
@@ -53,6 +56,7 @@ class Data(NamedTuple):
     images: NDArray[np.float64] | None
     shares: ClassShares | None
     sample: gq.Labels | None = None
+    drawn: Sequence[int] = ()
 
 
 class Model(NamedTuple):

@@ -86,6 +86,7 @@ def sample_and_write(
         graph=model.graph,
         command="\n".join(source.commands),
         sample=data.sample,
+        drawn=data.drawn,
     )
     # Ask the posterior for uncertain items, suspect labels and items to label next.
     answers = ask(data, post, predictions, options.seed)

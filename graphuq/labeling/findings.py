@@ -27,8 +27,9 @@ def find_opinion(learned: Learned, node: int) -> Opinion | None:
     return None
 
 
-def measure(learned: Learned, truth: Mapping[int, str]) -> Measured | None:
-    """Return how many predictions are right at items that the learner did not see."""
+def measure(learned: Learned, known: KnownLabels) -> Measured | None:
+    """Return how many predictions are right in the random sample, which the learner did not see."""
+    truth = known.labels_apart()
     told = {node: find_opinion(learned, node) for node in truth}
     right = [
         opinion.classes[opinion.probability.argmax()] == truth[node]
@@ -39,7 +40,7 @@ def measure(learned: Learned, truth: Mapping[int, str]) -> Measured | None:
         return None
     ends = wilson_interval(np.array([sum(right)]), np.array([len(right)]))
     low, high = ends[:, 0].tolist()
-    return Measured(sum(right), len(right), (low, high))
+    return Measured(sum(right), len(right), len(known.apart), (low, high))
 
 
 def measure_progress(
@@ -61,7 +62,7 @@ def measure_progress(
         threshold,
         None if expected is None else expected.accuracy,
         None if expected is None else expected.interval,
-        measure(learned, known.labels_apart()),
+        measure(learned, known),
         forecast,
         busy,
         error,

@@ -84,8 +84,9 @@ class KnownLabels:
         return frozenset(self.book.apart)
 
     def labels_apart(self) -> dict[int, str]:
-        """Return the labels of the random sample."""
-        return {node: label for node in self.book.apart if (label := self.label(node))}
+        """Return the labels of the random sample that are certain: a guess is no truth."""
+        labels, sure = self.book.labeled(), self.book.confidence()
+        return {node: labels[node] for node in self.book.apart if sure.get(node) == 1}
 
     def draw(self, k: int, rng: np.random.Generator) -> list[Answer]:
         """Return rows that say which k items without a label are drawn for the random sample."""
@@ -113,7 +114,7 @@ class KnownLabels:
         return labels_of(self.task())
 
     def to_sample(self) -> Labels | None:
-        """Return the labels of the random sample, or None if there are none."""
+        """Return the certain labels of the random sample, or None if there are none."""
         known = self.labels_apart()
         return None if not known else Labels(list(known), list(known.values()), list(self.classes))
 

@@ -88,13 +88,16 @@ class Measured:
 
     Attributes
     ----------
-    right, total : int
+    right, total, drawn : int
+        How many predictions are right, among how many items with a certain label, and how many
+        items were drawn.
     interval : tuple of float
         95%, Wilson's.
     """
 
     right: int
     total: int
+    drawn: int
     interval: tuple[float, float]
 
 

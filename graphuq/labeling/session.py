@@ -390,9 +390,18 @@ class LabelingSession:
             return self._known.to_labels()
 
     def random_sample(self) -> Labels | None:
-        """Return the labels of the random sample, for `NodePosterior.prediction_sets`, or None."""
+        """Return the certain labels of the random sample, or None if there are none.
+
+        `NodePosterior.prediction_sets` takes them.
+        """
         with self._lock:
             return self._known.to_sample()
+
+    @property
+    def drawn(self) -> list[int]:
+        """Items of the random sample, labeled or not."""
+        with self._lock:
+            return sorted(self._known.apart)
 
     def finish(self) -> Posterior:
         """Sample the posterior of all answers. This takes long; the session goes on meanwhile."""

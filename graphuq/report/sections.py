@@ -121,8 +121,9 @@ def _accuracy(subject: Subject) -> str:
         )
     if truth is None and subject.sample is not None:
         lead = (
-            f"{len(subject.sample):,} items were drawn at random and labeled, and nothing was "
-            "learned from these labels. The scores compare them with the predictions."
+            f"{len(subject.drawn):,} items were drawn at random, {len(subject.sample):,} of them "
+            "have a label that is certain, and nothing was learned from these labels. The scores "
+            "compare them with the predictions."
         )
         return _scores(posterior, score, lead)
     if truth is None:

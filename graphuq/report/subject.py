@@ -42,6 +42,8 @@ class Subject:
     sample : Labels, optional
         Labels of items that were drawn at random, from which the posterior did not learn. They
         stand for the truth where it is not given, unless they are fewer than `MIN_LABELS`.
+    drawn : sequence of int, optional
+        All nodes that were drawn, if some of them got no certain label.
     """
 
     posterior: NodePosterior
@@ -54,6 +56,7 @@ class Subject:
     command: str | None = None
     predictions: Any = None
     sample: Labels | None = None
+    drawn: Any = None
 
     def __post_init__(self) -> None:
         n = self.posterior.n_nodes
@@ -67,6 +70,8 @@ class Subject:
         if self.truth is not None:
             self.posterior.labels.unlabelled_truth(self.truth, n)
             self.truth = np.asarray(self.truth)
+        if self.drawn is None:
+            self.drawn = [] if self.sample is None else self.sample.nodes
         if self.sample is not None and len(self.sample) < MIN_LABELS:
             self.sample = None
         if self.images is not None:

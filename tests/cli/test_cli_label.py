@@ -114,10 +114,12 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
 
     second = Process(*arguments)  # goes on
     assert second.state()["progress"]["n_answers"] == 8
-    question = second.tell("sample", size=20)["question"]
+    question, drawn = second.tell("sample", size=22)["question"], []
     while question["apart"]:
-        label = kinds[question["name"]]
-        question = second.tell("answer", node=question["node"], label=label)["question"]
+        answer = {"node": question["node"], "label": kinds[question["name"]]}
+        drawn.append(question["name"])
+        sure = 0.7 if len(drawn) <= 2 else 1
+        question = second.tell("answer", **answer, confidence=sure)["question"]
     second.tell("finish")
     until = time.monotonic() + 120
     while (state := second.state()["finish"])["state"] == "running" and time.monotonic() < until:
@@ -125,15 +127,17 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
     assert state["state"] == "done", state
     assert "mail-graphuq" in state["message"]
     assert second.stop() == 0
-    assert "of the random sample are predicted correctly" in " ".join(second.said.split())
+    said = " ".join(second.said.split())
+    assert "of 20 of the 22 items of the random sample are predicted correctly" in said
 
     nodes = pd.read_csv(tmp_path / "mail-graphuq" / "nodes.csv")
     assert (nodes["prediction"] == nodes["id"].map(kinds)).mean() > 0.9
     assert nodes["label"].notna().sum() == 8
     report = (tmp_path / "mail-graphuq" / "report.html").read_text()
-    assert "20 items were drawn at random" in report
+    assert "22 items were drawn at random, 20 of them have" in report
     run = json.loads((tmp_path / "mail-graphuq" / "run.json").read_text())
     assert run["command"].startswith("graphuq label mail.csv --text body")
+    assert run["random_sample"] == {"drawn": 22, "labeled": 20}
     answers = pd.read_csv("labels.csv").dropna(subset="who")
     assert (answers["label"] == answers["id"].map(kinds)).all()
     assert (answers["who"] == "Ada").all()

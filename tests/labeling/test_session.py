@@ -387,6 +387,13 @@ def test_a_random_sample_is_kept_from_the_learner(moons, start):
     assert measured.total == 20
     assert measured.right >= 16
     assert measured.interval[0] < measured.right / 20 <= measured.interval[1]
+    guessed = session.drawn[0]
+    session.answer(guessed, y[guessed], confidence=0.5, who="Ann")
+    session.skip(session.drawn[1], who="Ann")
+    assert session.random_sample().nodes.tolist() == session.drawn[2:]
+    assert (session.progress().measured.total, session.progress().measured.drawn) == (18, 20)
+    for node in session.drawn[:2]:
+        session.answer(node, y[node], who="Ann")
     assert session.finish().prediction_sets(session.random_sample()).sets.shape == (200, 2)
 
     again = start()

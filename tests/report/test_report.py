@@ -223,7 +223,9 @@ def test_a_random_sample_stands_for_the_truth(good, named):
     shown = sections._accuracy(Subject(good, sample=sample))
     right = (good.prediction[some] == named[1][some]).mean()
     assert f"{right:.1%}" in shown
-    assert "20 items were drawn at random" in shown
+    assert "20 items were drawn at random, 20 of them have" in shown
+    more = sections._accuracy(Subject(good, sample=sample, drawn=[*some, 0, 1]))
+    assert "22 items were drawn at random, 20 of them have" in more
     few = gq.Labels(some[:19], named[1][some[:19]], ["cat", "dog"])
     assert Subject(good, sample=few).calibration is None
 

@@ -18,14 +18,18 @@ export function forecastInWords(progress) {
   return `about ${plural(found.answers, "more answer")} to ${percent(found.goal, 1)}${range}`;
 }
 
+function sampleInWords({ right, total, drawn, interval }) {
+  const rest = total < drawn ? `; the other ${drawn - total} of the ${drawn} drawn have no certain label` : "";
+  return `${right} of ${total} (${interval.map((end) => percent(end, 1)).join(" to ")})${rest}`;
+}
+
 export async function showProgress(progress, goal) {
   const rows = [
     ["Answers", `${number(progress.n_answers)}, labeled ${number(progress.n_labeled)} of ${plural(progress.n_items, "item")}`],
     ["Decided", `${number(progress.decided)} of ${number(progress.n_items)}, with a probability of at least ${percent(progress.threshold, 1)}`],
     ["Expected accuracy", accuracyInWords(progress)],
     ["Forecast", forecastInWords(progress)],
-    ...(progress.measured ? [["Right on the random sample", `${progress.measured.right} of ${progress.measured.total} (${
-      progress.measured.interval.map((end) => percent(end, 1)).join(" to ")})`]] : []),
+    ...(progress.measured ? [["Right on the random sample", sampleInWords(progress.measured)]] : []),
   ];
   fill($("numbers"), ...rows.flatMap(([name, value]) => [part("dt", {}, name), part("dd", {}, value)]));
   for (const [id, value] of [["threshold", progress.threshold], ["goal", goal]]) {
