@@ -187,8 +187,10 @@ def _data(options: argparse.Namespace, items: Items, session: LabelingSession) -
     known = np.full(items.ids.size, None, dtype=object)
     known[labels.nodes] = labels.values
     items = replace(items, known=known)
-    unlabeled, drawn = np.setdiff1d(np.arange(items.ids.size), labels.nodes), session.drawn
-    truth = items.truth.astype(str) if items.truth is not None and unlabeled.size else None
+    drawn = session.drawn
+    unlabeled = np.setdiff1d(np.arange(items.ids.size), [*labels.nodes.tolist(), *drawn])
+    hidden = unlabeled.size + len(drawn)
+    truth = items.truth.astype(str) if items.truth is not None and hidden else None
     images = pixels_of(items) if options.images == ALL else None
     return Data(items, labels, unlabeled, truth, images, None, session.random_sample(), drawn)
 

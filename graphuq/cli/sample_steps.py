@@ -37,7 +37,7 @@ class Data(NamedTuple):
     items : Items
     labels : Labels
     unlabeled : ndarray of int
-        Nodes without a label.
+        Nodes without a label, which are not of the random sample.
     truth : ndarray of str, shape (N,), or None
         True classes, if they are given and some nodes are unlabeled.
     images : ndarray, shape (N, n_pixels), or None
@@ -228,12 +228,16 @@ def ask(data: Data, post: gq.Posterior, predictions: Any, seed: int) -> Answers:
     ``predictions`` are those of the posterior, with the given shares of the classes.
     """
     items, n_unlabeled = data.items, data.unlabeled.size
-    ranking = predictions.ranking()
+    ranking, label_next = predictions.ranking(), np.empty(0, dtype=np.int64)
+    k = wanted = min(N_LABEL_NEXT, n_unlabeled)
+    while label_next.size < wanted:
+        # an item of the random sample, which is labeled apart, counts as labeled once it is picked
+        picked = post.suggest(min(k, n_unlabeled + len(data.drawn)), seed=seed)
+        label_next = picked[np.isin(picked, data.unlabeled)][:wanted]
+        k *= 2
     return Answers(
         tabulate_nodes(items, post, predictions),
         tabulate_suspects(items, post),
         ranking[np.isin(ranking, data.unlabeled)],
-        post.suggest(min(N_LABEL_NEXT, n_unlabeled), seed=seed)
-        if n_unlabeled
-        else np.empty(0, dtype=np.int64),
+        label_next,
     )

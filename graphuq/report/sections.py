@@ -166,7 +166,7 @@ def _scores(posterior: NodePosterior, score: Calibration, lead: str) -> str:
 
 
 def _uncertain(subject: Subject) -> str:
-    hidden = subject.hidden[:MAX_ITEMS]
+    hidden = subject.hidden[~np.isin(subject.hidden, subject.drawn)][:MAX_ITEMS]
     if not hidden.size:
         return page.paragraph("Every item came with a label.")
     parts = page.paragraph(meanings.of_parts(_parts(subject)))

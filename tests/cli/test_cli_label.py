@@ -19,6 +19,7 @@ import pytest
 import graphuq as gq
 from graphuq.cli.files import ReadOptions, read
 from graphuq.cli.program import main
+from graphuq.cli.sample_steps import Data, ask
 from graphuq.labeling.answers import AnswerFile
 
 pytest.importorskip("starlette")
@@ -137,6 +138,7 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
     assert "22 items were drawn at random, 20 of them have" in report
     run = json.loads((tmp_path / "mail-graphuq" / "run.json").read_text())
     assert run["command"].startswith("graphuq label mail.csv --text body")
+    assert not {*drawn} & {*run["label_next"], *(row["id"] for row in run["most_uncertain"])}
     assert run["random_sample"] == {"drawn": 22, "labeled": 20}
     answers = pd.read_csv("labels.csv").dropna(subset="who")
     assert (answers["label"] == answers["id"].map(kinds)).all()
@@ -146,6 +148,22 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
     assert main([*again, "--out", "again"]) == 0
     other = pd.read_csv("again/nodes.csv")
     assert abs(other["confidence"] - nodes["confidence"]).mean() < 0.05
+
+
+def test_items_of_the_random_sample_are_not_to_be_labeled_next(mail):
+    items = read("mail.csv", ReadOptions(label="kind", text="body"))
+    graph = items.to_graph(10)
+    labels = gq.reveal(mail["kind"].to_numpy(), counts=5, seed=0)
+    prior = gq.Prior.projected(graph, rank=10)
+    post = gq.sample(prior, gq.Probit(0.1), labels, draws=50, seed=0, progress=False)
+    hidden = np.setdiff1d(np.arange(120), labels.nodes)
+    data = Data(items, labels, hidden, None, None, None)
+    plain = ask(data, post, post, 0)
+    drawn = [*plain.label_next[:3], *plain.most_uncertain[:3]]
+    found = ask(data._replace(unlabeled=np.setdiff1d(hidden, drawn), drawn=drawn), post, post, 0)
+    assert found.label_next.size == 5
+    assert not np.isin(found.label_next, drawn).any()
+    assert found.most_uncertain.tolist() == [n for n in plain.most_uncertain if n not in drawn]
 
 
 @pytest.mark.slow
