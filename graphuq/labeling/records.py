@@ -141,12 +141,21 @@ class Progress:
 
 
 class Suspect(NamedTuple):
-    """A label to look at again."""
+    """A label to look at again.
+
+    Attributes
+    ----------
+    node : int
+    label, likelier : str
+        Where people do not agree, two of their labels.
+    probability_wrong : float or None
+        None where people do not agree.
+    """
 
     node: int
     label: str
     likelier: str
-    probability_wrong: float
+    probability_wrong: float | None
 
 
 class Answer(NamedTuple):

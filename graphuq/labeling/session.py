@@ -352,15 +352,15 @@ class LabelingSession:
             )
 
     def suspects(self, k: int = 20) -> list[Suspect]:
-        """Return up to k labels to look at again.
+        """Return labels to look at again.
 
-        First come items on whose label people do not agree, then labels than which the others make
-        another class likelier.
+        First come up to k items on whose label people do not agree, then up to k labels than which
+        the others make another class likelier.
         """
         with self._lock:
             ties = self._known.book.contradictions()
-        found = [Suspect(node, *labels, 0.5) for node, labels in ties.items()]
-        return [*found, *findings.find_suspects(self._learning.learned, k)][:k]
+        found = [Suspect(node, *labels, None) for node, labels in ties.items()]
+        return [*found[:k], *findings.find_suspects(self._learning.learned, k)]
 
     def confusion(self) -> Array | None:
         """Return how many unlabeled items are expected in each pair of classes, shape (K, K).

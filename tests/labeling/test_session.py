@@ -363,9 +363,24 @@ def test_items_on_which_people_do_not_agree_are_suspects(start):
     session.answer(7, "upper", who="Ann")
     assert session.suspects() == []
     session.answer(7, "lower", who="Ben")
-    assert session.suspects() == [(7, "upper", "lower", 0.5)]
+    assert session.suspects() == [(7, "upper", "lower", None)]
     session.answer(7, "lower", who="Eve")
     assert session.suspects() == []
+
+
+def test_people_who_do_not_agree_hide_no_suspect_of_the_model(moons, start):
+    _, y, _ = moons
+    session = start(labels=gq.reveal(y, counts=20, seed=0), classes=())
+    known = session.labels().nodes.tolist()
+    wrong = known[0]
+    session.answer(wrong, str(NAMES[y[wrong] != NAMES][0]), who="Ann")
+    for node in np.setdiff1d(np.arange(200), known)[:25].tolist():
+        session.answer(node, "upper", who="Ann")
+        session.answer(node, "lower", who="Ben")
+    assert session.wait(SECONDS)
+    found = session.suspects(k=20)
+    assert [suspect.probability_wrong is None for suspect in found] == [True] * 20 + [False]
+    assert found[-1].node == wrong
 
 
 def test_a_random_sample_is_kept_from_the_learner(moons, start):

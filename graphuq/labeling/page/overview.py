@@ -38,7 +38,7 @@ def colors(desk: Desk) -> bytes:
 
 
 def suspects(desk: Desk) -> dict[str, Any]:
-    """Return the labels that the others contradict."""
+    """Return the labels that the others contradict, or on which people do not agree."""
     return {
         "suspects": [
             {
@@ -46,7 +46,7 @@ def suspects(desk: Desk) -> dict[str, Any]:
                 "name": desk.names[found.node],
                 "label": found.label,
                 "likelier": found.likelier,
-                "wrong": round(found.probability_wrong, 4),
+                "wrong": found.probability_wrong,
             }
             for found in desk.session.suspects()
         ]

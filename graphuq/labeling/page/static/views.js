@@ -57,7 +57,7 @@ export async function showSuspects(classes, open) {
   const { suspects } = await read("/api/suspects");
   fill($("suspects"), suspects.length ? table(["item", "label", "likelier", "probably wrong"], suspects.map((found) => [
     opener(found.node, found.name, open), classMark(found.label, classes), classMark(found.likelier, classes),
-    percent(found.wrong)]), [3]) : part("p", {}, "No label looks wrong."));
+    found.wrong === null ? "people do not agree" : percent(found.wrong)]), [3]) : part("p", {}, "No label looks wrong."));
 }
 
 export async function showHistory(classes, open) {
