@@ -137,6 +137,10 @@ class Book:
                 found[node] = one, other
         return found
 
+    def latest(self, who: str | None, k: int) -> list[Answer]:
+        """Return the last k answers of a person, or of all, the last one first."""
+        return [row for row in self.rows if who is None or row.who == who][::-1][:k]
+
     def has(self, row: Answer) -> bool:
         """Whether a person's last answer to an item says the same."""
         return _says(self._own.get(row.node, {}).get(row.who)) == _says(row)

@@ -72,6 +72,8 @@ class Curve:
     ----------
     n_items : int
     goal : float
+    points : sequence of Point
+        Those of an earlier session.
 
     Attributes
     ----------
@@ -80,9 +82,9 @@ class Curve:
     forecast : Forecast or None
     """
 
-    def __init__(self, n_items: int, goal: float) -> None:
+    def __init__(self, n_items: int, goal: float, points: Sequence[Point] = ()) -> None:
         self._n_items = n_items
-        self.points: list[Point] = []
+        self.points = [*points]
         self.set_goal(goal)
 
     def set_goal(self, goal: float) -> None:

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.labeling.book import Book
+from graphuq.labeling.course import Course
 from graphuq.labeling.curve import sum_above
 from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import Learned
-from graphuq.labeling.records import Forecast, Measured, Opinion, Progress, Suspect
+from graphuq.labeling.records import Measured, Opinion, Progress, Suspect
 from graphuq.posterior.assessment.calibration import wilson_interval
 from graphuq.utils.typing import Array
 
@@ -46,24 +48,23 @@ def measure(learned: Learned, known: KnownLabels) -> Measured | None:
 def measure_progress(
     learned: Learned,
     known: KnownLabels,
-    forecast: Forecast | None,
-    threshold: float,
+    course: Course,
     busy: bool,
     error: str | None,
 ) -> Progress:
     """Return how far a session is."""
     n_labeled, expected = len(known.labels()), learned.expected
-    surely = 0 if learned.counts is None else sum_above(learned.counts, threshold)
+    surely = 0 if learned.counts is None else sum_above(learned.counts, course.threshold)
     return Progress(
         known.n_items,
         known.book.n_answers,
         n_labeled,
         min(n_labeled + surely, known.n_items),  # labels may be newer than the counts
-        threshold,
+        course.threshold,
         None if expected is None else expected.accuracy,
         None if expected is None else expected.interval,
         measure(learned, known),
-        forecast,
+        course.curve.forecast,
         busy,
         error,
     )
@@ -95,6 +96,12 @@ def find_states(
     for node, label in labels.items():
         found[node], labeled[node] = place[label], True
     return found, view.epistemic, labeled
+
+
+def find_ties(book: Book, k: int) -> list[Suspect]:
+    """Return up to k items on whose label people do not agree."""
+    ties = [Suspect(node, *labels, None) for node, labels in book.contradictions().items()]
+    return ties[:k]
 
 
 def find_suspects(learned: Learned, k: int) -> list[Suspect]:

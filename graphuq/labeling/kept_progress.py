@@ -21,6 +21,9 @@ from graphuq.labeling.curve import Point
 from graphuq.labeling.learner import BINS
 from graphuq.utils.atomic_files import read_npz, write_atomically
 
+# The threshold and the goal, if none was set.
+DEFAULT = 0.95
+
 
 class Kept(NamedTuple):
     """The threshold and the goal that were set last, the points of the curve, and added classes.
@@ -33,28 +36,28 @@ class Kept(NamedTuple):
     >>> kept = Kept.read(answers, ["a", "b"])
     >>> kept.goal, kept.points[0].n_labels, kept.added
     (0.99, 5, ['cat'])
-    >>> Kept.read(answers, ["c", "d"]) is None
-    True
+    >>> Kept.read(answers, ["c", "d"])
+    Kept(threshold=0.95, goal=0.95, points=(), added=())
     """
 
-    threshold: float
-    goal: float
-    points: list[Point]
-    added: list[str]
+    threshold: float = DEFAULT
+    goal: float = DEFAULT
+    points: Sequence[Point] = ()
+    added: Sequence[str] = ()
 
     @classmethod
-    def read(cls, answers: Path, names: Sequence[str]) -> Kept | None:
-        """Return what was kept beside a file of answers to these items, or None."""
+    def read(cls, answers: Path, names: Sequence[str]) -> Kept:
+        """Return what was kept beside a file of answers to these items, if anything was."""
         try:
             found = read_npz(_beside(answers))
             if found["items"].item() != _digest(names):
-                return None
+                return cls()
             threshold, goal = (share(key, found[key].item()) for key in ("threshold", "goal"))
             added = [one_line("class", name) for name in check_names("classes", found["added"])]
             return cls(threshold, goal, _points(found), added)
         # there is none, or another program wrote it
         except (OSError, TypeError, ValueError, KeyError):
-            return None
+            return cls()
 
     def write(self, answers: Path, names: Sequence[str]) -> None:
         """Write it beside a file of answers to these items."""

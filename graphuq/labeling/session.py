@@ -30,8 +30,7 @@ from graphuq.labeling.arguments import (
     one_line,
     share,
 )
-from graphuq.labeling.curve import Curve
-from graphuq.labeling.kept_progress import Kept
+from graphuq.labeling.course import Course
 from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import Learner
 from graphuq.labeling.learning import Learning
@@ -43,9 +42,6 @@ from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
 from graphuq.utils.features import check_node_features
 from graphuq.utils.typing import Array
-
-# The threshold and the goal, if none is given.
-DEFAULT = 0.95
 
 
 class LabelingSession:
@@ -141,30 +137,19 @@ class LabelingSession:
             self._known.add_class(name)
         for name in [] if labels is None else labels.classes.tolist():
             self._known.add_class(str(name))
-        self._threshold = DEFAULT if threshold is None else share("threshold", threshold)
-        self._curve = Curve(n, DEFAULT if goal is None else share("goal", goal))
+        threshold = None if threshold is None else share("threshold", threshold)
+        goal = None if goal is None else share("goal", goal)
         self._rng = np.random.default_rng(validation.integer("seed", seed, 0))
         self._seed = seed
-        self._added: list[str] = []
         self._file = AnswerFile(path, self.names)
         self.path = self._file.path
         try:
-            # beside a new file is the progress of another one, which was moved or removed
-            kept = None if self._file.is_new else Kept.read(self.path, self.names)
-            for name in [] if kept is None else kept.added:
-                self._add_class(name)
-            for row in self._file.answers:
-                self._known.add(row)
-            if kept is not None:
-                self._threshold = kept.threshold if threshold is None else self._threshold
-                n_labels = len(self._known.task().labels)  # rows may have been removed
-                self._curve.points = [p for p in kept.points if p.n_labels <= n_labels]
-                self._curve.set_goal(kept.goal if goal is None else goal)
+            self._course = Course(self._file, self.names, self._known, threshold, goal)
             self._questions = Questions(graph, self._known, self._rng)
             spectrum = Spectrum.of(graph, rank) if spectrum is None else spectrum.truncated(rank)
             self._vectors = spectrum.vectors
             self._learner = Learner(spectrum, features, likelihood, seed)
-            self._learning = Learning(self._learner, self._known, self._curve, self._lock)
+            self._learning = Learning(self._learner, self._known, self._course.curve, self._lock)
         except BaseException:
             self._file.close()
             raise
@@ -253,15 +238,8 @@ class LabelingSession:
     def add_class(self, name: str) -> None:
         """Add a class, if it is new; the next session has it, too."""
         with self._lock:
-            if self._add_class(name):
-                self._keep_progress()
+            if self._course.add_class(name):
                 self._learning.notice()
-
-    def _add_class(self, name: str) -> bool:
-        """Add a class, and return whether it is new."""
-        is_new = self._known.add_class(name)
-        self._added += [name] * is_new
-        return is_new
 
     @property
     def prior(self) -> GaussianPrior:
@@ -275,22 +253,18 @@ class LabelingSession:
 
     def set_threshold(self, value: float) -> None:
         """Set the probability from which an item is decided."""
-        threshold = share("threshold", value)
         with self._lock:
-            self._threshold = threshold
-            self._keep_progress()
+            self._course.set_threshold(value)
 
     @property
     def goal(self) -> float:
         """The expected accuracy to reach."""
-        return self._curve.goal
+        return self._course.curve.goal
 
     def set_goal(self, value: float) -> None:
         """Set the expected accuracy to reach."""
-        goal = share("goal", value)
         with self._lock:
-            self._curve.set_goal(goal)
-            self._keep_progress()
+            self._course.set_goal(value)
 
     def start_random_sample(self, k: int) -> None:
         """Ask k items next that are drawn at random, and keep their labels from the learner.
@@ -328,14 +302,13 @@ class LabelingSession:
         with self._lock:
             now, error = self._learning, self._file.error or self._learning.error
             return findings.measure_progress(
-                now.learned, self._known, self._curve.forecast, self._threshold, now.busy, error
+                now.learned, self._known, self._course, now.busy, error
             )
 
     def curve(self) -> list[tuple[int, int, float]]:
         """Return the decided items and the expected accuracy after each number of labels."""
         with self._lock:
-            points, threshold = self._curve.points, self._threshold
-        return [(p.n_labels, p.decided(threshold), p.expected) for p in points]
+            return self._course.points()
 
     def embedding(self) -> Array:
         """Return a place in the plane for each item, shape (N, 2): the first two modes."""
@@ -358,9 +331,8 @@ class LabelingSession:
         the others make another class likelier.
         """
         with self._lock:
-            ties = self._known.book.contradictions()
-        found = [Suspect(node, *labels, None) for node, labels in ties.items()]
-        return [*found[:k], *findings.find_suspects(self._learning.learned, k)]
+            ties = findings.find_ties(self._known.book, k)
+        return [*ties, *findings.find_suspects(self._learning.learned, k)]
 
     def confusion(self) -> Array | None:
         """Return how many unlabeled items are expected in each pair of classes, shape (K, K).
@@ -375,8 +347,7 @@ class LabelingSession:
     def history(self, who: str | None = None, k: int = 50) -> list[Answer]:
         """Return the latest rows of the answers file, the last one first."""
         with self._lock:
-            rows = [row for row in self._known.book.rows if who is None or row.who == who]
-        return rows[::-1][:k]
+            return self._known.book.latest(who, k)
 
     def labels(self) -> Labels:
         """Return the labels to learn from; those of the random sample are not among them.
@@ -414,15 +385,9 @@ class LabelingSession:
         self._learning.close()
         with self._lock:
             try:
-                self._keep_progress()
+                self._course.keep()
             finally:
                 self._file.close()
-
-    def _keep_progress(self) -> None:
-        """Write the goals and the curve, unless another session may have the file by now."""
-        if self._file.is_there:
-            kept = Kept(self._threshold, self.goal, self._curve.points, self._added)
-            kept.write(self.path, self.names)
 
     def __enter__(self) -> LabelingSession:
         return self

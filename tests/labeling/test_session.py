@@ -237,7 +237,7 @@ def test_the_goals_and_the_curve_go_on(start, tmp_path):
     session = start()
     for node in range(30):
         session.answer(node, "upper", who="Ann")  # one class only: nothing is learned
-    session._curve.points = points_to(30)
+    session._course.curve.points = points_to(30)
     session.set_goal(0.96)
     session.set_threshold(0.8)
     before, curve = session.progress(), session.curve()
@@ -275,7 +275,7 @@ def test_a_curve_goes_on_with_its_own_answers_only(moons, start, tmp_path):
     session = start()
     for node in range(10):
         session.answer(node, "upper", who="Ann")
-    session._curve.points = points_to(30)
+    session._course.curve.points = points_to(30)
     again = start()
     assert [n for n, _, _ in again.curve()] == list(range(4, 11))  # there are ten labels
     again.close()
@@ -283,11 +283,11 @@ def test_a_curve_goes_on_with_its_own_answers_only(moons, start, tmp_path):
     with LabelingSession(graph, path, spectrum=spectrum, names=names) as other:
         assert other.curve() == []
     session = start()
-    session._curve.points = points_to(10)
+    session._course.curve.points = points_to(10)
     session.set_goal(0.96)
     os.remove(path)
     before = kept.read_bytes()
-    session._curve.points = []
+    session._course.curve.points = []
     session.close()  # its file is gone
     assert kept.read_bytes() == before
     new = start()
@@ -321,7 +321,7 @@ def test_a_bad_file_of_the_progress_is_left_out(tmp_path, wrong):
         beside.write_bytes(wrong)
     else:
         np.savez(beside, **{**np.load(beside), **wrong})
-    assert Kept.read(path, ["a", "b"]) is None
+    assert Kept.read(path, ["a", "b"]) == Kept()
 
 
 def test_labels_known_before_are_learned_from_and_may_be_replaced(moons, start):

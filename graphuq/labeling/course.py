@@ -1,0 +1,81 @@
+"""What a session has besides answers, and goes on with when it is started again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphuq.labeling.answers import AnswerFile
+from graphuq.labeling.arguments import share
+from graphuq.labeling.curve import Curve
+from graphuq.labeling.kept_progress import Kept
+from graphuq.labeling.known_labels import KnownLabels
+
+
+class Course:
+    """The goals of a session, its curve, and the classes that were added on the way.
+
+    Parameters
+    ----------
+    file : AnswerFile
+        They are kept beside it.
+    names : sequence of str
+        Names of the items.
+    known : KnownLabels
+        Gets the classes that were added in former sessions, and the answers of the file.
+    threshold, goal : float or None
+        By default those that were kept.
+
+    Attributes
+    ----------
+    threshold : float
+    curve : Curve
+    """
+
+    def __init__(
+        self,
+        file: AnswerFile,
+        names: Sequence[str],
+        known: KnownLabels,
+        threshold: float | None,
+        goal: float | None,
+    ) -> None:
+        self._file, self._names, self._known = file, names, known
+        # beside a new file is the progress of another one, which was moved or removed
+        kept = Kept() if file.is_new else Kept.read(file.path, names)
+        self._added = [*kept.added]
+        for name in self._added:
+            known.add_class(name)
+        for row in file.answers:
+            known.add(row)
+        self.threshold = threshold or kept.threshold
+        n_labels = len(known.task().labels)  # rows may have been removed
+        points = [point for point in kept.points if point.n_labels <= n_labels]
+        self.curve = Curve(len(names), goal or kept.goal, points)
+
+    def add_class(self, name: str) -> bool:
+        """Add a class; return whether it is new."""
+        if not self._known.add_class(name):
+            return False
+        self._added.append(name)
+        self.keep()
+        return True
+
+    def set_threshold(self, value: float) -> None:
+        """Set the probability from which an item is decided."""
+        self.threshold = share("threshold", value)
+        self.keep()
+
+    def set_goal(self, value: float) -> None:
+        """Set the expected accuracy to reach."""
+        self.curve.set_goal(share("goal", value))
+        self.keep()
+
+    def points(self) -> list[tuple[int, int, float]]:
+        """Return the decided items and the expected accuracy after each number of labels."""
+        return [(p.n_labels, p.decided(self.threshold), p.expected) for p in self.curve.points]
+
+    def keep(self) -> None:
+        """Write all of it, unless another session may have the file by now."""
+        if self._file.is_there:
+            kept = Kept(self.threshold, self.curve.goal, self.curve.points, self._added)
+            kept.write(self._file.path, self._names)
