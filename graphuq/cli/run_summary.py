@@ -89,7 +89,7 @@ class RunSummary:
         true classes.
     random_sample : dict of str to int, or None
         How many items were drawn at random, and how many of them have a certain label, which
-        stands for the true class in the scores; None if all true classes were given.
+        stands for the true class in the scores; None if none does.
     most_uncertain : list of dict
         Rows of nodes.csv.
     n_suspects : int
@@ -156,7 +156,7 @@ class RunSummary:
         values["diagnostics"] = vars(self.diagnostics)
         values["trust"] = self.trust.to_dict()
         if self.accuracy is None:
-            for name in (*SCORES, "random_sample"):
+            for name in SCORES:
                 del values[name]
         return to_json(values)
 
