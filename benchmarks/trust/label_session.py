@@ -18,6 +18,7 @@ reaches 80%, 90%, 95% and 98%.
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 from scipy import sparse
@@ -220,8 +221,8 @@ def main() -> None:
         share = float(np.mean([one[0] for one in covered]))
         claims["forecasts whose 90% interval covers, at least 0.9"] = share, share >= 0.9
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / f"label_session_curves{options.problem}.json").write_text(json.dumps(curves))
-    name = f"label_session {options.problem}".strip().replace(" ", "_")
+    name = "_".join(["label_session", *re.findall(r"\w+", options.problem)])
+    (options.out / f"{name}_curves.json").write_text(json.dumps(curves))
     report.write(name, options.out, rows, claims)
 
 

@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -58,6 +59,16 @@ TURNED = {
     "three classes, 30 labels": "three classes",
     "MNIST (4, 9), 160 labels": "MNIST (4, 9)",
 }
+# data of labeling sessions as the page calls them, and as the files of the benchmark do
+ASKED = {
+    "MNIST 4 and 9, 2,000 items": "mnist_4_9",
+    "voting records, 369 items": "votes",
+    "`ionosphere`, 298 items": "ionosphere",
+    "`pima`, 652 items": "pima",
+    "`reuters_r8`, 2,000 texts, eight classes": "reuters",
+    "ten digits of MNIST, 2,000 items": "mnist_ten",
+}
+NEEDED = ["answers to the goal", "standard error", "runs that reach it"]
 
 
 def beside(peer):
@@ -191,6 +202,17 @@ def quotes():
     ahead = rows("annotate_cells", method=ANNOTATED["weighted neighbors of scArches"])
     says = "weighted neighbors in {}, {} and {} of the ten draws"
     yield HOW_TO + "cells.md", says, ahead["gq.annotate is better in"]
+
+    session, asked = "docs/theory/labeling.md", []
+    for name, problem in ASKED.items():
+        runs = rows(f"label_session_{problem}").set_index("order")
+        asked.append(runs.loc["session"])
+        needed = runs.loc[["session", "random", "entropy"], NEEDED].stack()
+        says = f"| {name} | {{}} | {{}} |" + " {} ± {} ({}) |" * 3 + " {} |"
+        first = asked[-1][["of", "goal"]]
+        yield session, says, [*first, *needed, asked[-1]["intervals that hold the accuracy"]]
+    counts, covers = ([run[name] for run in asked] for name in ("forecasts", "that cover"))
+    yield session, "{} of {} forecasts held", [np.dot(counts, covers) / sum(counts), sum(counts)]
 
     samplers = "docs/theory/samplers.md"
     for name, problem in TURNED.items():
