@@ -166,8 +166,8 @@ def _print_uncertain_of_two(run: RunSummary) -> None:
     )  # fmt: skip
     print_paragraph(
         "confidence: posterior probability of the prediction; variance: that of the class without "
-        "the overlap of classes, 0 is certain, 1 is 50/50; mcse: expected change of the confidence "
-        "in another run.",
+        "the overlap of classes, 0 is certain, 1 is 50/50; mcse: standard deviation of the "
+        "confidence over repeated runs.",
         "  ",
     )
 
@@ -186,8 +186,8 @@ def _print_uncertain_of_many(run: RunSummary) -> None:
     print_paragraph(
         "confidence: posterior probability of the prediction; runner-up: the second most probable "
         "class, followed by its probability; entropy: 0 is certain, "
-        f"{np.log(len(run.classes)):.2f} is all classes equally likely; mcse: expected change of "
-        "the confidence in another run.",
+        f"{np.log(len(run.classes)):.2f} is all classes equally likely; mcse: standard deviation "
+        "of the confidence over repeated runs.",
         "  ",
     )
 

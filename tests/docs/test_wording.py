@@ -28,7 +28,7 @@ TRANSLATED = {
     "expected to tell most": "most informative",
     "each what the others do not": "non-redundant",
     "who always said": "always predicting",
-    "by about so much": "expected change in another run",
+    "by about so much": "standard deviation over repeated runs",
     "all classes alike": "all classes equally likely",
     "a coin's toss": "a coin toss, or 50/50",
     "mend it": "fix it",

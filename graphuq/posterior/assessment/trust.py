@@ -102,7 +102,7 @@ def _numbers(found: Diagnostics, mcse: float, target: str) -> tuple[tuple[str, s
             "Monte Carlo error",
             _number(mcse, ".3f"),
             "small compared to 1",
-            f"Expected change in another run of {target}, at the item where it would change most.",
+            f"Standard deviation of {target} over repeated runs, at the item where it is largest.",
         ),
         (
             "acceptance",
