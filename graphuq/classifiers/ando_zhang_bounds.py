@@ -53,7 +53,8 @@ def cut(graph: Any, y: Any, S: Any = None) -> float:
 
     Examples
     --------
-    >>> cut([[0, 1, 0], [1, 0, 2], [0, 2, 0]], y=[0, 0, 1])
+    >>> import graphuq as gq
+    >>> gq.classifiers.cut([[0, 1, 0], [1, 0, 2], [0, 2, 0]], y=[0, 0, 1])
     4.0
     """
     graph, y, S = _check_problem(graph, y, S)
@@ -80,7 +81,8 @@ def tr_p(K: Any, p: float) -> float:
 
     Examples
     --------
-    >>> tr_p([[3.0, 1.0], [1.0, 4.0]], p=2)
+    >>> import graphuq as gq
+    >>> gq.classifiers.tr_p([[3.0, 1.0], [1.0, 4.0]], p=2)
     3.5355339059327378
     """
     K = np.asarray(K, dtype=np.float64)
@@ -127,8 +129,10 @@ def kernel_bound(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import graphuq as gq
     >>> pair = [[0, 1], [1, 0]]
-    >>> round(kernel_bound(pair, ["a", "b"], n_labels=1, alpha=0.5, p=np.inf), 3)
+    >>> round(gq.classifiers.kernel_bound(pair, ["a", "b"], n_labels=1, alpha=0.5, p=np.inf), 3)
     57.6
     """
     graph, y, S = _check_problem(graph, y, S)
@@ -159,9 +163,12 @@ def component_bound(graph: Any, y: Any, n_labels: int, S: Any = None, *, p: floa
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import graphuq as gq
     >>> import scipy.linalg
     >>> cliques = scipy.linalg.block_diag(1 - np.eye(4), 1 - np.eye(4))
-    >>> component_bound(cliques, [0, 0, 0, 0, 1, 1, 1, 1], n_labels=8)  # 2 sqrt(16 q / n)
+    >>> y = [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> gq.classifiers.component_bound(cliques, y, n_labels=8)  # 2 sqrt(16 q / n)
     4.0
     """
     graph, y, S = _check_problem(graph, y, S)
@@ -180,9 +187,12 @@ class Projection(NamedTuple):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import graphuq as gq
     >>> import scipy.linalg
     >>> cliques = scipy.linalg.block_diag(1 - np.eye(4), 1 - np.eye(4))
-    >>> found = projection_bound(cliques, [0, 0, 0, 0, 1, 1, 1, 1], n_labels=8, rank=2)
+    >>> y = [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> found = gq.classifiers.projection_bound(cliques, y, n_labels=8, rank=2)
     >>> found.bound, found.delta
     (4.0, 0.0)
     """
@@ -222,9 +232,11 @@ def projection_bound(graph: Any, y: Any, n_labels: int, rank: int, S: Any = None
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import graphuq as gq
     >>> import scipy.linalg
     >>> cliques = scipy.linalg.block_diag(1 - np.eye(4), 1 - np.eye(4))
-    >>> projection_bound(cliques, [0, 0, 0, 0, 1, 1, 1, 1], n_labels=8, rank=2).bound
+    >>> gq.classifiers.projection_bound(cliques, [0, 0, 0, 0, 1, 1, 1, 1], n_labels=8, rank=2).bound
     4.0
     """
     graph, y, S = _check_problem(graph, y, S)

@@ -136,10 +136,11 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import graphuq as gq
     >>> X, y = gq.datasets.two_moons(220, seed=0)
     >>> known = np.where(np.arange(200) % 20 == 0, y[:200], -1)  # ten labels
-    >>> model = BayesianGraphClassifier(n_neighbors=8).fit(X[:200], known)
+    >>> model = gq.BayesianGraphClassifier(n_neighbors=8).fit(X[:200], known)
     >>> bool(model.posterior_.accuracy(y[:200]) > 0.9)
     True
     >>> model.score(X[200:], y[200:]) > 0.9                      # items that it has not seen
@@ -151,7 +152,7 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
 
     Classes of known shares:
 
-    >>> model = BayesianGraphClassifier(class_shares={0: 0.45, 1: 0.55}, method="approximate")
+    >>> model = gq.BayesianGraphClassifier(class_shares={0: 0.45, 1: 0.55}, method="approximate")
     >>> model.fit(X[:200], known).predictions_.by_class.mean(axis=0).round(6)
     array([0.45, 0.55])
     """

@@ -48,8 +48,9 @@ class BelkinNiyogi(TransductiveClassifier):
 
     Examples
     --------
-    >>> path = Graph([[0, 9, 0, 0], [9, 0, 1, 0], [0, 1, 0, 9], [0, 0, 9, 0]])
-    >>> BelkinNiyogi(2).fit(path, ["left", None, None, "right"]).predict()
+    >>> import graphuq as gq
+    >>> path = gq.Graph([[0, 9, 0, 0], [9, 0, 1, 0], [0, 1, 0, 9], [0, 0, 9, 0]])
+    >>> gq.BelkinNiyogi(2).fit(path, ["left", None, None, "right"]).predict()
     array(['left', 'left', 'right', 'right'], dtype='<U5')
     """
 

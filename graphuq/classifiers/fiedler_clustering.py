@@ -32,11 +32,12 @@ class FiedlerClustering(TransductiveClassifier):
 
     Examples
     --------
+    >>> import graphuq as gq
     >>> from graphuq.datasets import two_moons
     >>> from graphuq.graphs import knn_graph
     >>> X, y = two_moons(200, sigma=0.02, seed=0)
     >>> graph = knn_graph(X, n_neighbors=10, connect=True)
-    >>> bool(FiedlerClustering().fit(graph, Labels([0, 199], y[[0, 199]])).accuracy(y) > 0.8)
+    >>> bool(gq.FiedlerClustering().fit(graph, gq.Labels([0, 199], y[[0, 199]])).accuracy(y) > 0.8)
     True
     """
 

@@ -97,10 +97,11 @@ class GDPCA(TransductiveClassifier):
 
     Examples
     --------
-    >>> path = Graph([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
+    >>> import graphuq as gq
+    >>> path = gq.Graph([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
     >>> X = [[1, 0, 0], [1, 1, 0], [1, 0, 0], [0, 1, 1]]
-    >>> labels = Labels([0, 3], ["left", "right"])
-    >>> GDPCA(delta=0.2).fit(path, labels, X).predict().tolist()
+    >>> labels = gq.Labels([0, 3], ["left", "right"])
+    >>> gq.GDPCA(delta=0.2).fit(path, labels, X).predict().tolist()
     ['left', 'left', 'left', 'right']
     """
 

@@ -134,11 +134,12 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import graphuq as gq
     >>> X = [[0.0], [1.0], [2.0], [3.0], [8.0], [9.0], [9.5]]
     >>> y = ["low", "low", "high", "low", "high", "high", "high"]
-    >>> KAssociatedOptimalGraph(merge="strict").fit(X, y).components_
+    >>> gq.KAssociatedOptimalGraph(merge="strict").fit(X, y).components_
     array([0, 0, 2, 1, 3, 3, 3])
-    >>> model = KAssociatedOptimalGraph(merge="mean").fit(X, y)
+    >>> model = gq.KAssociatedOptimalGraph(merge="mean").fit(X, y)
     >>> model.components_
     array([0, 0, 1, 0, 2, 2, 2])
     >>> model.purities_, model.n_neighbors_

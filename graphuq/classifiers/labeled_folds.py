@@ -29,21 +29,22 @@ class LabelledKFold:
 
     Examples
     --------
-    >>> folds = LabelledKFold(2)
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> folds = gq.LabelledKFold(2)
     >>> folds.get_n_splits()
     2
     >>> for train, test in folds.split(None, [4, -1, 9, 4, -1, 9]):
     ...     print(train, test)
     [0 1 4 5] [2 3]
     [1 2 3 4] [0 5]
-    >>> import graphuq as gq
     >>> from sklearn.model_selection import GridSearchCV
     >>> X, y = gq.datasets.two_moons(200, seed=0)
     >>> known = np.where(np.arange(200) % 10 == 0, y, -1)
     >>> search = GridSearchCV(
     ...     gq.BayesianGraphClassifier(n_neighbors=8, method="approximate"),
     ...     {"rank": [1, 50]},
-    ...     cv=LabelledKFold(5),
+    ...     cv=gq.LabelledKFold(5),
     ... ).fit(X, known)
     >>> bool(search.best_score_ > 0.9)
     True

@@ -50,8 +50,9 @@ class LaplaceLearning(TransductiveClassifier):
 
     Examples
     --------
-    >>> path = Graph([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
-    >>> LaplaceLearning().fit(path, [4, -1, -1, 9]).predict_proba().round(3)
+    >>> import graphuq as gq
+    >>> path = gq.Graph([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
+    >>> gq.LaplaceLearning().fit(path, [4, -1, -1, 9]).predict_proba().round(3)
     array([[1.   , 0.   ],
            [0.667, 0.333],
            [0.333, 0.667],

@@ -91,7 +91,7 @@ class LaplacianKernel(TransductiveClassifier):
     >>> X, y = gq.datasets.digit_pair(4, 9)
     >>> graph = gq.knn_graph(X, n_neighbors=10)
     >>> labels = gq.reveal(y, fraction=0.04, seed=0)
-    >>> bool(LaplacianKernel(alpha=1.0).fit(graph, labels).accuracy(y) > 0.95)
+    >>> bool(gq.LaplacianKernel(alpha=1.0).fit(graph, labels).accuracy(y) > 0.95)
     True
     """
 
@@ -224,7 +224,8 @@ def scaling_factors(
 
     Examples
     --------
-    >>> scaling_factors([[0, 1, 0], [1, 0, 2], [0, 2, 0]], "degree", alpha=0.1)
+    >>> import graphuq as gq
+    >>> gq.classifiers.scaling_factors([[0, 1, 0], [1, 0, 2], [0, 2, 0]], "degree", alpha=0.1)
     array([1., 3., 2.])
     """
     graph = Graph.of(graph)
@@ -271,7 +272,9 @@ def kernel_inverse(graph: Any, scaling: str, alpha: float, S: Array) -> Any:
 
     Examples
     --------
-    >>> kernel_inverse([[0, 1], [1, 0]], "degree", 0.5, np.ones(2))
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> gq.classifiers.kernel_inverse([[0, 1], [1, 0]], "degree", 0.5, np.ones(2))
     array([[ 1.5, -1. ],
            [-1. ,  1.5]])
     """
@@ -330,7 +333,8 @@ def kernel_diagonal(
 
     Examples
     --------
-    >>> kernel_diagonal([[0, 1], [1, 0]], alpha=1.0).round(3)
+    >>> import graphuq as gq
+    >>> gq.classifiers.kernel_diagonal([[0, 1], [1, 0]], alpha=1.0).round(3)
     array([0.667, 0.667])
     """
     graph = Graph.of(graph)

@@ -49,8 +49,9 @@ class PageRankSSL(TransductiveClassifier):
 
     Examples
     --------
-    >>> path = Graph([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
-    >>> classifier = PageRankSSL().fit(path, Labels([0, 3], ["left", "right"]))
+    >>> import graphuq as gq
+    >>> path = gq.Graph([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
+    >>> classifier = gq.PageRankSSL().fit(path, gq.Labels([0, 3], ["left", "right"]))
     >>> classifier.predict().tolist()
     ['left', 'left', 'right', 'right']
     >>> classifier.predict_proba([1]).round(3)

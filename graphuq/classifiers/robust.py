@@ -59,8 +59,9 @@ class RobustGC(TransductiveClassifier):
 
     Examples
     --------
-    >>> path = Graph([[0, 9, 0, 0], [9, 0, 1, 0], [0, 1, 0, 9], [0, 0, 9, 0]])
-    >>> RobustGC().fit(path, ["left", None, None, "right"]).predict()
+    >>> import graphuq as gq
+    >>> path = gq.Graph([[0, 9, 0, 0], [9, 0, 1, 0], [0, 1, 0, 9], [0, 0, 9, 0]])
+    >>> gq.RobustGC().fit(path, ["left", None, None, "right"]).predict()
     array(['left', 'left', 'right', 'right'], dtype='<U5')
     """
 

@@ -45,8 +45,9 @@ class ZhouGC(TransductiveClassifier):
 
     Examples
     --------
-    >>> path = Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-    >>> model = ZhouGC(gamma=1.0).fit(path, [7, -1, 9])
+    >>> import graphuq as gq
+    >>> path = gq.Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> model = gq.ZhouGC(gamma=1.0).fit(path, [7, -1, 9])
     >>> model.decision_scores_.round(3)
     array([[0.583, 0.083],
            [0.236, 0.236],

@@ -28,7 +28,8 @@ def digits() -> tuple[Array, NDArray[np.int64]]:
 
     Examples
     --------
-    >>> X, y = digits()
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.digits()
     >>> X.shape, float(X.max())
     ((1797, 64), 1.0)
     """
@@ -60,7 +61,8 @@ def mnist() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
     Examples
     --------
-    >>> X, y = mnist()  # doctest: +SKIP
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.mnist()  # doctest: +SKIP
     >>> X.shape  # doctest: +SKIP
     (70000, 784)
     """
@@ -91,7 +93,8 @@ def usps() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
     Examples
     --------
-    >>> X, y = usps()  # doctest: +SKIP
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.usps()  # doctest: +SKIP
     >>> X.shape  # doctest: +SKIP
     (9298, 256)
     """
@@ -136,7 +139,8 @@ def digit_pair(
 
     Examples
     --------
-    >>> X, y = digit_pair(4, 9)
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.digit_pair(4, 9)
     >>> X.shape
     (361, 64)
     """

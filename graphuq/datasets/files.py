@@ -51,13 +51,15 @@ def load_file(name: str) -> dict[str, NDArray[Any]]:
 
     Examples
     --------
+    >>> import os
+    >>> import graphuq as gq
     >>> import tempfile
     >>> import numpy as np
     >>> from unittest.mock import patch
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/votes.npz", y=np.array(["no", "yes"]))
     ...     with patch.dict(os.environ, GRAPHUQ_DATA=folder):
-    ...         load_file("votes")["y"]
+    ...         gq.datasets.load_file("votes")["y"]
     array(['no', 'yes'], dtype='<U3')
     """
     proper = isinstance(name, str) and 0 < len(name) < 200 and "\0" not in name

@@ -46,8 +46,9 @@ class GasPlume(NamedTuple):
 
     Examples
     --------
-    >>> video = gas_plume(2, 8, 20, 5, seed=0)
-    >>> isinstance(video, GasPlume), video.y.sum() == (video.concentration >= 0.1).sum()
+    >>> import graphuq as gq
+    >>> video = gq.datasets.gas_plume(2, 8, 20, 5, seed=0)
+    >>> isinstance(video, gq.datasets.GasPlume), video.y.sum() == (video.concentration >= 0.1).sum()
     (True, np.True_)
     """
 
@@ -103,7 +104,8 @@ def gas_plume(
 
     Examples
     --------
-    >>> video = gas_plume(3, 16, 40, 30, seed=0)
+    >>> import graphuq as gq
+    >>> video = gq.datasets.gas_plume(3, 16, 40, 30, seed=0)
     >>> video.X.shape, video.concentration.shape
     ((1920, 30), (3, 16, 40))
     >>> round(float(video.y.mean()), 2)

@@ -27,7 +27,10 @@ class JasperRidge(NamedTuple):
 
     Examples
     --------
-    >>> two = JasperRidge(np.ones((2, 198)), np.array([0, 3]), np.eye(4)[[0, 3]], (1, 2))
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> X, y, abundance = np.ones((2, 198)), np.array([0, 3]), np.eye(4)[[0, 3]]
+    >>> two = gq.datasets.JasperRidge(X, y, abundance, (1, 2))
     >>> two.y.reshape(two.shape)
     array([[0, 3]])
     """
@@ -60,7 +63,8 @@ def jasper_ridge() -> JasperRidge:
 
     Examples
     --------
-    >>> picture = jasper_ridge()  # doctest: +SKIP
+    >>> import graphuq as gq
+    >>> picture = gq.datasets.jasper_ridge()  # doctest: +SKIP
     >>> picture.X.shape  # doctest: +SKIP
     (10000, 198)
     """

@@ -37,7 +37,9 @@ def two_moons(
 
     Examples
     --------
-    >>> X, y = two_moons(10, d=3, sigma=0.0, seed=0)
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(10, d=3, sigma=0.0, seed=0)
     >>> X.shape
     (10, 3)
     >>> np.bincount(y)

@@ -34,8 +34,10 @@ class FeaturedNetwork(NamedTuple):
 
     Examples
     --------
-    >>> from graphuq.graphs import Graph
-    >>> two = FeaturedNetwork(Graph([[0, 1], [1, 0]]), np.eye(2), np.array([0, -1]), {})
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> pair = gq.Graph([[0, 1], [1, 0]])
+    >>> two = gq.datasets.FeaturedNetwork(pair, np.eye(2), np.array([0, -1]), {})
     >>> two.graph, two.y
     (Graph(2 nodes, 1 edges, dense), array([ 0, -1]))
     """
@@ -68,7 +70,9 @@ def karate() -> tuple[Graph, NDArray[np.int64]]:
 
     Examples
     --------
-    >>> graph, y = karate()
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> graph, y = gq.datasets.karate()
     >>> graph
     Graph(34 nodes, 78 edges, sparse)
     >>> np.bincount(y)
@@ -108,7 +112,8 @@ def polbooks() -> tuple[Graph, NDArray[np.int64]]:
 
     Examples
     --------
-    >>> graph, y = polbooks()  # doctest: +SKIP
+    >>> import graphuq as gq
+    >>> graph, y = gq.datasets.polbooks()  # doctest: +SKIP
     >>> graph  # doctest: +SKIP
     Graph(92 nodes, 374 edges, sparse)
     """
@@ -139,7 +144,8 @@ def polblogs() -> tuple[Graph, NDArray[np.int64]]:
 
     Examples
     --------
-    >>> graph, y = polblogs()  # doctest: +SKIP
+    >>> import graphuq as gq
+    >>> graph, y = gq.datasets.polblogs()  # doctest: +SKIP
     >>> graph  # doctest: +SKIP
     Graph(1222 nodes, 16714 edges, sparse)
     """
@@ -187,7 +193,8 @@ def planetoid(name: str) -> FeaturedNetwork:
 
     Examples
     --------
-    >>> graph, X, y, splits = planetoid("cora")  # doctest: +SKIP
+    >>> import graphuq as gq
+    >>> graph, X, y, splits = gq.datasets.planetoid("cora")  # doctest: +SKIP
     >>> len(splits["train"])  # doctest: +SKIP
     140
     """
@@ -222,7 +229,8 @@ def cct() -> FeaturedNetwork:
 
     Examples
     --------
-    >>> trials = cct()  # doctest: +SKIP
+    >>> import graphuq as gq
+    >>> trials = gq.datasets.cct()  # doctest: +SKIP
     >>> trials.X.shape  # doctest: +SKIP
     (2039, 7408)
     """

@@ -49,12 +49,14 @@ def from_pyg(data: Any, split: Any = None) -> FeaturedNetwork:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import graphuq as gq
     >>> from types import SimpleNamespace
     >>> data = SimpleNamespace(
     ...     edge_index=np.array([[0, 1, 1, 2], [1, 0, 2, 1]]), x=np.eye(3), y=np.array([0, 1, 1]),
     ...     train_mask=np.array([True, False, True]),
     ... )
-    >>> graph, X, y, splits = from_pyg(data)
+    >>> graph, X, y, splits = gq.from_pyg(data)
     >>> graph, X.shape, y, splits
     (Graph(3 nodes, 2 edges, sparse), (3, 3), array([0, 1, 1]), {'train': array([0, 2])})
     """

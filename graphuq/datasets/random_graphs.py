@@ -51,7 +51,9 @@ def planted_partition(
 
     Examples
     --------
-    >>> graph, y = planted_partition([30, 20, 10], within=0.5, between=0.05, seed=0)
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> graph, y = gq.datasets.planted_partition([30, 20, 10], within=0.5, between=0.05, seed=0)
     >>> graph
     Graph(60 nodes, 396 edges, dense)
     >>> np.bincount(y)
@@ -93,7 +95,8 @@ def weak_link_chain(half: int = 10, weight: float = 0.1) -> tuple[Graph, NDArray
 
     Examples
     --------
-    >>> graph, y = weak_link_chain(3)
+    >>> import graphuq as gq
+    >>> graph, y = gq.datasets.weak_link_chain(3)
     >>> graph.adjacency.diagonal(1)
     array([1. , 1. , 0.1, 1. , 1. ])
     >>> y
@@ -145,7 +148,8 @@ def near_constant_degree(
 
     Examples
     --------
-    >>> graph, y = near_constant_degree(classes=4, size=50, degrees=(5, 20), seed=0)
+    >>> import graphuq as gq
+    >>> graph, y = gq.datasets.near_constant_degree(classes=4, size=50, degrees=(5, 20), seed=0)
     >>> graph
     Graph(200 nodes, 2388 edges, sparse)
     """
@@ -203,7 +207,8 @@ def core_satellite(
 
     Examples
     --------
-    >>> graph, y = core_satellite(20, 2, 2, classes=4, size=50, core_degree=10, seed=0)
+    >>> import graphuq as gq
+    >>> graph, y = gq.datasets.core_satellite(20, 2, 2, classes=4, size=50, core_degree=10, seed=0)
     >>> graph
     Graph(200 nodes, 763 edges, sparse)
     """

@@ -35,7 +35,8 @@ def vote() -> Table:
 
     Examples
     --------
-    >>> X, y = vote()  # doctest: +SKIP
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.vote()  # doctest: +SKIP
     >>> X.shape  # doctest: +SKIP
     (435, 16)
     """
@@ -83,7 +84,9 @@ def uci(name: str) -> Table:
 
     Examples
     --------
-    >>> X, y = uci("wine")
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.uci("wine")
     >>> X.shape, np.bincount(y)
     ((178, 13), array([59, 71, 48]))
     """

@@ -98,8 +98,9 @@ def annotator_rates(
     --------
     The third annotator often contradicts the first two, who agree:
 
+    >>> import graphuq as gq
     >>> votes = [["cat", "cat", "dog"], ["dog", "dog", "dog"], ["cat", "cat", "dog"]] * 20
-    >>> rates = annotator_rates(votes)["rate"]
+    >>> rates = gq.annotator_rates(votes)["rate"]
     >>> bool(rates[0] < 0.1), bool(rates[2] > 0.4)
     (True, True)
     """

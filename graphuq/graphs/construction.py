@@ -99,10 +99,11 @@ def knn_graph(
 
     Examples
     --------
-    >>> graph = knn_graph([[0.0], [1.0], [2.0], [9.0], [10.0]], n_neighbors=1)
-    >>> graph.n_components
+    >>> import graphuq as gq
+    >>> X = [[0.0], [1.0], [2.0], [9.0], [10.0]]
+    >>> gq.knn_graph(X, n_neighbors=1).n_components
     2
-    >>> knn_graph([[0.0], [1.0], [2.0], [9.0], [10.0]], n_neighbors=1, connect=True).n_components
+    >>> gq.knn_graph(X, n_neighbors=1, connect=True).n_components
     1
 
     The same neighbors, as scikit-learn finds them:
@@ -110,8 +111,8 @@ def knn_graph(
     >>> from sklearn.neighbors import NearestNeighbors
     >>> X = [[0.0], [1.0], [2.5], [9.0], [10.0]]
     >>> distances, indices = NearestNeighbors(n_neighbors=3).fit(X).kneighbors(X)
-    >>> given = knn_graph(neighbors=(indices, distances))
-    >>> bool(abs(given.adjacency - knn_graph(X, n_neighbors=2).adjacency).max() < 1e-12)
+    >>> given = gq.knn_graph(neighbors=(indices, distances))
+    >>> bool(abs(given.adjacency - gq.knn_graph(X, n_neighbors=2).adjacency).max() < 1e-12)
     True
     """
     validation.one_of("symmetrise", symmetrise, SYMMETRIZATIONS)
@@ -206,7 +207,8 @@ def epsilon_graph(
 
     Examples
     --------
-    >>> epsilon_graph([[0.0], [1.0], [2.0]], radius=1.5, weights="binary")
+    >>> import graphuq as gq
+    >>> gq.epsilon_graph([[0.0], [1.0], [2.0]], radius=1.5, weights="binary")
     Graph(3 nodes, 2 edges, sparse)
     """
     from sklearn.neighbors import NearestNeighbors
@@ -271,7 +273,8 @@ def full_graph(
 
     Examples
     --------
-    >>> full_graph([[0.0], [1.0], [3.0]], weights="gaussian", tau=1.0).adjacency.round(3)
+    >>> import graphuq as gq
+    >>> gq.full_graph([[0.0], [1.0], [3.0]], weights="gaussian", tau=1.0).adjacency.round(3)
     array([[0.   , 0.607, 0.011],
            [0.607, 0.   , 0.135],
            [0.011, 0.135, 0.   ]])
@@ -323,7 +326,8 @@ def pca(X: Any, n_components: int = 50) -> Array:
 
     Examples
     --------
-    >>> abs(pca([[0.0, 0.0], [3.0, 4.0]], n_components=1)).ravel()
+    >>> import graphuq as gq
+    >>> abs(gq.pca([[0.0, 0.0], [3.0, 4.0]], n_components=1)).ravel()
     array([2.5, 2.5])
     """
     from sklearn.decomposition import PCA

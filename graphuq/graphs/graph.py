@@ -67,7 +67,8 @@ class Graph:
 
     Examples
     --------
-    >>> graph = Graph([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    >>> import graphuq as gq
+    >>> graph = gq.Graph([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
     >>> graph
     Graph(3 nodes, 2 edges, dense)
     >>> graph.degrees
@@ -79,7 +80,7 @@ class Graph:
 
     The larger component of a disconnected graph:
 
-    >>> pair_and_one = Graph.of([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    >>> pair_and_one = gq.Graph.of([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     >>> pair_and_one.n_components, pair_and_one.component
     (2, array([0, 0, 1]))
     >>> pair = pair_and_one.largest_component()
@@ -140,9 +141,10 @@ class Graph:
 
         Examples
         --------
-        >>> Graph.from_edge_index([[0, 1, 1, 2], [1, 0, 2, 1]], n_nodes=4)
+        >>> import graphuq as gq
+        >>> gq.Graph.from_edge_index([[0, 1, 1, 2], [1, 0, 2, 1]], n_nodes=4)
         Graph(4 nodes, 2 edges, sparse)
-        >>> Graph.from_edge_index([[0, 1, 1], [1, 0, 2]], [0.5, 1.5, 3.0]).degrees
+        >>> gq.Graph.from_edge_index([[0, 1, 1], [1, 0, 2]], [0.5, 1.5, 3.0]).degrees
         array([2., 5., 3.])
         """
         return cls(adjacency_of_edges(edge_index, edge_weight, n_nodes))

@@ -34,8 +34,9 @@ def union(graph_a: Any, graph_b: Any) -> Graph:
 
     Examples
     --------
+    >>> import graphuq as gq
     >>> path, edge = [[0, 1, 0], [1, 0, 1], [0, 1, 0]], [[0, 0, 6], [0, 0, 0], [6, 0, 0]]
-    >>> both = union(path, edge)
+    >>> both = gq.union(path, edge)
     >>> both.adjacency.round(2)
     array([[0., 2., 4.],
            [2., 0., 2.],

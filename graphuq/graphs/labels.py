@@ -24,7 +24,7 @@ from graphuq.utils.typing import Array
 
 
 class Labels:
-    """Observed labels y(j) at the nodes j of Z'.
+    """Classes of the labeled nodes.
 
     Parameters
     ----------
@@ -58,7 +58,9 @@ class Labels:
 
     Examples
     --------
-    >>> labels = Labels([7, 2, 5], ["cat", "dog", "cat"])
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> labels = gq.Labels([7, 2, 5], ["cat", "dog", "cat"])
     >>> labels.nodes
     array([2, 5, 7])
     >>> labels.codes
@@ -73,17 +75,18 @@ class Labels:
     array([0, 1, 3, 4, 6])
     >>> labels.accuracy(prediction=["dog"] * 8, truth=truth)
     0.4
-    >>> float(labels.oriented(np.linspace(-1, 1, 8))[0])      # the dog is node 2, so dogs are low
+    >>> scores = np.linspace(-1, 1, 8)                # low at the dog, node 2
+    >>> float(labels.oriented(scores)[0])             # turned, so that the second class is high
     1.0
 
     A class without labels:
 
-    >>> Labels([7, 2, 5], ["cat", "dog", "cat"], classes=["cat", "cow", "dog"])
+    >>> gq.Labels([7, 2, 5], ["cat", "dog", "cat"], classes=["cat", "cow", "dog"])
     Labels(3 nodes: 2 x 'cat', 0 x 'cow', 1 x 'dog')
 
     Labels with confidence:
 
-    >>> Labels([7, 2], ["cat", "dog"], confidence=[0.9, 0.6]).confidence
+    >>> gq.Labels([7, 2], ["cat", "dog"], confidence=[0.9, 0.6]).confidence
     array([0.6, 0.9])
     """
 
@@ -160,7 +163,8 @@ class Labels:
 
         Examples
         --------
-        >>> Labels.of([-1, 3, -1, 5], n_nodes=4)
+        >>> import graphuq as gq
+        >>> gq.Labels.of([-1, 3, -1, 5], n_nodes=4)
         Labels(2 nodes: 1 x 3, 1 x 5)
         """
         if isinstance(labels, Labels):
@@ -227,8 +231,9 @@ class Labels:
 
         Examples
         --------
+        >>> import graphuq as gq
         >>> votes = [["cat", "cat", None], ["dog", "cat", None], [None, "dog", "dog"]]
-        >>> labels = Labels.from_annotators(votes, rates=[0.1, 0.2, 0.2])
+        >>> labels = gq.Labels.from_annotators(votes, rates=[0.1, 0.2, 0.2])
         >>> labels.values.tolist(), labels.confidence.round(3).tolist()
         (['cat', 'dog', 'dog'], [0.973, 0.692, 0.941])
         """
@@ -274,7 +279,8 @@ class Labels:
 
         Examples
         --------
-        >>> given, held_out = Labels(range(10), ["cat", "dog"] * 5).split(0.4, seed=0)
+        >>> import graphuq as gq
+        >>> given, held_out = gq.Labels(range(10), ["cat", "dog"] * 5).split(0.4, seed=0)
         >>> len(given), len(held_out)
         (6, 4)
         """
@@ -313,7 +319,8 @@ class Labels:
 
         Examples
         --------
-        >>> Labels(range(4), ["cat", "cow", "dog", "cat"]).of_classes("cat", "dog")
+        >>> import graphuq as gq
+        >>> gq.Labels(range(4), ["cat", "cow", "dog", "cat"]).of_classes("cat", "dog")
         Labels(3 nodes: 2 x 'cat', 1 x 'dog')
         """
         shown = np.unique(self.values).tolist()

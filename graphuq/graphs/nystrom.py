@@ -104,7 +104,7 @@ def nystrom(
     --------
     >>> import graphuq as gq
     >>> X, y = gq.datasets.two_moons(1000, d=2, seed=0)
-    >>> spectrum = nystrom(X, 10, tau=0.2, n_landmarks=100)
+    >>> spectrum = gq.nystrom(X, 10, tau=0.2, n_landmarks=100)
     >>> exact = gq.Spectrum.of(gq.full_graph(X, weights="gaussian", tau=0.2, self_loops=True), 10)
     >>> bool(abs(spectrum.values - exact.values).max() < 1e-3)
     True

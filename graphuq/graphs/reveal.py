@@ -43,7 +43,8 @@ def reveal(
 
     Examples
     --------
-    >>> reveal([4, 4, 4, 9, 9, 9], counts={4: 2, 9: 1}, seed=0)
+    >>> import graphuq as gq
+    >>> gq.reveal([4, 4, 4, 9, 9, 9], counts={4: 2, 9: 1}, seed=0)
     Labels(3 nodes: 2 x 4, 1 x 9)
     """
     y = as_given(y)

@@ -72,7 +72,8 @@ class Spectrum:
 
     Examples
     --------
-    >>> spectrum = Spectrum.of(Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
+    >>> import graphuq as gq
+    >>> spectrum = gq.Spectrum.of(gq.Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
     >>> spectrum
     Spectrum(3 nodes, rank 2, eigenvalues 1 to 2)
     >>> spectrum.values
@@ -84,16 +85,16 @@ class Spectrum:
 
     >>> import tempfile
     >>> from pathlib import Path
-    >>> graph = Graph([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
+    >>> graph = gq.Graph([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Spectrum.of(graph, rank=1).save(Path(folder) / "path.npz")
-    ...     first = Spectrum.load(Path(folder) / "path.npz", graph)
-    >>> first.basis.shape, Spectrum.of(graph, rank=2, known=first).rank
+    ...     gq.Spectrum.of(graph, rank=1).save(Path(folder) / "path.npz")
+    ...     first = gq.Spectrum.load(Path(folder) / "path.npz", graph)
+    >>> first.basis.shape, gq.Spectrum.of(graph, rank=2, known=first).rank
     ((4, 2), 2)
 
     The eigenvectors of a repeated eigenvalue are an arbitrary basis, and so are some of them:
 
-    >>> triangle = Spectrum.of(Graph([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), rank=1)
+    >>> triangle = gq.Spectrum.of(gq.Graph([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), rank=1)
     >>> triangle, triangle.splits
     (Spectrum(3 nodes, rank 1, eigenvalues 1.5 to 1.5, the last one repeated beyond), True)
     """

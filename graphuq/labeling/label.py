@@ -91,10 +91,11 @@ def label(
 
     Examples
     --------
-    >>> import graphuq as gq, tempfile
+    >>> import tempfile
+    >>> import graphuq as gq
     >>> X, y = gq.datasets.two_moons(200, seed=0)
     >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
-    >>> answers = Path(tempfile.mkdtemp()) / "labels.csv"
+    >>> answers = tempfile.mkdtemp() + "/labels.csv"
     >>> page = gq.label(graph, answers=answers, classes=["upper", "lower"], open_browser=False)
     >>> page.address.split("token")[0].startswith("http://127.0.0.1:")
     True

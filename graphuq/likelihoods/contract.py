@@ -20,7 +20,10 @@ class Observed(NamedTuple):
     --------
     One labeled node, whose field is the first row of ``u``, and one parameter, 0.1:
 
-    >>> seen = Observed(y=np.array([1.0]), rows=np.array([0]), parameters=np.array([0.1]))
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> y, rows, parameters = np.array([1.0]), np.array([0]), np.array([0.1])
+    >>> seen = gq.likelihoods.Observed(y, rows, parameters)
     >>> seen.y.size == seen.rows.size
     True
     """
@@ -70,11 +73,13 @@ class Likelihood:
     --------
     At a field of 0 the well of a node costs 1/4, and a label y = 1 with gamma = 1 costs 1/2:
 
+    >>> import numpy as np
     >>> import graphuq as gq
     >>> likelihood = gq.GinzburgLandau(epsilon=1.0, gamma=1.0)
     >>> likelihood.reads
     'all'
-    >>> seen = Observed(y=np.array([1.0]), rows=np.array([0]), parameters=np.array([1.0, 1.0]))
+    >>> y, rows, parameters = np.array([1.0]), np.array([0]), np.array([1.0, 1.0])
+    >>> seen = gq.likelihoods.Observed(y, rows, parameters)
     >>> field, slope = np.zeros((1, 1)), np.empty((1, 1))
     >>> likelihood.potential(field, seen)
     0.75

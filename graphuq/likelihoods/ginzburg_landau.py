@@ -127,7 +127,8 @@ class GinzburgLandau(Likelihood):
 
     Examples
     --------
-    >>> GinzburgLandau(epsilon=10.0, gamma=0.6)
+    >>> import graphuq as gq
+    >>> gq.GinzburgLandau(epsilon=10.0, gamma=0.6)
     GinzburgLandau(epsilon=10.0, gamma=0.6)
 
     Halfway between two of three vertices is the barrier 1 / (4 epsilon):
@@ -136,9 +137,9 @@ class GinzburgLandau(Likelihood):
     >>> from graphuq.likelihoods.contract import Observed
     >>> v = np.array([[0.5, 0.5, 0.0]]) - 1 / 3
     >>> no_labels = Observed(np.empty(0), np.empty(0, dtype=int), np.array([10.0, 0.6]))
-    >>> round(GinzburgLandau.potential(v, no_labels), 6)
+    >>> round(gq.GinzburgLandau.potential(v, no_labels), 6)
     0.025
-    >>> round(GinzburgLandau(10.0, 0.6).log_normalizer(n_classes=3), 3)      # 3 log(sqrt(2 pi) 0.6)
+    >>> round(gq.GinzburgLandau(10.0, 0.6).log_normalizer(n_classes=3), 3)  # 3 log(sqrt(2 pi) 0.6)
     1.224
     """
 

@@ -63,7 +63,9 @@ class LevelSet(Likelihood):
 
     Examples
     --------
-    >>> LevelSet(gamma=0.5)
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> gq.LevelSet(gamma=0.5)
     LevelSet(gamma=0.5)
 
     Two nodes of three classes, the second of them wrong:
@@ -71,7 +73,7 @@ class LevelSet(Likelihood):
     >>> from graphuq.likelihoods.contract import Observed
     >>> u = np.array([[0.1, 0.7, 0.2], [0.5, 0.4, 0.3]])
     >>> seen = Observed(y=np.array([1.0, 2.0]), rows=np.array([0, 1]), parameters=np.array([0.5]))
-    >>> LevelSet.potential(u, seen)
+    >>> gq.LevelSet.potential(u, seen)
     8.0
     """
 

@@ -41,7 +41,9 @@ class NoisyProbit(Likelihood):
 
     Examples
     --------
-    >>> NoisyProbit(gamma=0.1, flip_rate=0.05)
+    >>> import math
+    >>> import graphuq as gq
+    >>> gq.NoisyProbit(gamma=0.1, flip_rate=0.05)
     NoisyProbit(gamma=0.1, flip_rate=0.05)
 
     A label has at least probability f / (K - 1), wherever the K fields are:
@@ -49,12 +51,12 @@ class NoisyProbit(Likelihood):
     >>> import numpy as np
     >>> from graphuq.likelihoods.contract import Observed
     >>> seen = Observed(y=np.array([2.0]), rows=np.array([0]), parameters=np.array([0.1, 0.06]))
-    >>> round(math.exp(-NoisyProbit.potential(np.array([[9.0, 0.0, 0.0, 0.0]]), seen)), 6)
+    >>> round(math.exp(-gq.NoisyProbit.potential(np.array([[9.0, 0.0, 0.0, 0.0]]), seen)), 6)
     0.02
 
     The odds of one wrong label are then 0.02 to 0.94:
 
-    >>> noise, cost = NoisyProbit(gamma=0.1, flip_rate=0.06).sign_model(n_classes=4)
+    >>> noise, cost = gq.NoisyProbit(gamma=0.1, flip_rate=0.06).sign_model(n_classes=4)
     >>> round(0.94 * math.exp(-cost), 6)
     0.02
     """

@@ -55,7 +55,8 @@ class Probit(Likelihood):
 
     Examples
     --------
-    >>> Probit(gamma=0.1)
+    >>> import graphuq as gq
+    >>> gq.Probit(gamma=0.1)
     Probit(gamma=0.1)
 
     A node whose K fields are equal has each label with probability 1 / K:
@@ -64,7 +65,7 @@ class Probit(Likelihood):
     >>> import numpy as np
     >>> from graphuq.likelihoods.contract import Observed
     >>> seen = Observed(y=np.array([2.0]), rows=np.array([0]), parameters=np.array([0.1]))
-    >>> round(math.exp(-Probit.potential(np.zeros((1, 4)), seen)), 6)
+    >>> round(math.exp(-gq.Probit.potential(np.zeros((1, 4)), seen)), 6)
     0.25
     """
 

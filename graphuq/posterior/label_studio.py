@@ -73,6 +73,7 @@ def write(
 
     Examples
     --------
+    >>> import json
     >>> import tempfile
     >>> import graphuq as gq
     >>> graph, clubs = gq.datasets.karate()
@@ -146,6 +147,8 @@ def read(export: Any, classes: Any = None, *, from_name: str = "label") -> Label
 
     Examples
     --------
+    >>> import json
+    >>> import graphuq as gq
     >>> import tempfile
     >>> def task(node, *choices):
     ...     result = [{"from_name": "label", "to_name": "text", "type": "choices",
@@ -155,7 +158,7 @@ def read(export: Any, classes: Any = None, *, from_name: str = "label") -> Label
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with open(f"{folder}/export.json", "w") as file:
     ...         json.dump([task(7, "cat"), task(2, "dog")], file)
-    ...     read(f"{folder}/export.json")
+    ...     gq.label_studio.read(f"{folder}/export.json")
     Labels(2 nodes: 1 x 'cat', 1 x 'dog')
     """
     found = read_annotations(export, classes, from_name=from_name)
@@ -202,6 +205,8 @@ def read_annotations(export: Any, classes: Any = None, *, from_name: str = "labe
 
     Examples
     --------
+    >>> import json
+    >>> import graphuq as gq
     >>> import tempfile
     >>> result = [{"from_name": "label", "to_name": "text", "type": "choices",
     ...            "value": {"choices": ["cat"]}}]
@@ -210,7 +215,7 @@ def read_annotations(export: Any, classes: Any = None, *, from_name: str = "labe
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with open(f"{folder}/export.json", "w") as file:
     ...         json.dump([{"id": 1, "data": {"graphuq_node": 4}, "annotations": given}], file)
-    ...     read_annotations(f"{folder}/export.json").to_numpy().tolist()
+    ...     gq.label_studio.read_annotations(f"{folder}/export.json").to_numpy().tolist()
     [[4, 7, 'cat'], [4, 9, 'cat']]
     """
     import pandas as pd

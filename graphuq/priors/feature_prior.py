@@ -66,8 +66,10 @@ class FeaturePrior(Summable):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import graphuq as gq
     >>> X = np.array([[0.0], [1.0], [4.0]])
-    >>> prior = FeaturePrior(X, length_scale=1.0)
+    >>> prior = gq.FeaturePrior(X, length_scale=1.0)
     >>> prior.covariance([0], [0, 1, 2]).round(3)
     array([[1.   , 0.607, 0.   ]])
     >>> prior.variance().round(6)

@@ -59,20 +59,22 @@ class Prior(Summable):
 
     Examples
     --------
-    >>> graph = Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
-    >>> prior = Prior.approximated(graph, rank=1)
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
+    >>> prior = gq.Prior.approximated(graph, rank=1)
     >>> prior
     Prior.approximated(4 nodes, rank 1, 67% of the variance beyond)
     >>> float(prior.variance().mean().round(12))
     1.0
     >>> prior.draw(2, seed=0).shape
     (2, 4)
-    >>> Prior.projected(graph, rank=2, alpha=3.0, tau=0.1)
+    >>> gq.Prior.projected(graph, rank=2, alpha=3.0, tau=0.1)
     Prior.projected(4 nodes, rank 2, alpha 3, tau 0.1)
 
     Its numbers, and its law at some nodes alone:
 
-    >>> full = Prior.full(graph)
+    >>> full = gq.Prior.full(graph)
     >>> full.n_nodes, full.rank, full.vectors.shape, full.tail
     (4, 3, (4, 3), 0.0)
     >>> np.allclose(full.sigma**2, full.scale / full.spectrum.values)
@@ -90,7 +92,7 @@ class Prior(Summable):
 
     Parameters that the labels choose, and the fingerprint of a prior:
 
-    >>> free = Prior.projected(graph, rank=2, alpha="auto")
+    >>> free = gq.Prior.projected(graph, rank=2, alpha="auto")
     >>> free.open, free.with_parameters(alpha=2.0)
     (('alpha',), Prior.projected(4 nodes, rank 2, alpha 2))
     >>> full.matches(full.fingerprint()), full.matches(prior.fingerprint())

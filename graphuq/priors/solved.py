@@ -69,7 +69,7 @@ class SolvedPrior:
     >>> import graphuq as gq
     >>> X, y = gq.datasets.two_moons(400, seed=0)
     >>> graph, labels = gq.knn_graph(X, 10, connect=True), gq.reveal(y, counts=5, seed=0)
-    >>> prior = SolvedPrior.of(graph, labels.nodes, rank=20)
+    >>> prior = gq.SolvedPrior.of(graph, labels.nodes, rank=20)
     >>> exact = gq.Prior.full(graph)
     >>> bool(abs(prior.columns - exact.covariance(range(400), labels.nodes)).max() < 0.05)
     True
@@ -273,7 +273,7 @@ class SolvedPrior:
         --------
         >>> import graphuq as gq
         >>> graph, _ = gq.datasets.karate()
-        >>> prior = SolvedPrior.of(graph, [0, 33], rank=10)
+        >>> prior = gq.SolvedPrior.of(graph, [0, 33], rank=10)
         >>> prior.require_here("a MAP estimate")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...

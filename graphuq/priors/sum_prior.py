@@ -71,7 +71,7 @@ class SumPrior(Summable):
     >>> prior = gq.Prior.projected(graph, rank=20) + gq.FeaturePrior(X, length_scale=1.0)
     >>> prior.open
     ('weight',)
-    >>> prior = SumPrior.of([*prior.parts, gq.Level(0.5)], weights=[3, 1])
+    >>> prior = gq.SumPrior.of([*prior.parts, gq.Level(0.5)], weights=[3, 1])
     >>> prior.weights, prior.level
     (array([0.75, 0.25]), 0.5)
     >>> float(prior.variance().mean().round(9))

@@ -50,7 +50,8 @@ class EllipticalSlice(Sampler):
 
     Examples
     --------
-    >>> EllipticalSlice()
+    >>> import graphuq as gq
+    >>> gq.EllipticalSlice()
     EllipticalSlice(thin=20)
     """
 

@@ -68,7 +68,8 @@ class Harmonic(Sampler):
 
     Examples
     --------
-    >>> Harmonic()
+    >>> import graphuq as gq
+    >>> gq.Harmonic()
     Harmonic(thin=1)
     """
 

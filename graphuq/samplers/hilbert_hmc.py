@@ -71,7 +71,8 @@ class HilbertHMC(Sampler):
 
     Examples
     --------
-    >>> HilbertHMC(step_size=0.1)
+    >>> import graphuq as gq
+    >>> gq.HilbertHMC(step_size=0.1)
     HilbertHMC(step_size=0.1, target_acceptance=0.9, path=1.25, thin=1)
     """
 

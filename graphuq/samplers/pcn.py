@@ -62,7 +62,8 @@ class PCN(Sampler):
 
     Examples
     --------
-    >>> PCN(beta=0.3)
+    >>> import graphuq as gq
+    >>> gq.PCN(beta=0.3)
     PCN(beta=0.3, target_acceptance=0.25, thin=100)
     """
 

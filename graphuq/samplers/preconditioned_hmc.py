@@ -78,7 +78,8 @@ class PreconditionedHMC(Sampler):
 
     Examples
     --------
-    >>> PreconditionedHMC(step_size=0.5)
+    >>> import graphuq as gq
+    >>> gq.PreconditionedHMC(step_size=0.5)
     PreconditionedHMC(step_size=0.5, target_acceptance=0.8, path=1.8, thin=1)
     """
 

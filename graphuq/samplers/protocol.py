@@ -98,8 +98,10 @@ class Sampler(ABC):
     --------
     The runner does this for each chain:
 
+    >>> import numpy as np
     >>> import graphuq as gq
     >>> from graphuq.likelihoods.bound import bind
+    >>> from graphuq.samplers.protocol import Target
     >>> graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
     >>> prior, labels = gq.Prior.full(graph), gq.Labels([0, 3], [0, 1])
     >>> bound = bind(gq.Probit(gamma=0.1), labels, n_nodes=4)

@@ -68,7 +68,8 @@ class Tempered(Sampler):
 
     Examples
     --------
-    >>> Tempered(PCN(), replicas=6).replicas
+    >>> import graphuq as gq
+    >>> gq.Tempered(gq.PCN(), replicas=6).replicas
     6
     """
 

@@ -145,6 +145,7 @@ def annealed_evidence(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import graphuq as gq
     >>> graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
     >>> prior, labels = gq.Prior.full(graph), gq.Labels([0, 3], [0, 1])

@@ -54,7 +54,8 @@ class Calibration:
     --------
     Half of forty items with confidence 75% are right:
 
-    >>> result = calibrate([[0.75, 0.25]] * 40, ["cat", "dog"] * 20, classes=["cat", "dog"])
+    >>> import graphuq as gq
+    >>> result = gq.calibrate([[0.75, 0.25]] * 40, ["cat", "dog"] * 20, classes=["cat", "dog"])
     >>> result.expected_calibration_error, result.accuracy
     (0.25, 0.5)
     >>> low, high = result.intervals["expected_calibration_error"]
@@ -113,8 +114,9 @@ def calibrate(
 
     Examples
     --------
+    >>> import graphuq as gq
     >>> p = [[0.75, 0.25]] * 40
-    >>> result = calibrate(p, ["cat"] * 30 + ["dog"] * 10, classes=["cat", "dog"], n_bins=2)
+    >>> result = gq.calibrate(p, ["cat"] * 30 + ["dog"] * 10, classes=["cat", "dog"], n_bins=2)
     >>> result.expected_calibration_error, result.accuracy
     (0.0, 0.75)
     >>> result.curve[["low", "high", "count", "confidence", "accuracy"]]
@@ -213,7 +215,8 @@ def brier_score(probabilities: Any, truth: Any, classes: Any) -> float:
 
     Examples
     --------
-    >>> brier_score([[1.0, 0.0], [0.5, 0.5]], ["cat", "dog"], ["cat", "dog"])
+    >>> import graphuq as gq
+    >>> gq.brier_score([[1.0, 0.0], [0.5, 0.5]], ["cat", "dog"], ["cat", "dog"])
     0.25
     """
     p, hits = _check(probabilities, truth, classes)
@@ -250,10 +253,11 @@ def expected_calibration_error(
 
     Examples
     --------
+    >>> import graphuq as gq
     >>> p = [[0.75, 0.25]] * 4
-    >>> expected_calibration_error(p, [0, 0, 0, 1], classes=[0, 1])
+    >>> gq.expected_calibration_error(p, [0, 0, 0, 1], classes=[0, 1])
     0.0
-    >>> expected_calibration_error(p, [0, 0, 0, 0], classes=[0, 1])
+    >>> gq.expected_calibration_error(p, [0, 0, 0, 0], classes=[0, 1])
     0.25
     """
     p, hits = _check(probabilities, truth, classes)

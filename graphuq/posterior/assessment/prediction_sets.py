@@ -38,9 +38,11 @@ class PredictionSets:
 
     Examples
     --------
-    >>> known = Labels([0, 1], ["cat", "dog"])
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> known = gq.Labels([0, 1], ["cat", "dog"])
     >>> sets = np.array([[True, False], [False, True], [True, True], [True, False]])
-    >>> result = PredictionSets(sets, known.classes, np.array([0.6, 0.6]), 0.9, known)
+    >>> result = gq.PredictionSets(sets, known.classes, np.array([0.6, 0.6]), 0.9, known)
     >>> result
     PredictionSets(0.9 coverage; sets by number of classes: 0 of 0, 1 of 1, 1 of 2)
     >>> result.coverage(["cat", "dog", "dog", "dog"])
