@@ -72,20 +72,20 @@ NEEDED = ["answers to the goal", "standard error", "runs that reach it"]
 
 
 def beside(peer):
-    """The share of cells in which graphuq is better than a peer, their number, and both scores."""
+    """The share of cases in which graphuq is better than a peer, their number, and both scores."""
     both = LOG_SCORES[["graphuq", PEERS[peer]]].dropna()
     ours, theirs = both["graphuq"], both[PEERS[peer]]
     return (ours < theirs).mean(), len(both), ours.mean(), theirs.mean()
 
 
 def losses(peer):
-    """The number of cells in which a peer is better, and by how much in the median."""
+    """The number of cases in which a peer is better, and by how much in the median."""
     loss = LOG_SCORES["graphuq"] - LOG_SCORES[PEERS[peer]]
     return (loss > 0).sum(), loss[loss > 0].median()
 
 
 def parts(more):
-    """The number of cells in which one part is better by more than this, and of all cells."""
+    """The number of cases in which one part is better by more than this, and of all cases."""
     scores = LOG_SCORES[["graphuq", "graph + level", "features + level"]].dropna()
     best = scores[["graph + level", "features + level"]].min(axis=1)
     return (scores["graphuq"] > best + more).sum(), len(scores)
@@ -162,15 +162,15 @@ def quotes():
         ("docs/paper.md", PEERS),
     ):
         for peer in peers:
-            yield page, f"| {peer} | {{}} of {{}} cells | {{}} | {{}} |", beside(peer)
+            yield page, f"| {peer} | {{}} of {{}} cases | {{}} | {{}} |", beside(peer)
     compare = HOW_TO + "compare.md"
-    says = "Logistic regression is better in {} cells, by {} in the median"
+    says = "Logistic regression is better in {} cases, by {} in the median"
     yield compare, says, losses("logistic regression")
-    says = "networks with temperature are better in {} cells, by {} in the median"
+    says = "networks with temperature are better in {} cases, by {} in the median"
     yield compare, says, losses("graph convolutional network with temperature")
     says = "Citeseer ({} against {})"
     yield compare, says, LOG_SCORES.loc["citeseer"].iloc[0][["GCN, temperature", "graphuq"]]
-    yield compare, "by more than 0.02 in {} of {} cells", parts(0.02)
+    yield compare, "by more than 0.02 in {} of {} cases", parts(0.02)
     says = "the graph alone has {}, and both together have {}."
     alone = LOG_SCORES.loc["mnist", "1 a class"]
     yield compare, says, alone[["graph + level", "graphuq"]]
