@@ -70,9 +70,9 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         Smoothness of the prior. With "auto" `graphuq.tune` chooses it and tau from the labels.
         With a number, tau is 0.
     graph_weight : float from 0 to 1, or "auto"
-        Share of the graph in the prior; the rest is the share of the features. With "auto" the
-        labels choose it. "precomputed" and "cosine" use the graph alone, and refuse other numbers
-        than 1.
+        Share of the graph in the prior; the rest is the share of the features. With "auto" it
+        is chosen from the labels. "precomputed" and "cosine" use the graph alone, and refuse other
+        numbers than 1.
     level : float from 0 or "auto"
         Deviation of the level, which lets classes differ in size; see `Level`.
     class_shares : dict, optional

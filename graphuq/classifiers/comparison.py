@@ -60,7 +60,7 @@ def compare(
         `graphuq.sample` takes them, for the posterior, its approximation under sign models and
         the MAP estimate where the likelihood has a gradient. By default
         `LaplaceLearning`, `PageRankSSL`, `RobustGC` if each class has labels, with two classes
-        `FiedlerClustering`, and probit with parameters chosen by the labels.
+        `FiedlerClustering`, and probit with parameters chosen from the labels.
     X : array_like, shape (n, d), optional
         Features of the nodes, for `GDPCA` and for classifiers of features, such as
         `KAssociatedOptimalGraph`, which are fitted to the labeled nodes' rows.

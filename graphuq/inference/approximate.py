@@ -78,10 +78,10 @@ def approximate(
     Warns
     -----
     RuntimeWarning
-        Probabilities of two classes are poor: weighted draws of the Gaussian and of the prior move
-        one, at the labeled nodes and up to 100 others, by more than 0.05, or their weights are too
-        uneven to tell. In tests this found 106 of 111 posteriors that were off by more, and one
-        that was off by less than 0.04.
+        Probabilities of two classes are poor: weighted draws of the Gaussian and of the prior give
+        a labeled node, or one of up to 100 others, a probability that differs by more than 0.05, or
+        their weights are too uneven to tell. In tests this found 106 of 111 posteriors that were
+        off by more, and one that was off by less than 0.04.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Parameters that are "auto", chosen by the labels."""
+"""Parameters that are "auto", chosen from the labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphuq.priors.solved import SolvedPrior
 
 
 def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
-    """Return prior and likelihood with the parameters that are "auto" chosen by the labels.
+    """Return prior and likelihood with the parameters that are "auto" chosen from the labels.
 
     A Spectrum or Graph stands for `Prior.projected` with alpha and tau open, and a level.
     """

@@ -48,8 +48,8 @@ def sample(
 ) -> Posterior:
     """Sample the posterior over the labels of all nodes.
 
-    Ctrl-C returns the draws so far, in a posterior marked incomplete. If the statistics of all
-    nodes would take long then, they use the last draws of each chain.
+    Ctrl-C returns the draws so far, in a posterior marked incomplete. To return quickly,
+    node statistics may then use only the last draws of each chain.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def sample(
         threads=threads,
         progress=progress,
     )
-    # 1. the posterior exp(-Phi(u)) N(u; 0, C), its "auto" parameters chosen by the labels
+    # 1. the posterior exp(-Phi(u)) N(u; 0, C), its "auto" parameters chosen from the labels
     with named_interruption("preparing the run"):
         problem = Problem.check(prior, likelihood, labels, nodes)
         sampler = choose_sampler(sampler, problem.bound, problem.prior)

@@ -101,7 +101,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     alpha, tau and the gamma of probit are open and there are two classes, it is log evidence
     + log alpha - alpha / 4 + log tau - tau / 0.3 + log gamma - log(1 + (gamma / 0.2)^2), plus
     - level^2 / 2 for an open level and log w + log(1 - w) for each open weight w of a sum. "auto"
-    does not choose tau = 0, which ``tau=0`` asks for, and no weight of 0 or 1. The objective is
+    never gives tau = 0 or a weight of 0 or 1; pass ``tau=0`` for that. The objective is
     computed at points that divide the mass of the weak prior evenly, and then maximized by
     quadratic models in a trust region, from the best of these points and others whose slope leads
     elsewhere: `graphuq.inference.climb`. The gradient of the evidence costs little more than its
@@ -122,7 +122,9 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         modes that oppose neighbors are left out.
     labels : Labels
     likelihood : likelihood
-        A sign model, whose parameters that are "auto" are open; in a class, all are.
+        A sign model: probit, noisy probit or level-set. An instance, whose "auto" parameters are
+        chosen, or a likelihood class such as `Probit`, all of whose parameters are. It comes after
+        the labels here, and before them in `sample`.
     **ranges
         For any of ``alpha``, ``tau``, ``rank``, ``length_scale``, ``level``, ``weight`` and the
         likelihood's parameters: the range (low, high) to search, or a fixed number. A sum may have

@@ -54,7 +54,7 @@ class ComponentLevel(Summable):
     >>> prior.component, gq.ComponentLevel(graph).n_components
     (array([0, 0, 1]), 2)
 
-    A graph, in place of a prior, has these parts and a level that the labels choose:
+    A graph, in place of a prior, has these parts and a level, chosen from the labels:
 
     >>> graph = gq.Graph([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
     >>> labels = gq.Labels([0, 2], ["a", "b"])

@@ -56,8 +56,8 @@ class FeaturePrior(Summable):
     X : array_like, shape (N, d)
         Features, one row for each node; they are copied.
     length_scale : float or "auto"
-        l, in units of X. With "auto", the default, the labels choose it, from 0.1 to 3 times the
-        median distance.
+        l, in units of X. With "auto", the default, it is chosen from the labels, from 0.1
+        to 3 times the median distance.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class FeaturePrior(Summable):
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Names of the parameters that the labels choose."""
+        """Names of the parameters that are chosen from the labels."""
         return ("length_scale",) if validation.is_auto(self.length_scale) else ()
 
     @property

@@ -83,7 +83,7 @@ class GaussianPrior(ABC):
     @property
     @abstractmethod
     def open(self) -> tuple[str, ...]:
-        """Names of the parameters that the labels choose."""
+        """Names of the parameters that are chosen from the labels."""
 
     @property
     @abstractmethod

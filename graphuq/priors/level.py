@@ -23,8 +23,8 @@ class Level:
     Parameters
     ----------
     scale : float from 0 or "auto"
-        s, in units of a node's prior deviation. With "auto", the default, the labels choose it,
-        and may choose 0.
+        s, in units of a node's prior deviation. With "auto", the default, it is chosen from
+        the labels, and may be 0.
 
     Raises
     ------

@@ -55,7 +55,7 @@ class Prior(Summable):
     lambda_bar : float, optional
         The eigenvalue of all modes beyond the rank, if not the largest kept one.
     auto_rank : bool
-        Whether the labels choose the rank, up to that of ``spectrum``.
+        Whether the rank is chosen from the labels, up to that of ``spectrum``.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Prior(Summable):
     True
     >>> full.require_here("a plot")     # raises for eigenvectors in a Dask array
 
-    Parameters that the labels choose, and the fingerprint of a prior:
+    Parameters that are chosen from the labels, and the fingerprint of a prior:
 
     >>> free = gq.Prior.projected(graph, rank=2, alpha="auto")
     >>> free.open, free.with_parameters(alpha=2.0)
@@ -131,7 +131,7 @@ class Prior(Summable):
         ----------
         graph : Graph, adjacency or Spectrum
         alpha : positive float or "auto"
-            With "auto", here and below, the labels choose; see `graphuq.tune`.
+            With "auto", here and below, it is chosen from the labels by `graphuq.tune`.
         tau : float from 0 or "auto"
         null_mode : bool
             Include q_0, which needs a positive ``tau``.
@@ -248,7 +248,7 @@ class Prior(Summable):
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Names of the parameters that the labels choose."""
+        """Names of the parameters that are chosen from the labels."""
         values = {"alpha": self.alpha, "tau": self.tau}
         names = tuple(name for name, value in values.items() if validation.is_auto(value))
         return (*names, "rank") if self.auto_rank else names

@@ -52,7 +52,7 @@ class SomeNodes(GaussianPrior):
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Names of the parameters that the labels choose."""
+        """Names of the parameters that are chosen from the labels."""
         return self.whole.open
 
     @property

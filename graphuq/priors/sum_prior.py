@@ -216,7 +216,7 @@ class SumPrior(Summable):
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Names of the parameters that the labels choose."""
+        """Names of the parameters that are chosen from the labels."""
         names = [name for name, (at, own) in self._places.items() if own in self.parts[at].open]
         names += [
             name
@@ -260,7 +260,7 @@ class SumPrior(Summable):
         **values
             ``level``; ``weight``, and for more than two parts ``weight_2`` and so on, see
             ``fractions``; and the parameters of the parts, such as ``alpha``. Those of a second
-            graph end in ``_2``. Each is a number, or "auto" to let the labels choose it.
+            graph end in ``_2``. Each is a number, or "auto" to choose it from the labels.
         """
         parts, fractions, level = list(self.parts), list(self.fractions), self.level
         for name, value in values.items():
