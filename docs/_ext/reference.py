@@ -15,7 +15,7 @@ import graphuq as gq
 GROUPS = {
     "Graphs, labels, spectra": ("graphs",),
     "Prior and likelihoods": ("priors", "likelihoods"),
-    "Parameters chosen by the labels": (
+    "Parameters chosen from the labels": (
         "inference.tune",
         "inference.evidence",
         "posterior.log_evidence",
