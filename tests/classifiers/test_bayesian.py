@@ -237,6 +237,7 @@ def test_cosine_weights_heed_directions_alone(moons):
         model.predict([[1.0, 1.0], [0.0, 0.0]])
 
 
+@pytest.mark.slow
 def test_a_likelihood_of_the_field_itself_is_supported(moons):
     X, y, known = moons
     model = BayesianGraphClassifier(

@@ -269,6 +269,7 @@ def test_the_concave_loss_forgives_wrong_labels_that_least_squares_follow():
     assert gq.ZhouGC(1.0).fit(graph, given_labels).accuracy(y) < 0.95
 
 
+@pytest.mark.slow
 def test_a_large_sparse_graph_is_never_made_dense():
     n = 10_000
     i = np.arange(n)

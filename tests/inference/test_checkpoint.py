@@ -68,7 +68,7 @@ def press_after(monkeypatch, kind, calls):
     monkeypatch.setattr(kind, "advance", pressing)
 
 
-@pytest.mark.parametrize("case", slow_among(CASES, ("hmc", "tempered")))
+@pytest.mark.parametrize("case", slow_among(CASES, ("hmc", "many labels", "tempered")))
 def test_an_interrupted_run_continues_to_the_same_draws(small, case, tmp_path, monkeypatch):
     whole, file = run(small, case), tmp_path / "run.npz"
     # The warm-up of a harmonic sampler takes five calls for each chain, which grow

@@ -132,7 +132,7 @@ def test_leaving_a_label_out_of_the_approximation(prior, labels):
 
 
 @pytest.mark.filterwarnings(POOR)
-@pytest.mark.parametrize("labels", [TWO, THREE])
+@pytest.mark.parametrize("labels", [TWO, pytest.param(THREE, marks=SLOW)])
 @pytest.mark.parametrize("model", MODELS[:2])
 def test_mistakes_grow_with_doubt(prior, labels, model):
     """P(flipped) is 1 - P(right | all labels): the ratio of two evidences."""

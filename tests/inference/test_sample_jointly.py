@@ -509,6 +509,7 @@ def test_traces_have_the_moments_of_the_nodes(small, post):
         next(post.latent_draws(gq.Prior.projected(small[0], 8, tau=0.1)))
 
 
+@pytest.mark.slow
 def test_a_level_and_classes_have_traces_and_files_too(small, three, tmp_path):
     assert three.modes.shape == (4, 100, 9, 3)
     flat = three.field.reshape(400, 2, 3)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from references.potentials import phi, probabilities, slope
+from references.selection import SLOW
 from scipy.stats import multivariate_normal
 
 import graphuq as gq
@@ -88,8 +89,8 @@ def exact_minus_log(gaps):
         (-60, 5),
         (-1000, -400),
         (-1.0, 2.0),
-        (-40, -39, -38),
-        (-45, 0, 30),
+        pytest.param((-40, -39, -38), marks=SLOW),
+        pytest.param((-45, 0, 30), marks=SLOW),
         (-200, -3, 3),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from conftest import quietly
 from references.exact import class_evidence
+from references.selection import SLOW
 from scipy.special import ndtr
 
 import graphuq as gq
@@ -109,7 +110,9 @@ def test_cleanlab_finds_a_flipped_label():
     assert wrong.nodes[quality.argmin()] == post.suspect_labels()["node"][0]
 
 
-@pytest.mark.parametrize("labels", [None, THREE], ids=["two classes", "three classes"])
+@pytest.mark.parametrize(
+    "labels", [None, pytest.param(THREE, marks=SLOW)], ids=["two classes", "three classes"]
+)
 def test_rare_mistakes_are_found_where_draws_hardly_ever_contradict_labels(
     small, prior, labels, monkeypatch
 ):

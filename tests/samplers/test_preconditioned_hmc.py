@@ -8,7 +8,7 @@ from conftest import quietly
 from numba import njit
 from references.exact import errors_in_mcse, exact_mean
 from references.mutation import plant
-from references.selection import first_of
+from references.selection import SLOW, first_of
 
 import graphuq as gq
 from graphuq.inference.evidence.expectation_propagation import propagate
@@ -33,7 +33,7 @@ def many(small):
 
 
 @pytest.mark.parametrize("model", [*MODELS, gq.Probit(0.05)], ids=repr)
-@pytest.mark.parametrize("rank", [3, 8])
+@pytest.mark.parametrize("rank", [pytest.param(3, marks=SLOW), 8])
 def test_node_means_are_exact(small, model, rank):
     spectrum, labels, _ = small
     prior = gq.Prior.projected(spectrum, rank)
