@@ -11,16 +11,16 @@ demo: $(VENV)/installed
 	$(VENV)/bin/graphuq demo
 
 NBMAKE = $(VENV)/bin/python -m pytest --nbmake --override-ini addopts= -n 2
-QUICK_NOTEBOOKS = $(addprefix notebooks/,quick_start.ipynb your_own_likelihood.ipynb)
+QUICK_NOTEBOOK = notebooks/quick_start.ipynb
 
 # everything but what is long and seldom useful: `make test-slow` runs that
 test: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest -n 2 --dist worksteal -m "not slow"
-	$(NBMAKE) $(QUICK_NOTEBOOKS)
+	$(NBMAKE) $(QUICK_NOTEBOOK)
 
 test-slow: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest -n 2 --dist worksteal -m slow
-	$(NBMAKE) $(filter-out $(QUICK_NOTEBOOKS),$(wildcard notebooks/*.ipynb))
+	$(NBMAKE) $(filter-out $(QUICK_NOTEBOOK),$(wildcard notebooks/*.ipynb))
 
 # a core of the tests on the lowest versions that pyproject.toml declares; old packages announce what
 # has changed since

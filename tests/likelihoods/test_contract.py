@@ -353,6 +353,7 @@ class OfTwo(WrongOfThree):
     multiclass: ClassVar[bool] = False
 
 
+@pytest.mark.slow
 def test_a_plugin_of_three_classes_keeps_the_contract():
     gq.check_likelihood(Softmax(0.5))
     bound = bind(Softmax(0.5), gq.Labels([1, 3, 4], ["x", "z", "y"]), 5)
