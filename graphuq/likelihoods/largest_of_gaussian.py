@@ -8,15 +8,14 @@ and Lacoste-Julien 2011, Gaussian probabilities and expectation propagation).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numba
 import numpy as np
 from numba import types
-from numpy.polynomial import Chebyshev, Polynomial
 from scipy.special import erfcx
 
 from graphuq.utils.jit import kernel
+from graphuq.utils.polynomials import interpolate
 from graphuq.utils.typing import Array
 
 # The sites of a case have converged when a pass moves none by more, in deviations: the error of a
@@ -32,6 +31,7 @@ LANES = 64
 CENTER, MAX_HALF = 4.0, 40.0
 SQUARES = 6
 ROOT = 2**SQUARES
+MILLS_DEGREE, BELL_DEGREE = 20, 9
 
 
 def _mills_ratio(y: Array) -> Array:
@@ -43,12 +43,8 @@ def _root_of_density(half: Array) -> Array:
     return np.asarray(np.exp(-half / ROOT) * (2 * math.pi) ** (-0.5 / ROOT))
 
 
-def _polynomial(f: Any, degree: int, ends: tuple[float, float]) -> tuple[float, ...]:
-    return tuple(Chebyshev.interpolate(f, degree, ends).convert(kind=Polynomial).coef.tolist())
-
-
-MILLS = _polynomial(_mills_ratio, 20, (-1, 1))
-BELL = _polynomial(_root_of_density, 9, (0, MAX_HALF))
+MILLS = interpolate(_mills_ratio, MILLS_DEGREE, (-1, 1))
+BELL = interpolate(_root_of_density, BELL_DEGREE, (0, MAX_HALF))
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -110,8 +106,8 @@ def _begin(mean, covariance, first, c, m, S):  # type: ignore[no-untyped-def]
 def _mills(t):  # type: ignore[no-untyped-def]
     """Return the probability beyond t >= 0 over the density at t, of the normal law."""
     y = (t - CENTER) / (t + CENTER)
-    p = MILLS[-1]
-    for k in range(len(MILLS) - 2, -1, -1):
+    p = MILLS[MILLS_DEGREE]
+    for k in range(MILLS_DEGREE - 1, -1, -1):
         p = p * y + MILLS[k]
     return p / (1.0 + t)
 
@@ -120,8 +116,8 @@ def _mills(t):  # type: ignore[no-untyped-def]
 def _density(half):  # type: ignore[no-untyped-def]
     """Return exp(-half) / (2 pi)^(1/2), half >= 0."""
     at = min(half, MAX_HALF)
-    p = BELL[-1]
-    for k in range(len(BELL) - 2, -1, -1):
+    p = BELL[BELL_DEGREE]
+    for k in range(BELL_DEGREE - 1, -1, -1):
         p = p * at + BELL[k]
     for _ in range(SQUARES):
         p *= p

@@ -17,10 +17,10 @@ import math
 import numba
 import numpy as np
 from numba import types
-from numpy.polynomial import Chebyshev, Polynomial
 from scipy.special import entr, erfcx, ndtr
 
 from graphuq.utils.jit import kernel
+from graphuq.utils.polynomials import interpolate
 
 # Deviations of a normal law beyond which its tail, 1e-12, is left out; and z = x / sqrt(2) there.
 REACH = 7.0
@@ -29,16 +29,8 @@ MAX_Z = REACH * math.sqrt(0.5)
 # Unlike the functions of math, polynomials are computed for several points at a time: erfc(z) is
 # TAIL(z)^-32, up to 4e-8 relative to its value, and exp(-y) is BELL(y)^-32, up to 1e-6.
 ROOT = 32
-TAIL = tuple(
-    Chebyshev.interpolate(lambda z: np.exp(z**2 / ROOT) * erfcx(z) ** (-1 / ROOT), 12, [0, MAX_Z])
-    .convert(kind=Polynomial)
-    .coef.tolist()
-)
-BELL = tuple(
-    Chebyshev.interpolate(lambda y: np.exp(y / ROOT), 5, [0, MAX_Z**2])
-    .convert(kind=Polynomial)
-    .coef.tolist()
-)
+TAIL = interpolate(lambda z: np.exp(z**2 / ROOT) * erfcx(z) ** (-1 / ROOT), 12, (0, MAX_Z))
+BELL = interpolate(lambda y: np.exp(y / ROOT), 5, (0, MAX_Z**2))
 
 # b_0, b_1 and b_2, by least squares.
 _X = np.linspace(0, REACH, 1401)

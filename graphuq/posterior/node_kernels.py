@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from numba import types
-from numpy.polynomial import Chebyshev, Polynomial
 from scipy.special import erfcx
 
 from graphuq.posterior.class_entropy import B
 from graphuq.utils.jit import kernel
+from graphuq.utils.polynomials import interpolate
 from graphuq.utils.typing import Array
 
 # Deviations of a normal law beyond which its tail, 1e-12, is left out; and z = x / sqrt(2) there.
@@ -42,8 +42,7 @@ PER_NAT = np.float32(1 / math.log(2))
 
 
 def _in_single(f: Callable[[Array], Array], degree: int, ends: tuple[float, float]) -> Any:
-    found = Chebyshev.interpolate(f, degree, ends).convert(kind=Polynomial).coef
-    return tuple(found.astype(np.float32))
+    return tuple(np.array(interpolate(f, degree, ends), dtype=np.float32))
 
 
 LOG_TAIL = _in_single(lambda z: (np.log(erfcx(z)) - z**2) / (z * math.log(2)), 11, (0, MAX_Z))

@@ -7,10 +7,10 @@ import math
 import numba
 import numpy as np
 from numba import types
-from numpy.polynomial import Chebyshev, Polynomial
 from scipy.special import erfcx
 
 from graphuq.utils.jit import kernel
+from graphuq.utils.polynomials import interpolate
 from graphuq.utils.typing import Array
 
 # The largest sum lies within REACH deviations of the noise around the largest number, except in
@@ -22,19 +22,11 @@ STEP = 2 * REACH / (POINTS - 1)
 # Unlike the functions of math, polynomials are computed for several points at a time: erfc(z) is
 # TAIL(z)^-32 and exp(-y) is BELL(y)^-32, up to 2e-11 relative to their values. Beyond MAX_T
 # deviations the tail of the normal law is left out.
-MAX_T, ROOT = 7.0, 32
-TAIL = tuple(
-    Chebyshev.interpolate(
-        lambda z: np.exp(z**2 / ROOT) * erfcx(z) ** (-1 / ROOT), 18, [0, MAX_T * math.sqrt(0.5)]
-    )
-    .convert(kind=Polynomial)
-    .coef.tolist()
-)
-BELL = tuple(
-    Chebyshev.interpolate(lambda y: np.exp(y / ROOT), 9, [0, 0.5 * MAX_T**2])
-    .convert(kind=Polynomial)
-    .coef.tolist()
-)
+MAX_T, SQUARES = 7.0, 5
+ROOT, MAX_Z = 2**SQUARES, MAX_T * math.sqrt(0.5)
+TAIL_DEGREE, BELL_DEGREE = 18, 9
+TAIL = interpolate(lambda z: np.exp(z**2 / ROOT) * erfcx(z) ** (-1 / ROOT), TAIL_DEGREE, (0, MAX_Z))
+BELL = interpolate(lambda y: np.exp(y / ROOT), BELL_DEGREE, (0, MAX_Z**2))
 
 # Products and sums in any order, several at a time.
 FAST = {"reassoc", "contract", "nsz"}
@@ -76,10 +68,10 @@ def argmax_probability(u: Array, noise: float) -> Array:
 @numba.njit(fastmath=FAST, error_model="numpy")
 def _tail(z):  # type: ignore[no-untyped-def]
     """Return erfc(z), z >= 0."""
-    p = TAIL[18]
-    for k in range(17, -1, -1):
+    p = TAIL[TAIL_DEGREE]
+    for k in range(TAIL_DEGREE - 1, -1, -1):
         p = p * z + TAIL[k]
-    for _ in range(5):
+    for _ in range(SQUARES):
         p *= p
     return 1.0 / p
 
@@ -87,10 +79,10 @@ def _tail(z):  # type: ignore[no-untyped-def]
 @numba.njit(fastmath=FAST, error_model="numpy")
 def _bell(y):  # type: ignore[no-untyped-def]
     """Return exp(-y), y >= 0."""
-    p = BELL[9]
-    for k in range(8, -1, -1):
+    p = BELL[BELL_DEGREE]
+    for k in range(BELL_DEGREE - 1, -1, -1):
         p = p * y + BELL[k]
-    for _ in range(5):
+    for _ in range(SQUARES):
         p *= p
     return 1.0 / p
 
