@@ -76,14 +76,13 @@ def _n_modes(posterior: Any) -> int:
     A solved prior has none, and its level is none either. Levels of components are modes where
     hyperparameters were sampled.
     """
-    prior, jointly = posterior.settings["prior"], bool(posterior.hyperparameters)
+    prior = posterior.settings["prior"]
     if prior["kind"] == "solved":
         return 0
     parts = [prior, *prior.get("parts", ())]
-    n_modes = sum(
-        int(part["rank"]) + bool(part.get("null_mode")) + jointly * int(part.get("levels", 0))
-        for part in parts
-    )
+    n_modes = sum(int(part["rank"]) + bool(part.get("null_mode")) for part in parts)
+    if posterior.hyperparameters:
+        n_modes += sum(int(part.get("levels", 0)) for part in parts)
     return n_modes + bool(prior.get("level"))
 
 

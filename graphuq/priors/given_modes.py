@@ -55,7 +55,7 @@ def directions(prior: LatentPrior, nodes: Nodes) -> Array:
     return modes if levels is None else np.hstack([levels.expansion.basis[nodes], modes])
 
 
-def weights_of_modes(prior: LatentPrior) -> tuple[float, Array]:
+def share_and_deviations(prior: LatentPrior) -> tuple[float, Array]:
     """Return the share of the graph in the variance, and deviations of levels of components."""
     levels = levels_of(prior)
     if levels is None:
@@ -119,7 +119,7 @@ class GivenModes(Conditional):
     def _sigma(self, **values: Any) -> Array:
         """Return the prior deviations of all modes, the level's first, at some parameters."""
         prior = self._prior.with_parameters(**values)
-        share, of_components = weights_of_modes(prior)
+        share, of_components = share_and_deviations(prior)
         sigma = np.append(of_components, math.sqrt(share) * graph_of(prior).sigma)
         if self._has_level:
             assert isinstance(prior, SumPrior)

@@ -29,7 +29,7 @@ from graphuq.priors.given_modes import (
     directions,
     graph_of,
     has_level,
-    weights_of_modes,
+    share_and_deviations,
 )
 from graphuq.samplers.harmonic import HIT_SECONDS, WALLS, Harmonic, advice_on_walls
 from graphuq.samplers.hyperparameter_slices import (
@@ -185,7 +185,7 @@ class Joint(Sampler):
         nodes, graph = target.likelihood.nodes, graph_of(self.prior)
         assert nodes is not None
         Q = directions(self.prior, nodes)
-        share, of_components = weights_of_modes(self.prior)
+        share, of_components = share_and_deviations(self.prior)
         level = np.ones((len(Q), int(has_level(self.prior))))
         return Problem(
             np.ascontiguousarray(np.hstack([level, Q])),
@@ -218,7 +218,7 @@ def informed_shares(prior: LatentPrior, nodes: Nodes) -> Array:
         half = np.linalg.solve(outer + np.eye(len(outer)) / SIGN_PRECISION, F)
         found = (F * half).sum(axis=0)
     found = np.where(found > MIN_SHARE, found, 0.0)
-    of_components = np.zeros_like(weights_of_modes(prior)[1])
+    of_components = np.zeros_like(share_and_deviations(prior)[1])
     return np.insert(found, int(has_level(prior)), of_components)
 
 
