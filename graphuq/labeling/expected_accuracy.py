@@ -36,8 +36,9 @@ def expect_accuracy(
     """Return the mean of the largest predictive probability, and a 90% interval of the accuracy.
 
     The interval has quantiles of `draw_accuracies`, moved by what the accuracy would be if the
-    probabilities q_ic of classes were in proportion to q_ic^b. The power b is random: parameters
-    are chosen by few labels that are no random draw, and the model may be wrong.
+    probabilities q_ic of classes were in proportion to q_ic^b. The power b is random, since the
+    parameters are chosen from a few labels that are not a random sample, and since the model may be
+    wrong.
 
     The interval is a guess all the same. A random sample that is labeled apart measures.
 

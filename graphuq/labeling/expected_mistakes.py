@@ -44,10 +44,10 @@ class ExpectedMistakes:
     Parameters
     ----------
     posterior : ApproximatePosterior
-        Of two classes.
+        A posterior of two classes.
     candidates : ndarray of int
     seed : int, SeedSequence or Generator
-        Of the random items.
+        Seed of the draw of the random items.
 
     Examples
     --------

@@ -35,7 +35,7 @@ class Desk:
     names : list of str
         The name of each item.
     key : str
-        Of the file of answers and the items: what a page has for them suits no other session.
+        A digest of the file of answers and the items, by which a page knows its own session.
     """
 
     def __init__(self, session: LabelingSession, items: Items, finishing: Finishing) -> None:
