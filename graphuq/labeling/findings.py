@@ -71,10 +71,13 @@ def measure_progress(
 
 
 def place_in_plane(modes: Array) -> Array:
-    """Return a place in the plane for each item, shape (N, 2): the first two modes."""
+    """Return a place in the plane for each item, shape (N, 2): its ranks in the first two modes.
+
+    The modes themselves set one cluster far apart, and crowd the others into a corner.
+    """
     places = np.zeros((modes.shape[0], 2))
     first = modes[:, :2]
-    places[:, : first.shape[1]] = first
+    places[:, : first.shape[1]] = first.argsort(axis=0).argsort(axis=0)
     return places
 
 

@@ -311,7 +311,7 @@ class LabelingSession:
             return self._course.points()
 
     def embedding(self) -> Array:
-        """Return a place in the plane for each item, shape (N, 2): the first two modes."""
+        """Return a place in the plane for each item, shape (N, 2): ranks in the first two modes."""
         return findings.place_in_plane(self._vectors)
 
     def states(self) -> tuple[NDArray[np.int64], Array, NDArray[np.bool_]] | None:
