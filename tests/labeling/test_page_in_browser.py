@@ -409,6 +409,16 @@ def test_no_view_is_wider_than_the_screen(make_browser, tmp_path, digits, width,
         assert background == ("rgb(22, 24, 28)" if dark else "rgb(255, 255, 255)")
 
 
+@pytest.mark.parametrize("classes", [("cat", "dog"), [f"{k:02}a" for k in range(40)]])
+def test_a_short_class_is_on_the_line_of_its_key(make_browser, serve, classes):
+    page = Page(make_browser(390, 844), serve(FakeSession(20, classes=classes)).address)
+    heights = page.browser.execute_script(
+        "return [...document.querySelectorAll('#classes button')].map((one) => one.offsetHeight)"
+    )
+    assert len(heights) == len(classes)
+    assert set(heights) == {44}  # the least, 2.75rem
+
+
 # Controls of which a screen reader could not say what they are
 NAMELESS = """
 const named = (part) => part.getAttribute("aria-label") || part.getAttribute("aria-labelledby")
