@@ -252,9 +252,10 @@ class Learner:
         if every:
             self._whole = view
         # items without a label: those to ask, and those of the panel, which stand for all
-        hidden = np.setdiff1d(self._every, [*labels.nodes.tolist(), *task.closed])
-        asked = np.searchsorted(kept, np.intersect1d(kept, hidden))
-        shown = np.searchsorted(kept, np.intersect1d(self._panel, hidden))
+        is_hidden = np.ones(self._every.size, dtype=bool)
+        is_hidden[[*task.labels, *task.closed]] = False
+        asked = np.flatnonzero(is_hidden[kept])
+        shown = np.searchsorted(kept, self._panel[is_hidden[self._panel]])
         if self._is_small(labels) or (every and not shown.size):
             shown = asked
         questions = self._first if len(labels) < START else ()
@@ -271,7 +272,7 @@ class Learner:
         return replace(
             found,
             expected=expect_accuracy(post, shown, self._seed),
-            counts=np.asarray(counts * (hidden.size / shown.size), dtype=np.float64),
+            counts=np.asarray(counts * (np.count_nonzero(is_hidden) / shown.size), dtype=np.float64),
         )
 
 
