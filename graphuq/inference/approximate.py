@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,16 +106,16 @@ def approximate(
             f"start must be an approximation on the same graph, of {problem.prior.n_nodes} nodes, "
             f"got one of {start.n_nodes}"
         )
-    post, doubt = approximate_problem(problem, start)
-    if doubt:
+    post, describe_poor = approximate_problem(problem, start)
+    if doubt := interruptible("judging the approximation", describe_poor):
         warnings.warn(doubt, RuntimeWarning, stacklevel=2)
     return post
 
 
 def approximate_problem(
     problem: Problem, start: ApproximatePosterior | None
-) -> tuple[ApproximatePosterior, str]:
-    """Return the approximation of a checked problem, and where it is poor, in words.
+) -> tuple[ApproximatePosterior, Callable[[], str]]:
+    """Return the approximation of a checked problem, and what says where it is poor, in words.
 
     Only the sites of ``start`` are used. It may know other nodes than the problem, if labeled ones
     have the same numbers.
@@ -123,7 +125,7 @@ def approximate_problem(
         approximate_classes if isinstance(problem.bound.rule, Argmax) else _approximate_signs
     )
     fields = interruptible("approximating the posterior", approximate_fields, problem, start)
-    doubt = fields.pop("doubt", "")
+    describe_poor = fields.pop("describe_poor", str)
     post = ApproximatePosterior(
         prior=problem.require_law("gq.approximate"),
         labels=problem.labels,
@@ -137,11 +139,11 @@ def approximate_problem(
         },
         **fields,
     )
-    return post, doubt
+    return post, describe_poor
 
 
 def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> dict[str, Any]:
-    """Return the fields of an `ApproximatePosterior` of two classes, and ``doubt`` of them."""
+    """Return the fields of an `ApproximatePosterior` of two classes, and `describe_poor`."""
     prior, bound = problem.require_law("gq.approximate"), problem.bound
     likelihood, labels = problem.likelihood, problem.labels
     begin = None if start is None else _sites_of(start, labels)
@@ -175,7 +177,7 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
         "site_shift": sites.shift,
         "leave_one_out": label_probability(sites, bound),
         "log_evidence": log_evidence_of(sites),
-        "doubt": describe_poor_signs(sites, bound, given, latent),
+        "describe_poor": partial(describe_poor_signs, sites, bound, given, latent),
     }
 
 
