@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from graphuq.labeling.answers import AnswerFile
@@ -40,6 +41,7 @@ class Course:
         goal: float | None,
     ) -> None:
         self._file, self._names, self._known = file, names, known
+        self._writing = threading.Lock()
         # beside a new file is the progress of another one, which was moved or removed
         kept = Kept() if file.is_new else Kept.read(file.path, names)
         self._added = [*kept.added]
@@ -75,7 +77,11 @@ class Course:
         return [(p.n_labels, p.decided(self.threshold), p.expected) for p in self.curve.points]
 
     def keep(self) -> None:
-        """Write all of it, unless another session may have the file by now."""
-        if self._file.is_there:
-            kept = Kept(self.threshold, self.curve.goal, self.curve.points, self._added)
-            kept.write(self._file.path, self._names)
+        """Write all of it, unless another session may have the file by now.
+
+        Several threads may call this; the last one writes the newest.
+        """
+        with self._writing:
+            if self._file.is_there:
+                kept = Kept(self.threshold, self.curve.goal, self.curve.points, self._added)
+                kept.write(self._file.path, self._names)

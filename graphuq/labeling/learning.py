@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from graphuq.labeling.background import Background
-from graphuq.labeling.curve import Curve
+from graphuq.labeling.course import Course
 from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import Learned, Learner, Task
 
@@ -17,8 +17,8 @@ class Learning:
     ----------
     learner : Learner
     known : KnownLabels
-    curve : Curve
-        Gets its points.
+    course : Course
+        Gets the points of its curve, and is kept whenever parameters are chosen anew.
     lock : RLock
         Held while ``known`` is read and while results are set.
 
@@ -31,9 +31,9 @@ class Learning:
     """
 
     def __init__(
-        self, learner: Learner, known: KnownLabels, curve: Curve, lock: threading.RLock
+        self, learner: Learner, known: KnownLabels, course: Course, lock: threading.RLock
     ) -> None:
-        self._learner, self._known, self._curve, self._lock = learner, known, curve, lock
+        self._learner, self._known, self._course, self._lock = learner, known, course, lock
         self.error: str | None = None
         # the first questions, before anything is learned
         self.learned = learner.begin(known.task())
@@ -60,9 +60,12 @@ class Learning:
 
     def _learn(self, task: Task) -> None:
         """Learn, in the background; what goes wrong is shown, and does not stop the session."""
+        tuned = self._learner.tuned
         try:
             for learned in self._learner.learn(task, lambda: self._background.has_newer):
                 self._take(learned)
+            if self._learner.tuned is not tuned:
+                self._course.keep()
         except Exception as error:
             with self._lock:
                 self.error = f"{type(error).__name__}: {error}"
@@ -74,4 +77,4 @@ class Learning:
         """Use what was learned."""
         with self._lock:
             self.learned = learned
-            self._curve.add(learned)
+            self._course.curve.add(learned)

@@ -149,7 +149,7 @@ class LabelingSession:
             spectrum = Spectrum.of(graph, rank) if spectrum is None else spectrum.truncated(rank)
             self._vectors = spectrum.vectors
             self._learner = Learner(spectrum, features, likelihood, seed)
-            self._learning = Learning(self._learner, self._known, self._course.curve, self._lock)
+            self._learning = Learning(self._learner, self._known, self._course, self._lock)
         except BaseException:
             self._file.close()
             raise

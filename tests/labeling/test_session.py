@@ -258,6 +258,33 @@ def test_the_goals_and_the_curve_go_on(start, tmp_path):
     assert [n for n, _, _ in start().curve()] == [n for n, _, _ in curve]
 
 
+def test_the_curve_is_kept_while_answers_go_on(moons, start, monkeypatch):
+    _, y, _ = moons
+    session, writes, go = start(), threading.Event(), threading.Event()
+    write = Kept.write
+
+    def slow(*kept):
+        writes.set()
+        assert go.wait(SECONDS)
+        write(*kept)
+
+    monkeypatch.setattr(Kept, "write", slow)
+    for node in (0, 199):
+        session.answer(node, y[node], who="Ann")
+    assert writes.wait(SECONDS)
+    for node in range(1, 20):  # nothing waits for the disk
+        session.answer(node, y[node], who="Ann")
+        session.progress(), session.question("Ann"), session.curve()
+    assert session.progress().busy
+    go.set()
+    assert session.wait(SECONDS)
+    kept = Kept.read(session.path, session.names)  # even if the session is killed
+    assert [(p.n_labels, p.expected) for p in kept.points] == [
+        (n, expected) for n, _, expected in session.curve()
+    ]
+    assert [p.n_labels for p in kept.points] == [2, 21]
+
+
 def test_an_added_class_goes_on_before_it_is_used(start, tmp_path):
     session = start()
     session.add_class("neither")
