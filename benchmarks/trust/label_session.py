@@ -110,14 +110,14 @@ def run(spectrum, y, order: str, seed: int, answers: int) -> list[dict]:
     learning.pick_telling = pick_telling if order == "session" else lambda *_: nothing
     shuffled = np.random.default_rng([seed, 1]).permutation(y.size).tolist()
     classes, labels, found = tuple(np.unique(y).tolist()), {}, []
-    task = Task(labels, classes, frozenset(), {})
+    task = Task(labels, classes, frozenset(), {}, {})
     learned = learner.begin(task)
     for count in range(1, answers + 1):
         node = choose(order, learned, labels, shuffled)
         labels = labels | {node: str(y[node])}
         if count % (EVERY if order == "random" else THIRD if len(classes) > 2 else 1):
             continue  # a random order does not depend on what is learned
-        task = Task(labels, classes, frozenset(), {})
+        task = Task(labels, classes, frozenset(), {}, {})
         *_, learned = learner.learn(task, lambda: True)
         if learned.view is None:
             continue

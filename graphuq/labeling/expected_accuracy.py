@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.assessment.answer_scores import answer_probability
@@ -17,6 +18,7 @@ DRAWS, ITEMS = 200, 300
 
 # Nominal coverage of the interval.
 COVERAGE = 0.9
+ENDS = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
 
 # Log odds of predictions are too large by a factor whose logarithm is normal with this deviation.
 # Errors of models in `benchmarks.trust.label_session` are like that.
@@ -31,7 +33,11 @@ class Expected(NamedTuple):
 
 
 def expect_accuracy(
-    posterior: ApproximatePosterior, hidden: NDArray[np.int64], seed: validation.Seed
+    posterior: ApproximatePosterior,
+    hidden: NDArray[np.int64],
+    seed: validation.Seed,
+    right: int = 0,
+    total: int = 0,
 ) -> Expected:
     """Return the mean of the largest predictive probability, and a 90% interval of the accuracy.
 
@@ -40,7 +46,9 @@ def expect_accuracy(
     parameters are chosen from a few labels that are not a random sample, and since the model may be
     wrong.
 
-    The interval is a guess all the same. A random sample that is labeled apart measures.
+    Both are guesses all the same. A random sample that is labeled apart measures, and moves them:
+    before it, the accuracy has the beta law with the mean that is expected and the spread of these
+    draws (`learn_from_sample`).
 
     Parameters
     ----------
@@ -48,6 +56,8 @@ def expect_accuracy(
     hidden : ndarray of int
         The items whose predictions are meant, at least one.
     seed : int, SeedSequence or Generator
+    right, total : int
+        How many predictions are right in the random sample, and of how many.
 
     Examples
     --------
@@ -66,12 +76,55 @@ def expect_accuracy(
     power = np.exp(MISFIT * rng.standard_normal(drawn.size))
     odds = np.log(np.maximum(posterior.by_class[some], np.finfo(float).tiny))
     odds -= odds.max(axis=1, keepdims=True)
-    right = 1 / np.exp(power[:, None, None] * odds).sum(axis=2)  # of the largest
-    moved = right.mean(axis=1) - posterior.by_class[some].max(axis=1).mean()
+    largest = 1 / np.exp(power[:, None, None] * odds).sum(axis=2)
+    moved = largest.mean(axis=1) - posterior.by_class[some].max(axis=1).mean()
     drawn += expected - drawn.mean() + moved  # the mean is that of all items, not of some
-    ends = np.quantile(drawn, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
-    low, high = np.clip(ends, 0.0, 1.0).tolist()
-    return Expected(expected, (min(low, expected), max(high, expected)))
+    np.clip(drawn, 0.0, 1.0, out=drawn)
+    if not total:
+        return _between(expected, np.quantile(drawn, ENDS))
+    # a model that is certain would be worth more than any sample: its labels limit what it is worth
+    worth = min(_worth(drawn), len(posterior.labels))
+    return learn_from_sample(expected, worth, right, total, hidden.size)
+
+
+def learn_from_sample(mean: float, worth: float, right: int, total: int, n: int) -> Expected:
+    """Return the expected accuracy of n items, given how many others of a random sample are right.
+
+    The probability that a prediction is right has the beta law with parameters m w and (1 - m) w
+    before the sample, and with a = m w + right and b = (1 - m) w + total - right after it. The
+    number of right predictions among n more items is beta-binomial.
+
+    Parameters
+    ----------
+    mean, worth : float
+        m and w: the expectation without the sample, and how many items of the sample it is worth.
+    right, total : int
+        Right predictions in the sample, and its size.
+    n : int
+
+    Examples
+    --------
+    >>> [learn_from_sample(0.9, 10.0, right, 20, 300).accuracy for right in (18, 12)]
+    [0.9, 0.7]
+    """
+    ab = [mean * worth + right, (1 - mean) * worth + total - right]
+    a, b = np.maximum(ab, np.finfo(float).tiny).tolist()  # 0 where the model is certain
+    k = np.arange(n + 1)
+    log_p = special.betaln(k + a, n - k + b) - special.betaln(k + 1, n - k + 1)
+    p = np.exp(log_p - log_p.max()).cumsum()
+    return _between(a / (a + b), np.searchsorted(p, np.multiply(ENDS, p[-1])) / n)
+
+
+def _worth(drawn: Array) -> float:
+    """Return the sum of the parameters of the beta law with the mean and variance of draws."""
+    mean, variance = drawn.mean(), drawn.var()
+    return float(mean * (1 - mean) / variance - 1) if variance > 0 else np.inf
+
+
+def _between(accuracy: float, ends: Array) -> Expected:
+    """Return an expected accuracy with an interval that holds it."""
+    low, high = ends.tolist()
+    return Expected(accuracy, (min(low, accuracy), max(high, accuracy)))
 
 
 def draw_accuracies(

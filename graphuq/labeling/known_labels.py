@@ -101,7 +101,7 @@ class KnownLabels:
         apart = self.apart
         labels = {node: label for node, label in self.labels().items() if node not in apart}
         sure = {node: p for node, p in self.book.confidence().items() if node in labels}
-        return Task(labels, tuple(self.classes), apart, sure)
+        return Task(labels, tuple(self.classes), apart, sure, self.labels_apart())
 
     def to_labels(self) -> Labels:
         """Return the labels to learn from.

@@ -66,12 +66,15 @@ class Task(NamedTuple):
         Items that are not to be asked: those of the random sample.
     confidence : dict of int to float
         The confidence of labels, 1 where an item has none.
+    sample : dict of int to str
+        The labels of the random sample that are certain. They move the expected accuracy alone.
     """
 
     labels: dict[int, str]
     classes: tuple[str, ...]
     closed: frozenset[int]
     confidence: dict[int, float]
+    sample: dict[int, str]
 
 
 class View(NamedTuple):
@@ -150,10 +153,10 @@ class Learner:
     >>> X, y = gq.datasets.two_moons(200, seed=0)
     >>> spectrum = Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), 20)
     >>> learner = Learner(spectrum, None, gq.Probit(), seed=0)
-    >>> (first,) = learner.learn(Task({}, ("a", "b"), frozenset(), {}))
+    >>> (first,) = learner.learn(Task({}, ("a", "b"), frozenset(), {}, {}))
     >>> first.view is None, len(first.questions)
     (True, 20)
-    >>> (later,) = learner.learn(Task({3: "a", 8: "b"}, ("a", "b"), frozenset(), {}))
+    >>> (later,) = learner.learn(Task({3: "a", 8: "b"}, ("a", "b"), frozenset(), {}, {}))
     >>> later.view.posterior.labels
     Labels(2 nodes: 1 x 'a', 1 x 'b')
     """
@@ -211,12 +214,12 @@ class Learner:
         )
         outgrown = not same_classes or seen != self._seen or len(labels) >= GROWTH * self._n_tuned
         if same_classes:
-            yield self._look(task, labels, self._kept(labels))
+            yield self._look(task, labels, self._kept(task, labels))
         if outgrown:
             self.tuned = tune(self.prior, labels, self.likelihood)
             self._n_tuned, self._seen = len(labels), seen
             self._view = None
-            yield self._look(task, labels, self._kept(labels))
+            yield self._look(task, labels, self._kept(task, labels))
         known = 0 if self._whole is None else len(self._whole.posterior.labels)
         stale = self._whole is not self._view
         if stale and (not is_urgent() or len(labels) >= REFRESH * known):
@@ -226,17 +229,20 @@ class Learner:
         """Whether statistics of all items are soon done; with two classes they are closed forms."""
         return self._every.size <= (SMALL if labels.classes.size == 2 else PANEL)
 
-    def _kept(self, labels: Labels) -> Nodes:
+    def _kept(self, task: Task, labels: Labels) -> Nodes:
         """Return the nodes to look at after every answer: all, if these are soon done.
 
-        Else they are a random panel, the labeled nodes, and those that were the most uncertain.
+        Else they are a random panel, the labeled nodes with those of the random sample, and those
+        that were the most uncertain.
         """
         if self._is_small(labels):
             return self._every
         uncertain = self._every[:0]
         if self._whole is not None:
             uncertain = np.argsort(-self._whole.doubt, kind="stable")[:CANDIDATES]
-        return np.unique(np.concatenate([self._panel, labels.nodes, uncertain]))
+        return np.unique(
+            np.concatenate([self._panel, labels.nodes, _nodes(task.sample), uncertain])
+        )
 
     def _look(self, task: Task, labels: Labels, kept: Nodes) -> Learned:
         """Return what the approximation with the present parameters says of some nodes."""
@@ -267,11 +273,13 @@ class Learner:
         found = Learned(len(labels), questions, view, self._whole, None, np.zeros(BINS))
         if not shown.size:
             return found
+        sampled = post.by_class[np.searchsorted(kept, _nodes(task.sample))].argmax(axis=1)
+        right = labels.classes[sampled] == np.array([*task.sample.values()], dtype=np.str_)
         bins = (post.by_class[shown].max(axis=1) * BINS).astype(np.int64)
         counts = np.bincount(np.minimum(bins, BINS - 1), minlength=BINS)
         return replace(
             found,
-            expected=expect_accuracy(post, shown, self._seed),
+            expected=expect_accuracy(post, shown, self._seed, int(right.sum()), right.size),
             counts=np.asarray(counts * (np.count_nonzero(is_hidden) / shown.size), dtype=np.float64),
         )
 
@@ -291,6 +299,11 @@ def labels_of(task: Task) -> Labels:
         list(task.classes),
         confidence=[task.confidence.get(node, 1.0) for node in nodes],
     )
+
+
+def _nodes(labels: dict[int, str]) -> Nodes:
+    """Return the nodes that have a label."""
+    return np.array([*labels], dtype=np.int64)
 
 
 def _renumbered(labels: Labels, kept: Nodes, nodes: Nodes) -> Labels:

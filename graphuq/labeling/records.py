@@ -113,10 +113,10 @@ class Progress:
         Items with a label, or with a class whose probability is at least ``threshold``.
     threshold : float
     expected_accuracy : float or None
-        The mean of the largest predictive probability over items without a label; None before the
-        first approximation.
+        Of the predictions for items without a label, by their probabilities and by the random
+        sample; None before the first approximation.
     interval : tuple of float or None
-        90%, from draws of the field and of the classes.
+        90%.
     measured : Measured or None
         The accuracy on the random sample, where there is one.
     forecast : Forecast or None

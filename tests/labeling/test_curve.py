@@ -6,11 +6,19 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import graphuq as gq
 from graphuq.labeling import curve
 from graphuq.labeling.curve import Point, forecast
-from graphuq.labeling.expected_accuracy import DRAWS, MISFIT, draw_accuracies, expect_accuracy
+from graphuq.labeling.expected_accuracy import (
+    DRAWS,
+    ENDS,
+    MISFIT,
+    draw_accuracies,
+    expect_accuracy,
+    learn_from_sample,
+)
 
 N_ITEMS, SEEN, NONE = 3000, 60, np.zeros(0)
 
@@ -120,3 +128,49 @@ def test_the_interval_holds_the_accuracy_of_probabilities_that_are_too_flat_or_t
     power = np.exp(MISFIT * rng.standard_normal((4000, 1)))
     shares = rng.binomial(1, p**power / (p**power + (1 - p) ** power)).mean(axis=1)
     assert 0.9 - 3 * math.sqrt(0.09 / DRAWS) < ((low <= shares) & (shares <= high)).mean() < 0.98
+
+
+@pytest.mark.parametrize("right", [13, 20])
+def test_a_random_sample_counts_as_an_enumeration_says(right):
+    mean, worth, total, n = 0.8, 12.0, 20, 40
+    found = learn_from_sample(mean, worth, right, total, n)
+
+    share = (np.arange(20_000) + 0.5) / 20_000
+    prior = stats.beta.pdf(share, mean * worth, (1 - mean) * worth)
+    weights = prior * stats.binom.pmf(right, total, share)
+    weights /= weights.sum()
+    rest = stats.binom.pmf(np.arange(n + 1)[:, None], n, share) @ weights
+    assert found.accuracy == pytest.approx(rest @ np.arange(n + 1) / n, abs=1e-6)
+    assert found.interval == pytest.approx(np.searchsorted(rest.cumsum(), ENDS) / n)
+    # negative controls: the sample forgotten, and the chance of the other items
+    assert abs(found.accuracy - mean) > 0.05
+    known = np.interp(ENDS, weights.cumsum(), share)
+    assert np.diff(found.interval) > 1.2 * np.diff(known)
+
+
+@pytest.mark.parametrize("n", [1, 2, 2000])
+def test_a_random_sample_moves_a_model_that_is_certain(n):
+    assert learn_from_sample(1.0, 10.0, 20, 20, n).interval == (1.0, 1.0)
+    found = learn_from_sample(1.0, 10.0, 10, 20, n)
+    assert found.accuracy == pytest.approx(2 / 3)
+    assert found.interval[0] < 2 / 3 <= found.interval[1]
+
+
+def test_a_random_sample_narrows_the_interval_and_may_contradict_the_model():
+    X, y = gq.datasets.two_moons(2000, sigma=0.3, seed=0)
+    labels = gq.reveal(y, counts=20, seed=0)
+    graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    post = gq.approximate(gq.Prior.projected(graph, 20), gq.Probit(0.5), labels)
+    hidden = np.setdiff1d(np.arange(y.size), labels.nodes)
+    alone = expect_accuracy(post, hidden, seed=0)
+    widths = [np.diff(alone.interval)]
+    for total in (20, 50, 200):
+        agrees = expect_accuracy(post, hidden, 0, round(alone.accuracy * total), total)
+        assert agrees.accuracy == pytest.approx(alone.accuracy, abs=1 / total)
+        widths.append(np.diff(agrees.interval))
+        contradicts = expect_accuracy(post, hidden, 0, total // 2, total)
+        assert 0.5 < contradicts.accuracy < 0.5 + 0.5 * len(labels) / (len(labels) + total)
+    assert (np.diff(widths, axis=0) < 0).all()
+    # 200 answers say more than the model: as if they were counted alone
+    p = alone.accuracy
+    assert widths[-1] == pytest.approx(3.29 * math.sqrt(p * (1 - p) / 200), rel=0.15)

@@ -50,14 +50,14 @@ def test_the_first_questions_spread_over_the_graph(monkeypatch):
     spectrum = gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), 40)
     session = Learner(spectrum, None, gq.Probit(), seed=0)
     labels, classes = {}, ("0", "1")
-    learned = session.begin(Task(labels, classes, frozenset(), {}))
+    learned = session.begin(Task(labels, classes, frozenset(), {}, {}))
     spread = [node for node, _ in learned.questions]
     for count in range(6):
         node, information = next(one for one in learned.questions if one[0] not in labels)
         assert (information is None) == (count < 4)
         assert (node == spread[count]) == (count < 4)
         labels = labels | {node: str(y[node])}
-        *_, learned = session.learn(Task(labels, classes, frozenset(), {}))
+        *_, learned = session.learn(Task(labels, classes, frozenset(), {}, {}))
 
 
 def test_what_an_answer_tells_is_not_asked_again():

@@ -415,6 +415,7 @@ def test_a_random_sample_is_kept_from_the_learner(moons, start):
     _, y, _ = moons
     session = start()
     label(session, y, 10)
+    before = session.progress().interval
     session.start_random_sample(20)
     apart = []
     for _ in range(20):
@@ -427,6 +428,7 @@ def test_a_random_sample_is_kept_from_the_learner(moons, start):
     assert len(session.labels()) == 10
     assert session.random_sample().nodes.tolist() == sorted(apart)
     measured = session.progress().measured
+    assert session.progress().interval != before
     assert measured.total == 20
     assert measured.right >= 16
     assert measured.interval[0] < measured.right / 20 <= measured.interval[1]
@@ -442,6 +444,37 @@ def test_a_random_sample_is_kept_from_the_learner(moons, start):
     again = start()
     assert again.random_sample().nodes.tolist() == sorted(apart)
     assert len(again.labels()) == 10
+
+
+def test_a_random_sample_moves_the_expected_accuracy_alone(moons, monkeypatch):
+    import graphuq.labeling.learner as learning
+
+    _, y, spectrum = moons
+    monkeypatch.setattr(learning, "PANEL", 60)
+    monkeypatch.setattr(learning, "SMALL", 60)
+    monkeypatch.setattr(learning, "CANDIDATES", 30)
+    learner = learning.Learner(spectrum, None, gq.Probit(), seed=0)
+    labels, drawn = {node: y[node] for node in range(0, 200, 10)}, range(5, 200, 10)
+    task = learning.Task(labels, tuple(NAMES), frozenset(drawn), {}, {})
+    *_, before = learner.learn(task)
+    found = {}
+    for name, told in (
+        ("right", y),
+        ("wrong", np.where(y == "upper", "lower", "upper")),
+        ("unknown", np.full(200, "neither")),
+    ):
+        given = task._replace(sample={node: str(told[node]) for node in drawn})
+        some, every = learner.learn(given)
+        assert np.isin(drawn, some.view.nodes).all()
+        assert some.view.nodes.size < 150
+        assert np.allclose(every.view.posterior.by_class, before.view.posterior.by_class, atol=1e-4)
+        assert some.expected.accuracy == pytest.approx(every.expected.accuracy, abs=0.01)
+        found[name] = every.expected
+    assert found["right"].accuracy >= before.expected.accuracy > 0.9
+    assert np.diff(found["right"].interval) <= np.diff(before.expected.interval)
+    assert found["wrong"].interval[1] < 0.75
+    # no prediction is of a class that is not learned yet
+    assert found["unknown"].accuracy == pytest.approx(found["wrong"].accuracy)
 
 
 def test_an_unfinished_random_sample_goes_on(moons, start, tmp_path):
@@ -613,7 +646,7 @@ def test_statistics_of_some_nodes_are_those_of_all(monkeypatch, n_classes):
     monkeypatch.setattr(learning, "CANDIDATES", 30)
     learner = learning.Learner(gq.Spectrum.of(graph, 50), None, gq.Probit(), seed=0)
     labels = {node: str(y[node]) for node in range(0, 300, 15)}
-    task = learning.Task(labels, tuple("0123"[:n_classes]), frozenset(), {})
+    task = learning.Task(labels, tuple("0123"[:n_classes]), frozenset(), {}, {})
     some, every = learner.learn(task)
 
     assert some.view.nodes.size < 150
@@ -625,7 +658,7 @@ def test_statistics_of_some_nodes_are_those_of_all(monkeypatch, n_classes):
     assert some.counts.sum() == pytest.approx(280)
     assert every.counts.sum() == pytest.approx(280)
     # the start is used, and urgent tasks leave all nodes out
-    later = learning.Task(labels | {1: str(y[1])}, task.classes, frozenset(), {})
+    later = learning.Task(labels | {1: str(y[1])}, task.classes, frozenset(), {}, {})
     (quick,) = learner.learn(later, lambda: True)
     assert quick.view.nodes.size < 150
     assert quick.whole is every.view

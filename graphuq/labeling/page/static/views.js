@@ -13,7 +13,7 @@ export function accuracyInWords(progress) {
 export function forecastInWords(progress) {
   const found = progress.forecast;
   if (!found) return "not known yet";
-  if (found.answers === 0) return `the model expects ${percent(found.goal, 1)} already; a random sample shows whether it is right`;
+  if (found.answers === 0) return `${percent(found.goal, 1)} is expected already${progress.measured ? "" : "; a random sample shows whether the model is right"}`;
   const range = found.low === found.high ? "" : `, probably ${number(found.low)} to ${number(found.high)}`;
   return `about ${plural(found.answers, "more answer")} to ${percent(found.goal, 1)}${range}`;
 }
@@ -27,7 +27,7 @@ export async function showProgress(progress, goal) {
   const rows = [
     ["Answers", `${number(progress.n_answers)}, labeled ${number(progress.n_labeled)} of ${plural(progress.n_items, "item")}`],
     ["Decided", `${number(progress.decided)} of ${number(progress.n_items)}, with a probability of at least ${percent(progress.threshold, 1)}`],
-    ["Expected accuracy", accuracyInWords(progress)],
+    [progress.measured ? "Expected accuracy, with the sample" : "Expected accuracy", accuracyInWords(progress)],
     ["Forecast", forecastInWords(progress)],
     ...(progress.measured ? [["Right on the random sample", sampleInWords(progress.measured)]] : []),
   ];
