@@ -258,10 +258,10 @@ class Learner:
         if every:
             self._whole = view
         # items without a label: those to ask, and those of the panel, which stand for all
-        is_hidden = np.ones(self._every.size, dtype=bool)
-        is_hidden[[*task.labels, *task.closed]] = False
-        asked = np.flatnonzero(is_hidden[kept])
-        shown = np.searchsorted(kept, self._panel[is_hidden[self._panel]])
+        hidden = np.ones(self._every.size, dtype=bool)
+        hidden[[*task.labels, *task.closed]] = False
+        asked = np.flatnonzero(hidden[kept])
+        shown = np.searchsorted(kept, self._panel[hidden[self._panel]])
         if self._is_small(labels) or (every and not shown.size):
             shown = asked
         questions = self._first if len(labels) < START else ()
@@ -280,7 +280,7 @@ class Learner:
         return replace(
             found,
             expected=expect_accuracy(post, shown, self._seed, int(right.sum()), right.size),
-            counts=np.asarray(counts * (np.count_nonzero(is_hidden) / shown.size), dtype=np.float64),
+            counts=np.asarray(counts * (hidden.sum() / shown.size), dtype=np.float64),
         )
 
 
