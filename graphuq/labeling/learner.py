@@ -180,6 +180,8 @@ class Learner:
         n = spectrum.n_nodes
         self._every = np.arange(n)
         self._panel = np.sort(np.random.default_rng(seed).permutation(n)[:PANEL])
+        # the most uncertain of all nodes, once these were looked at
+        self._uncertain = self._every[:0]
 
     def begin(self, task: Task) -> Learned:
         """Return questions that need no label, at once."""
@@ -237,12 +239,8 @@ class Learner:
         """
         if self._is_small(labels):
             return self._every
-        uncertain = self._every[:0]
-        if self._whole is not None:
-            uncertain = np.argsort(-self._whole.doubt, kind="stable")[:CANDIDATES]
-        return np.unique(
-            np.concatenate([self._panel, labels.nodes, _nodes(task.sample), uncertain])
-        )
+        looked_at = [self._panel, labels.nodes, _nodes(task.sample), self._uncertain]
+        return np.unique(np.concatenate(looked_at))
 
     def _look(self, task: Task, labels: Labels, kept: Nodes) -> Learned:
         """Return what the approximation with the present parameters says of some nodes."""
@@ -257,6 +255,7 @@ class Learner:
         self._view = view = View(kept, post, epistemic)
         if every:
             self._whole = view
+            self._uncertain = np.argsort(-view.doubt, kind="stable")[:CANDIDATES]
         # items without a label: those to ask, and those of the panel, which stand for all
         hidden = np.ones(self._every.size, dtype=bool)
         hidden[[*task.labels, *task.closed]] = False
