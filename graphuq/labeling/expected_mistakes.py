@@ -97,10 +97,11 @@ class ExpectedMistakes:
         hidden = np.setdiff1d(np.arange(posterior.n_nodes), posterior.labels.nodes)
         rng = np.random.default_rng(validation.seed_sequence(seed))
         some = np.sort(rng.permutation(hidden)[:ITEMS])
-        self._n_items, nodes = some.size, np.concatenate([some, candidates])
-        self._mean, self._variance = posterior.latent_mean[nodes], posterior.latent_variance[nodes]
-        each = [_covariance(posterior, candidates, one) for one in (some, candidates)]
-        self._covariance = np.hstack(each)
+        # the items and then the candidates, of which some may be among the items
+        both = np.concatenate([some, candidates])
+        self._n_items, (nodes, at) = some.size, np.unique(both, return_inverse=True)
+        self._mean, self._variance = posterior.latent_mean[both], posterior.latent_variance[both]
+        self._covariance = _covariance(posterior, candidates, nodes)[:, at]
 
     def scores(self) -> Array:
         """Return how many mistakes each candidate's answer saves, among the random items."""
