@@ -219,7 +219,7 @@ def quotes():
         says = f"| {name} | {{}} ({{}}) | {{}} ± {{}} | {{}} ± {{}} | {{}} ± {{}} | {{}} |"
         yield samplers, says, turned(problem)
     (best,) = claims("angle", "squared error of probabilities")
-    yield samplers, "The mean gain on probabilities is {}", [1 - best]
+    yield samplers, "the mean gain on probabilities is {}", [1 - best]
 
     (worst,) = claims("eigenpairs", "its largest error of a posterior mean")
     yield HOW_TO + "large-graphs.md", "largest error of a posterior mean is then {}", [worst]
