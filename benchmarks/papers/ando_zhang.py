@@ -5,11 +5,11 @@ GRAPHUQ_DATA=... python -m benchmarks.papers.ando_zhang [--quick]
 The paper prints curves but no numbers, so the claims are what its text says about them. The text
 leaves open, and we choose: the class sizes and degrees of the graphs (below), five folds, the
 grids, n, and the width of MNIST's weights, t = 0.05 on images of unit length. Parameters are chosen
-by the accuracy on held-out labels; squared error breaks ties. The oracle takes alpha and r once for
-each n, not for each run. The first graphs, with 100 cores and 5 links, hardly separated the
-scalings. Satellites with 2 links, "relatively weakly connected", were added after that. The bounds
-were set before, and are compared with these graphs and with all graphs. A full run takes 3 minutes
-on one core, 6 on a shared one.
+by the accuracy on held-out labels; squared error breaks ties. The oracle, which knows all labels,
+takes alpha and r once for each n, not for each run. The first graphs, with 100 cores and 5 links,
+hardly separated the scalings. Satellites with 2 links, "relatively weakly connected", were added
+after that. The bounds were set before, and are compared with the core-satellite graphs of 2 links
+and with all of them. A full run takes 3 minutes on one core, 6 on a shared one.
 """
 
 from __future__ import annotations

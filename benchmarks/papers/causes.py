@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 LEGEND = """\
-A failed claim says whose doing that is. **Paper**: it leaves a setting open, or its text and its
-settings disagree. **Data**: ours are not the paper's. **Ours**: our bound, our measure, or chains
-of ours that do not agree."""
+For each failed claim the verdict names the cause. **Paper**: it leaves a setting open, or its text
+and its settings disagree. **Data**: ours are not the paper's. **Ours**: our bound, our measure, or
+chains of ours that do not agree."""
 
 UNSATISFIABLE = "ours: hardly any field satisfies all labels, and level-set chains stay apart"
 APART = "ours: for some draws of labels level-set chains stay apart"
 TIE = "ours: the bound counts a tie as a failure; up to gamma = 0.3 no label is ever crossed"
 SYNTHETIC = "data: the video is synthetic; on the river the claim holds"
-TAIL = (
-    "paper: its cosine graph leaves nearly all variance to the tail, so that all pixels are unsure"
-)
+TAIL = "paper: its cosine graph leaves nearly all variance to the tail, so all pixels are unsure"
 CHANCE = "paper: a mean of its twenty repeats may miss as much by chance"
 LEAD = "paper: the lead is less than the standard error of its repeats"
 WIDTH = "paper: the width of its weights is not stated; at ours K- and L-scaling tie"

@@ -39,8 +39,9 @@ graphuq has the classifiers of four more papers. Each has a benchmark, which com
 the paper with ours. The benchmarks state their bounds in advance, and a claim that fails stays.
 {LEGEND}
 
-`make other-papers` runs the benchmarks and writes this page. [Reproduction](index.md) is about the
-paper whose models graphuq implements.
+`make other-papers` runs the benchmarks in a checkout and writes this page. They read
+[data sets](../how-to/data.md) from the folder that `GRAPHUQ_DATA` names.
+[Reproduction](index.md) is about the paper whose models graphuq implements.
 """
 
 

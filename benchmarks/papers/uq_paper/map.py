@@ -2,10 +2,10 @@
 
 The figures show medians and quartiles of accuracy against the share of labels, and on two moons
 against feature noise. The text prints no accuracies and no range of sigma: ours is that of Figure
-5. The captions say 50 trials; use --trials 50 for these, the default is 20. Labels are revealed
-within each class, at the same share. Full graphs keep self-loops, as in the paper. An estimate is
-an optimum and no chain: instead of R-hat the table shows how many estimates stopped before their
-tolerance.
+5. The captions say 50 trials. The full settings of this study have 20; --trials 50 runs as many as
+the paper. Labels are revealed within each class, at the same share. Full graphs keep self-loops, as
+in the paper. An estimate is an optimum, not a chain: instead of R-hat the table shows how many
+estimates stopped before their tolerance.
 
 On full graphs of noisy moons Ginzburg-Landau started from probit is far better than probit, not
 slightly. The eigenvalues there are nearly 1 from the fourth on, so 150 modes hardly tie a node to

@@ -36,11 +36,15 @@ INTRODUCTION = (
 
 Every figure and table of Bertozzi, Luo, Stuart and Zygalakis (2018) with results has a command,
 which compares ours with theirs. `make reproduce` runs all of them and writes this page;
-`make reproduce QUICK=--quick` does so at small settings. Each claim states its bound. No bound was
-loosened after a result was seen; those of section 5.3, of Table 1's accuracy and of the MAP study
-came from a prototype. If chains disagree, with an R-hat of 1.05 or more, a claim about their draws
-fails and says so. A failed claim stays. If the paper prints no number, the column "the paper" has
-what its text says.
+`make reproduce QUICK=--quick` does so at small settings. The commands run in a checkout, and read
+[data sets](../how-to/data.md) from the folder that `GRAPHUQ_DATA` names. The files of MNIST and the
+votes can be downloaded; that of Jasper Ridge, which Figure 8 needs, cannot.
+
+Each claim states its bound. No bound was loosened after a result was seen; those of section 5.3, of
+Table 1's accuracy and of the MAP study came from a prototype. If chains disagree, with an R-hat of
+1.05 or more, a claim about their draws fails and says so. A failed claim stays. If the paper prints
+no number, the column "the paper" has what its text says. LevelSet and BLS (Bayesian level set, as
+in the paper) are the level-set model, and GL is Ginzburg-Landau.
 
 """
     + LEGEND
@@ -99,7 +103,7 @@ def claims(records: dict[str, dict | None]) -> list[dict[str, object]]:
         part = PART.match(docstring(name))
         for claim, (figure, holds, *paper) in found.items():
             rows.append({
-                "of": part[0] if part else "",
+                "part": part[0] if part else "",
                 "claim": claim,
                 "the paper": paper[0] if paper else "",
                 "ours": {True: "yes", False: "no"}[figure] if isinstance(figure, bool) else figure,

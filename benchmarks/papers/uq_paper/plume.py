@@ -4,10 +4,10 @@ The paper's video is not public. Ours is synthetic, has the same size and a know
 compared with a real picture, Jasper Ridge, in which the target is a river. Each is tried on the
 paper's cosine graph, and on a graph of 20 nearest neighbors, which is not the paper's; the video
 then has 32 x 80 pixels. Labels are drawn from the answer of spectral clustering, as in the paper:
-2.8% of pixels. BLS is the paper's model; it says that the results of probit are similar.
+2.8% of pixels. The paper says that probit gives results similar to those of BLS.
 
-Approximation marks more pixels everywhere. Only on the river's graph of neighbors do these lie at
-the edges, and the study measures why. The eigenvalues of a cosine graph are nearly 1 from the
+Approximation marks more pixels everywhere. They lie at the edges only on the river's graph of
+neighbors, and the study measures why. The eigenvalues of a cosine graph are nearly 1 from the
 fourth on, so the 40 modes give the field of a pixel next to no variance, and the tail gives it
 nearly all, as the table shows. Labels then say next to nothing about other pixels, and all of these
 are uncertain. A chain that mixes cannot produce the paper's picture from such a prior. With
@@ -20,8 +20,9 @@ some fields satisfy those of the river: a linear program showed this outside the
 2 / gamma^2 = 200 are not crossed, and the chains of BLS stay apart. Elsewhere they do so for some
 draws of labels, as the R-hat of the worst draw shows. Probit's chains, with the same labels, agree.
 On the plume's cosine graph the 2e4 steps of pCN are seldom accepted and worth few draws. The
-accuracy of approximation on cosine graphs is that of calling every pixel the target: fields balance
-around 0, and most of the labels are background.
+accuracy of approximation on cosine graphs is that of calling every pixel the target. Without a
+level the field sums to about 0. Most labels are background, so nearly all other pixels get the
+target's sign.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.plume [--quick]
 """

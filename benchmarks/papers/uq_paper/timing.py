@@ -1,9 +1,10 @@
 """Table 2, timing: the paper's chains and its stopping rule (16), and what they are worth.
 
-Rule (16) is in `stopping_rule`. The paper does not state the norm, so three are tried. Only the
-norm over N stops near the paper's M, and not on the votes: there it stops later under the sign
-models, and earlier under Ginzburg-Landau. Stopping says little: on the cube the rule stops at the
-first look, with chains that are worth one to seven draws.
+M is the number of steps that the paper prints. Rule (16) is in
+`benchmarks/papers/uq_paper/stopping_rule.py`. The paper does not state the norm, so three are
+tried. Only the norm over N stops near the paper's M, and not on the votes: there it stops later
+under the sign models, and earlier under Ginzburg-Landau. Stopping says little: on the plume the
+rule stops at the first look, with chains that are worth one to seven draws.
 
 ESS is the smallest over the mode coefficients, for one chain of the paper's M steps without
 warm-up; R-hat compares four of them. All chains are worth less than a hundred draws, except
@@ -14,7 +15,8 @@ epsilon = 10, as in its Figure 7.
 
 "Ours" is the sampler that `gq.sample` chooses, and its time for the same ESS, including warm-up,
 on one thread. MNIST is all 13,782 images of 4 and 9 (the paper's 1.1e4 are those of the training
-set). The cube is synthetic; its labels are the sign of q_1, spectral clustering in two clusters.
+set). The plume is the synthetic video of Figure 8 at the paper's size. Its labels are the sign of
+q_1, spectral clustering in two clusters.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.timing [--quick]
 """
