@@ -46,8 +46,8 @@ def annotate(
 ) -> ApproximatePosterior | Posterior:
     """Infer the classes of all cells of an AnnData object from those that are labeled.
 
-    The prior is that of `BayesianGraphClassifier`: the graph of ``scanpy.pp.neighbors`` beside the
-    representation that the graph was made of, and a level. If the graph is disconnected, the
+    The prior is that of `BayesianGraphClassifier`: a sum of the graph of ``scanpy.pp.neighbors``,
+    the representation that the graph was made of, and a level. If the graph is disconnected, the
     shortest edges between its components are added.
 
     Parameters
@@ -89,9 +89,9 @@ def annotate(
     Raises
     ------
     TypeError, ValueError
-        Before any work: a name that is not in ``adata``, with those that are; labels of fewer than
-        two classes; a value that may mark cells without a label; a value of ``unknown`` that does
-        not occur; parameters out of range.
+        Before any work: a name that is not in ``adata`` (the message lists those that are); labels
+        of fewer than two classes; a value that may mark cells without a label; a value of
+        ``unknown`` that does not occur; parameters out of range.
 
     Notes
     -----
@@ -107,8 +107,8 @@ def annotate(
 
     ``obsm["{key}_probability"]`` has a column for each class. ``uns["{key}_graphuq"]`` has the
     classes in this order, settings, parameters, how far the computation can be trusted, and in
-    ``ask`` the cells to label next, best first. Names of results are those of scArches and
-    cellmapper, where these have the same.
+    ``ask`` the cells to label next, best first. Names follow scArches and cellmapper where they
+    have the same result.
 
     Examples
     --------

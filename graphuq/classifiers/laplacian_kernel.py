@@ -50,7 +50,7 @@ class LaplacianKernel(TransductiveClassifier):
     alpha : float
         Ridge of the Laplacian. With a small alpha labels reach far nodes, with a large one only
         neighbors. It is in units of the degrees, except for "degree", whose Laplacian has
-        eigenvalues below 2. With "kernel" the eigenvectors depend on it, too.
+        eigenvalues below 2. With "kernel" the eigenvectors also depend on it.
     reg : float
         lambda > 0; with a larger value the scores fit the labels less closely.
     rank : int, optional

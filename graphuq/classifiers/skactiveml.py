@@ -232,7 +232,7 @@ class GraphQuery(SingleAnnotatorPoolQueryStrategy):
             Rows of ``X``; by default all without a label.
         batch_size : int
         return_utilities : bool
-            Whether to return the scores, too.
+            Whether to return the scores as well.
 
         Returns
         -------

@@ -30,8 +30,8 @@ from graphuq.utils.atomic_files import require_destination
 from graphuq.utils.words import count
 
 DESCRIPTION = """\
-Serve a page on this machine, and open it in the browser. It shows one item at a time, the one whose
-label would tell most, and learns as you answer. Each answer is on the disk before the next
+Serve a page on this machine, and open it in the browser. It shows one item at a time, the most
+informative one, and learns as you answer. Each answer is on the disk before the next
 question. The same command goes on where it ended."""
 
 EPILOG = """\

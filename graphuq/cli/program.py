@@ -35,7 +35,7 @@ example:
   graphuq example votes                          write votes.csv and parties.csv
   graphuq sample votes.csv --label party         sample the posterior, write votes-graphuq/
   graphuq label mail.csv --text body --classes ham spam
-                                                 label in the browser, what tells most first
+                                                 label in the browser, most informative items first
   graphuq info votes-graphuq                     show the settings and the diagnostics
   graphuq report votes-graphuq --truth parties.csv
                                                  write a report, scored against true classes

@@ -20,7 +20,7 @@ DESCRIPTION = """\
 Write one HTML page about a saved result: whether the sampler can be trusted, what was run, how
 accurate it is, which items are uncertain and which labels are suspect.
 
-graphuq sample writes such a page, too. Use graphuq report when true classes become known later, and
+graphuq sample also writes such a page. Use graphuq report when true classes become known later, and
 for results saved from Python, which have no plots that need the graph."""
 
 

@@ -36,7 +36,7 @@ GROWTH = 2
 DESCRIPTION = """\
 Add the labels of a table to a result, and sample again. The graph and its eigenpairs are those of
 the result. So are the parameters of prior and likelihood, unless the labels have doubled since
-these were chosen or show a new class. Chains start anew, which takes less than a second. A label
+these were chosen or show a new class. Chains start again, which takes less than a second. A label
 of an item that has one already replaces it."""
 
 

@@ -77,8 +77,7 @@ def gas_plume(
     and the signature a has three narrow bands. The default size is that of the video of Bertozzi et
     al. 2018, section 5.1.4, which is not public; X then takes 148 MB.
 
-    Near its edges the plume is thin and hidden by the noise, so that these pixels are hard to
-    classify.
+    Near its edges the plume is thin and hidden by the noise. These pixels are hard to classify.
 
     Parameters
     ----------

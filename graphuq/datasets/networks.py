@@ -101,7 +101,7 @@ def polbooks() -> tuple[Graph, NDArray[np.int64]]:
     -------
     graph : Graph
         The 92 books that are not neutral, with 374 edges; ``graph.nodes`` are their titles.
-        `load_file` returns the 13 neutral books, too.
+        `load_file` also returns the 13 neutral books.
     y : ndarray of int, shape (92,)
         0 for the 43 liberal books, 1 for the 49 conservative ones.
 

@@ -46,7 +46,7 @@ def knn_graph(
     """Connect every item to its nearest neighbors.
 
     The graph does not depend on the order of the rows: an item is connected to all neighbors that
-    are as near as the K-th, up to 10 K of them or 10^7 in the whole graph, whichever is more.
+    are as near as the K-th, up to 10 times K of them or 10^7 in the whole graph, whichever is more.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def knn_graph(
         they are. scikit-learn and faiss give distances first. faiss and hnswlib give squared
         distances: take the root. Ties beyond the list are dropped.
     weights : {"self-tuning", "gaussian", "binary", "cosine"}
-        exp(-|x_i - x_j|^2 / (2 tau_i tau_j)), eq. (15); the same with one fixed ``tau``; 1; or the
-        cosine of the angle between x_i and x_j, in which case the nearest neighbors are those with
-        the smallest angles.
+        "self-tuning" is exp(-|x_i - x_j|^2 / (2 tau_i tau_j)), eq. (15). "gaussian" is the same
+        with one fixed ``tau``. "binary" is 1. "cosine" is the cosine of the angle between x_i and
+        x_j; the nearest neighbors are then those with the smallest angles.
     tau : float, optional
         Scale of ``"gaussian"``, in units of X.
     symmetrise : {"union", "mean", "mutual"}

@@ -204,9 +204,9 @@ class Labels:
     ) -> Labels:
         """Return one label of each item from those of several annotators, with its confidence.
 
-        Annotators make mistakes independently, each at a rate of its own, and a mistake is any of
-        the other classes alike. Their log odds then add up. For two classes the result says all
-        that the annotators said. For K > 2 classes it does so where they agree; where they
+        Annotators make mistakes independently, each at a rate of its own, and a mistake is equally
+        likely to be any other class. Their log odds then add up. For two classes the result says
+        all that the annotators said. For K > 2 classes it does so where they agree; where they
         contradict each other it keeps the likeliest class, and spreads the rest evenly over the
         others. Items of equally likely classes are left out, since the first would be arbitrary.
 

@@ -51,9 +51,9 @@ def approximate(
     For K > 2 classes the Gaussian is one of all K fields, which depend on each other given the
     labels. A node's site has 2 (K - 1) parameters, and expectation propagation at the node itself
     gives its moments (Riihimaki, Jylanki and Vehtari 2013, Journal of Machine Learning Research
-    14). Noise of class c below 0.01 is raised to that. It takes O(K J^3) for each of about twenty
-    sweeps. With few labels the probabilities are a little too cautious, more so than those of
-    `graphuq.sample`; ``benchmarks/trust/few_labels.py`` measures by how much.
+    14). The noise of a label's own class is raised to 0.01 if it is smaller. Each of about twenty
+    sweeps takes O(K J^3). With few labels the probabilities are a little too cautious, more so than
+    those of `graphuq.sample`; ``benchmarks/trust/few_labels.py`` measures by how much.
 
     Parameters
     ----------
@@ -80,10 +80,10 @@ def approximate(
     Warns
     -----
     RuntimeWarning
-        Probabilities of two classes are poor: weighted draws of the Gaussian and of the prior give
-        a labeled node, or one of up to 100 others, a probability that differs by more than 0.05, or
-        their weights are too uneven to tell. In tests this found 106 of 111 posteriors that were
-        off by more, and one that was off by less than 0.04.
+        With two classes, probabilities are poor: weighted draws of the Gaussian and of the prior
+        give a labeled node, or one of up to 100 others, a probability that differs by more than
+        0.05, or their weights are too uneven to tell. In tests the warning came for 106 of 111
+        posteriors off by more than 0.05, and for one that was off by less than 0.04.
 
     Examples
     --------

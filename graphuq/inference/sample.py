@@ -63,18 +63,21 @@ def sample(
     labels : Labels
         The observed labels.
     sampler : sampler or "auto"
-        By default `Harmonic` for sign models (probit, level-set), and `PreconditionedHMC` for
-        probit from some 16,000 labels on; `HilbertHMC` for other likelihoods with a gradient,
-        `EllipticalSlice` for the rest. The choice is recorded in ``settings``. `PCN` is the
-        sampler of the paper.
+        By default `Harmonic` for sign models (probit, noisy probit, level-set), and
+        `PreconditionedHMC` from about 16,000 labels on, for probit of two classes and
+        `Prior.projected`, with a level or without; `HilbertHMC` for other likelihoods with a
+        gradient, `EllipticalSlice` for the rest. The choice is recorded in ``settings``. `PCN` is
+        the sampler of the paper.
     draws : int, optional
         Draws kept from each chain, 1,000 by default.
     target_ess : float, optional
-        Instead: double the draws until `Diagnostics.ess`, the smallest bulk effective sample size
-        of the log posterior, the modes and the traced nodes, reaches this. ``draws`` is then the
+        Keep doubling the draws until `Diagnostics.ess`, the smallest bulk effective sample size of
+        the log posterior, the modes and the traced nodes, reaches this. ``draws`` is then the
         maximum per chain, 16,000 by default.
     chains : int
-        Number of independent chains, started from draws of the prior.
+        Number of independent chains. Each starts from a draw of its own: of the prior, moved by
+        `Harmonic` to where all or nearly all labels are right, or for `PreconditionedHMC` of a
+        Gaussian wider than the posterior.
     warmup : int, optional
         Draws discarded at the start of each chain, during which the sampler adapts; by default the
         sampler chooses.

@@ -69,8 +69,8 @@ def sample_jointly(
     with p(theta) of `graphuq.priors.hyperprior`, truncated to the ranges. `graphuq.tune` maximizes
     over theta, and this averages. For K > 2 classes there are K fields,
     which share theta. A parameter that is neither "auto" nor has a range keeps its value in
-    ``prior`` or ``likelihood``. See `graphuq.samplers.joint` for the sampler. Ctrl-C returns the
-    draws so far.
+    ``prior`` or ``likelihood``. The theory chapter "Samplers" describes the sampler. Ctrl-C returns
+    the draws so far.
 
     Parameters
     ----------

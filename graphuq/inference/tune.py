@@ -104,13 +104,12 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     never gives tau = 0 or a weight of 0 or 1; pass ``tau=0`` for that. The objective is
     computed at points that divide the mass of the weak prior evenly, and then maximized by
     quadratic models in a trust region, from the best of these points and others whose slope leads
-    elsewhere: `graphuq.inference.climb`. The gradient of the evidence costs little more than its
-    value: `graphuq.inference.evidence.tangent`. Eigenpairs are computed once.
+    elsewhere. The gradient of the evidence costs little more than its value. Eigenpairs are
+    computed once. The theory chapter "Evidence" has the formulas.
 
     For K > 2 classes a composite likelihood replaces the evidence, from the labels of two classes
-    at a time; for K > 5, each class is paired with four others. See
-    `graphuq.inference.evidence.pairwise`. With labels of little information, such as one of each
-    class, alpha stays near 4, tau near 0.3 and gamma near 0.1.
+    at a time; for K > 5, each class is paired with four others. With labels of little information,
+    such as one of each class, alpha stays near 4, tau near 0.3 and gamma near 0.1.
 
     Parameters
     ----------
@@ -118,13 +117,14 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         In a prior, parameters that are "auto" are open, but for those of parts of a sum whose
         weight is 0. A spectrum stands for `Prior.projected` on
         all its modes with alpha and tau open, plus a `Level`; a graph stands for the same on up to
-        300 modes. On a disconnected graph half of the variance is that of a `ComponentLevel`, and
-        modes that oppose neighbors are left out.
+        300 modes. On a disconnected graph half of the variance is that of a `ComponentLevel`. Modes
+        are then left out where neighbors tend to have opposite signs: those of normalized
+        eigenvalue 1 or more.
     labels : Labels
     likelihood : likelihood
         A sign model: probit, noisy probit or level-set. An instance, whose "auto" parameters are
-        chosen, or a likelihood class such as `Probit`, all of whose parameters are. It comes after
-        the labels here, and before them in `sample`.
+        chosen, or a likelihood class such as `Probit`, all of whose parameters are chosen. It comes
+        after the labels here, and before them in `sample`.
     **ranges
         For any of ``alpha``, ``tau``, ``rank``, ``length_scale``, ``level``, ``weight`` and the
         likelihood's parameters: the range (low, high) to search, or a fixed number. A sum may have

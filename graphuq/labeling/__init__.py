@@ -1,1 +1,1 @@
-"""Label in the browser: a session that asks what tells most, and its page."""
+"""Label in the browser: a session that asks about the most informative items, and its page."""

@@ -48,9 +48,9 @@ def label(
 ) -> LabelingPage:
     """Serve a page on this machine that asks for labels, and open it in the browser.
 
-    The call returns at once. The page asks what tells most and learns as it is answered; each
-    answer is on the disk, in the file ``answers``, before the next is asked. A second call with the
-    same file goes on.
+    The call returns at once. The page asks about the most informative items and learns from the
+    answers. Each answer is on the disk, in the file ``answers``, before the next question. A second
+    call with the same file goes on.
 
     Parameters
     ----------
@@ -65,12 +65,26 @@ def label(
         Names of the classes; the page can add more.
     names : sequence, optional
         Names of the items, by default their positions.
-    features, labels, likelihood, rank, spectrum, threshold, goal, seed : optional
-        See `LabelingSession`.
+    features : ndarray, shape (N, d), optional
+        Part of the prior, as in ``graphuq sample``.
+    labels : Labels, optional
+        Labels known before; an answer replaces them.
+    likelihood : likelihood, optional
+        A sign model, by default `Probit` with its parameter chosen by the labels.
+    rank : int, optional
+        Number of modes.
+    spectrum : Spectrum, optional
+        The modes of the graph, if they are known.
+    threshold : float, optional
+        The probability from which an item is decided; by default that of the last session with
+        this file, or 0.95.
+    goal : float, optional
+        The expected accuracy to reach, with the same default.
+    seed : int
     who : str, optional
         Who labels, by default the user of this machine.
     host : str
-        The address to listen on; others than that of this machine warn.
+        The address to listen on. Any other than that of this machine raises a warning.
     port : int, optional
         By default 8765, or a free one if it is in use.
     open_browser : bool
@@ -85,7 +99,8 @@ def label(
         ``pip install "graphuq[label]"``.
     ValueError, TypeError
         The number of items is not that of the nodes, pictures that cannot be read, a name of
-        several lines, a port out of range, and what `LabelingSession` refuses.
+        several lines, names that repeat, a port out of range, a likelihood without a sign model, a
+        threshold or goal outside (0, 1), a file that is not one of answers to these items.
     OSError
         The port is in use, or the file of answers cannot be written.
 
@@ -141,7 +156,7 @@ class LabelingPage:
     title : str
         What is labeled.
     who : str, optional
-        The name beside answers until a person gives another on the page; by default the user of
+        The name next to answers until a person gives another on the page; by default the user of
         this machine.
     host : str
     port : int, optional

@@ -1,4 +1,4 @@
-"""The items whose answers tell most: by a posterior, or before there is one by the graph alone."""
+"""The most informative items: by a posterior, or before there is one by the graph alone."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def pick_telling(
 ) -> NDArray[np.int64]:
     """Return candidates to ask, each given those before it.
 
-    With two classes their answers save most mistakes. With more, where that takes too long, they
-    tell most of the field (BALD).
+    With two classes their answers are expected to prevent the most mistakes. With more, where that
+    takes too long, they have the most information about the field (BALD).
     """
     if not candidates.size:
         return candidates

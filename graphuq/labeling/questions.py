@@ -73,7 +73,7 @@ class Questions:
     def _next(
         self, who: str, now: float, learned: Learned, spared: float
     ) -> tuple[int, float | None, str] | None:
-        """Return an item to ask: of the random sample, of those that tell most, or any other.
+        """Return an item to ask: of the random sample, of the most informative ones, or any other.
 
         Items that others were shown within the seconds ``spared`` are left to them.
         """

@@ -269,7 +269,7 @@ class LabelingSession:
     def start_random_sample(self, k: int) -> None:
         """Ask k items next that are drawn at random, and keep their labels from the learner.
 
-        Asked labels are no random draw: they are where the model is least sure. A random sample
+        Asked labels are not a random draw: they are where the model is least sure. A random sample
         measures the accuracy, and calibrates sets of classes (`NodePosterior.prediction_sets`).
 
         Parameters

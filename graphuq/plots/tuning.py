@@ -18,8 +18,8 @@ def tuning(found: Tuning, *, figure: Any = None) -> NDArray[Any]:
     """Show the evidence of all settings that `graphuq.tune` tried, one panel per parameter.
 
     The upper edge of the points is the largest evidence found at each value. The circle is the
-    chosen setting, which maximizes the evidence times a weak prior on alpha. Settings more than 30
-    nats below it, and settings without convergence, are left out.
+    chosen setting, which maximizes the evidence times a weak prior. Settings more than 30 nats
+    below it, and settings without convergence, are left out.
 
     Parameters
     ----------

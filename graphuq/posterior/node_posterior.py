@@ -331,10 +331,10 @@ class NodePosterior(PredictionMixin, ABC):
             A row for each labeled node, with columns ``node``; ``label``, as given; ``likelier``,
             the most probable class of the field; ``probability_wrong``, that the class of the field
             is not the label; ``probability_mistake``; ``probability_overlap``, that the label is no
-            mistake and yet the class of the field is another; ``suspect``, whether ``likelier`` is
+            mistake although the class of the field is another; ``suspect``, whether ``likelier`` is
             another class than the label. A mistaken label may be the class of the field by chance,
-            so that the two may add up to more than ``probability_wrong``. They are NaN if a file of
-            an earlier version lacks them.
+            so the two may add up to more than ``probability_wrong``. They are NaN if a file of an
+            earlier version lacks them.
 
         Examples
         --------
@@ -509,8 +509,8 @@ class NodePosterior(PredictionMixin, ABC):
     ) -> NDArray[np.int64] | tuple[NDArray[np.int64], Array]:
         """Return the unlabeled nodes to label next, best first.
 
-        Nodes are picked one after another, each given the earlier picks; for the formulas see
-        `graphuq.posterior.assessment.suggestion`.
+        Nodes are picked one after another, each given the earlier picks. The theory chapter
+        "Assessment" has the formulas.
 
         Parameters
         ----------
@@ -531,7 +531,7 @@ class NodePosterior(PredictionMixin, ABC):
         seed : int, SeedSequence or Generator
             Seed of new draws, which an `ApproximatePosterior` or `Prior.approximated` needs.
         return_scores : bool
-            Return the score of each node, too, given the picks before it. For "bald" it is the
+            Also return the score of each node, given the picks before it. For "bald" it is the
             mutual information in nats.
 
         Returns

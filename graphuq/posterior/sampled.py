@@ -199,7 +199,7 @@ class Posterior(NodePosterior):
 
         Chain after chain, each draw belongs to the draw of the same number in ``modes``. Under
         `Prior.approximated` the modes do not determine the field: there it belongs to the labeled
-        nodes' field of the same number in ``read``, and the rest is drawn anew.
+        nodes' field of the same number in ``read``, and the rest is drawn again.
 
         Parameters
         ----------

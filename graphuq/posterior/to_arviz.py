@@ -74,7 +74,7 @@ def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> An
         beside its number, except in the group ``posterior``.
 
         Sampled sign models also have ``log_likelihood`` (``y``: log P(label | u) in each draw, for
-        ``arviz.loo`` and ``arviz.compare``) and ``posterior_predictive`` (``y``: a label drawn anew
+        ``arviz.loo`` and ``arviz.compare``) and ``posterior_predictive`` (``y``: a new label
         in each draw, mistakes included), at the labeled nodes. Files lack both groups, and so do
         posteriors that were read from a file, which have no prior, and those with more than 2^22
         draws x labels x classes.

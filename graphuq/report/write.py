@@ -70,7 +70,7 @@ def write_report(
     ValueError
         Arguments that do not fit the posterior's nodes; a file without a result.
     TypeError
-        A result of another type; further arguments beside a `Subject`.
+        A result of another type; further arguments in addition to a `Subject`.
     FileNotFoundError
         The file, or the folder to write to, does not exist.
 

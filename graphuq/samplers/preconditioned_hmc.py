@@ -54,9 +54,9 @@ class PreconditionedHMC(Sampler):
 
     For many labels: J several times the rank. Without a tail the field at the labeled nodes is
     u_J = A a, where a ~ N(0, I) are the modes. A Gaussian close to the posterior of a turns
-    exactly, as in `HilbertHMC`, and what is left of the potential is small where labels are many,
-    so that a few steps of a large angle give a nearly independent draw. A step reads A once,
-    O(J p); `Harmonic` needs J x J numbers. It supports probit and noisy probit of two classes,
+    exactly, as in `HilbertHMC`. What is left of the potential is small where labels are many, and a
+    few steps of a large angle give a nearly independent draw. A step reads A once, O(J p);
+    `Harmonic` needs J x J numbers. It supports probit and noisy probit of two classes,
     under priors whose modes determine the field, such as `Prior.projected`.
 
     Parameters
@@ -67,7 +67,7 @@ class PreconditionedHMC(Sampler):
         The acceptance rate that adaptation aims at.
     path : float
         Mean angle of a trajectory. A quarter turn, 1.57, forgets the start; a little more makes
-        successive draws anticorrelated, so that their means are more accurate.
+        successive draws anticorrelated and their means more accurate.
     thin : int
         Trajectories from one kept draw to the next, if `sample` gets no ``thin``.
 
