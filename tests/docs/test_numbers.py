@@ -178,7 +178,7 @@ def quotes():
     for says, claim in (
         ("a draw is worth {} and {} independent draws", "harmonic ESS per draw"),
         ("second is {} and {} times that of", "per second, over the best peer's"),
-        ("effective draws take 1/{} and 1/{} of the time", "speed to the first 1,000"),
+        ("effective draws {} and {} times as fast", "speed to the first 1,000"),
     ):
         yield "docs/paper.md", says, claims("beside_peers", claim)
     reproduced = numbers_of(text_of("docs/reproduction/index.md"), "**{} of {} claims that")
