@@ -129,9 +129,9 @@ def quotes():
         yield page, "calibration error is {}: with [so few", [MADE["overview"]["calibration error"]]
 
     apart = MADE["uncertainty"]
-    says = "the entropy is {} nats on average, and {} of these are aleatoric"
+    says = "the entropy is {} nats on average, of which {} is aleatoric"
     yield HOW_TO + "uncertainty.md", says, [apart["total, border"], apart["aleatoric, border"]]
-    says = "group the entropy is {} nats, that of a coin toss, and {} of these are epistemic"
+    says = "group the entropy is {} nats, that of a coin toss, of which {} is epistemic"
     yield HOW_TO + "uncertainty.md", says, [apart["total, apart"], apart["epistemic, apart"]]
 
     differ = MADE["heterophily"]
@@ -170,7 +170,7 @@ def quotes():
     says = "{} against {} on Cora, {} against {} on Citeseer and {} against {} on Pubmed"
     yield FAILS, says, pair.stack()
     gap = pair[PEERS[network]] - pair["graphuq"]
-    yield "README.md", "convolutional network is more accurate, by up to {}.", [gap.max()]
+    yield "README.md", "convolutional network is more accurate, by up to {}, on", [gap.max()]
     texts = -LOG_SCORES.loc[["cct", "citeseer", "reuters_r8"]]
     won, of = wins("logistic regression", texts)
     yield FAILS, "has the better log score in {} of {} cases", [of - won, of]
