@@ -70,8 +70,8 @@ $(TOOLS)/installed:
 
 # Every benchmark except those that need other packages (samplers.beside_peers,
 # samplers.multiclass_beside_peers, trust.multiclass_accuracy, trust.side_by_side,
-# trust.annotate_cells: pip install graphuq[peers]) or a browser (speed.labeling_in_browser), and the
-# UQ paper's. Takes an hour or two; each says whether its claims hold.
+# trust.annotate_cells: pip install graphuq[peers]) and the UQ paper's. Takes an hour or two; each
+# says whether its claims hold.
 STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pixels \
     samplers.ginzburg_landau samplers.tempering samplers.angle papers.robust_gc papers.ando_zhang \
     papers.kaog papers.gdpca trust.active_labeling trust.active_scikit trust.approximation trust.calibration trust.suspect_labels \
@@ -79,7 +79,7 @@ STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pix
     trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
     speed.scale speed.multiclass_scale trust.multiclass_pairs trust.imbalance trust.overlap \
     trust.few_labels trust.components speed.cells speed.one_more_label speed.many_labels \
-    trust.label_session speed.labeling
+    trust.label_session speed.labeling speed.labeling_in_browser
 
 study: $(VENV)/installed-dev
 	failed= && for study in $(STUDY); do \

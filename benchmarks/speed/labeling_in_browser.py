@@ -43,13 +43,16 @@ def open_browser() -> Any:
     """Return Chromium without a window."""
     from selenium import webdriver
 
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        raise SystemExit("labeling_in_browser needs chromium and chromedriver on the path")
     options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
+    options.binary_location = program
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(argument)
     # no proxy reaches this machine
     direct = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-    service = webdriver.ChromeService(shutil.which("chromedriver"), env=direct)
+    service = webdriver.ChromeService(driver, env=direct)
     return webdriver.Chrome(options=options, service=service)
 
 
