@@ -82,7 +82,7 @@ def expect_accuracy(
     np.clip(drawn, 0.0, 1.0, out=drawn)
     if not total:
         return _between(expected, np.quantile(drawn, ENDS))
-    # a model that is certain would be worth more than any sample: its labels limit what it is worth
+    # powers hardly move probabilities near 1 or 1/K: few labels are not worth as much as it seems
     worth = min(_worth(drawn), len(posterior.labels))
     return learn_from_sample(expected, worth, right, total, hidden.size)
 

@@ -174,3 +174,15 @@ def test_a_random_sample_narrows_the_interval_and_may_contradict_the_model():
     # 200 answers say more than the model: as if they were counted alone
     p = alone.accuracy
     assert widths[-1] == pytest.approx(3.29 * math.sqrt(p * (1 - p) / 200), rel=0.15)
+
+
+def test_a_model_is_worth_at_most_its_labels():
+    X, y = gq.datasets.two_moons(200, seed=0)
+    labels = gq.reveal(y, counts=2, seed=0)
+    graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    post = gq.approximate(gq.Prior.projected(graph, 5), gq.Probit(3.0), labels)
+    hidden = np.setdiff1d(np.arange(y.size), labels.nodes)
+    alone = expect_accuracy(post, hidden, seed=0)
+    assert alone.accuracy < 0.6  # all probabilities are near 1/2
+    found = expect_accuracy(post, hidden, 0, 20, 20)
+    assert found.accuracy == pytest.approx((4 * alone.accuracy + 20) / (4 + 20))
