@@ -196,7 +196,7 @@ def quotes():
     says = "Citeseer ({} against {})"
     yield compare, says, LOG_SCORES.loc["citeseer"].iloc[0][["GCN, temperature", "graphuq"]]
     yield compare, "by more than 0.02 in {} of {} cases", parts(0.02)
-    says = "the graph alone has {}, and both together have {}."
+    says = "the graph alone has a log score of {}, and both together of {}."
     alone = LOG_SCORES.loc["mnist", "1 a class"]
     yield compare, says, alone[["graph + level", "graphuq"]]
 
@@ -237,7 +237,8 @@ def quotes():
         first = asked[-1][["of", "goal"]]
         yield session, says, [*first, *needed, asked[-1]["intervals that hold the accuracy"]]
     counts, covers = ([run[name] for run in asked] for name in ("forecasts", "that cover"))
-    yield session, "{} of {} forecasts held", [np.dot(counts, covers) / sum(counts), sum(counts)]
+    share = np.dot(counts, covers) / sum(counts)
+    yield session, "{} of {} forecasts contained", [share, sum(counts)]
 
     samplers = "docs/theory/samplers.md"
     for name, problem in TURNED.items():
