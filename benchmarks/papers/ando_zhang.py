@@ -8,8 +8,8 @@ grids, n, and the width of MNIST's weights, t = 0.05 on images of unit length. P
 by the accuracy on held-out labels; squared error breaks ties. The oracle, which knows all labels,
 takes alpha and r once for each n, not for each run. The first graphs, with 100 cores and 5 links,
 hardly separated the scalings. Satellites with 2 links, "relatively weakly connected", were added
-after that. The bounds were set before, and are compared with the core-satellite graphs of 2 links
-and with all of them. A full run takes 3 minutes on one core, 6 on a shared one.
+after that. The bounds predate these graphs. Each is tested on the core-satellite graphs with 2
+links and on all core-satellite graphs. A full run takes 3 minutes on one core, 6 on a shared one.
 """
 
 from __future__ import annotations

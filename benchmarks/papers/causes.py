@@ -9,7 +9,7 @@ chains of ours that do not agree."""
 
 UNSATISFIABLE = "ours: hardly any field satisfies all labels, and level-set chains stay apart"
 APART = "ours: for some draws of labels level-set chains stay apart"
-TIE = "ours: the bound counts a tie as a failure; up to gamma = 0.3 no label is ever crossed"
+TIE = "ours: the bound counts a tie as a failure; up to gamma = 0.3 no draw contradicts a label"
 SYNTHETIC = "data: the video is synthetic; on the river the claim holds"
 TAIL = "paper: its cosine graph leaves nearly all variance to the tail, so all pixels are unsure"
 CHANCE = "paper: a mean of its twenty repeats may miss as much by chance"

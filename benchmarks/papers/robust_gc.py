@@ -8,14 +8,14 @@ its own graph if graphs are random. BelkGC is `gq.BelkinNiyogi`. Takes about 6 m
 
 Bounds that fail, and why. Table 1: on karate and polbooks five cells of 132 fail, and twenty
 repeats may miss four of these by chance. ZhouGC's 85.5 on karate with 6 labels is below the paper's
-own numbers for 2 and 3. With two or three labels, BelkGC with the best of 51 parameters equals
-RobustGC on digits and synth. The paper's lead there, at most 2.5 points, is less than the standard
-error of its repeats. Figure 5 does not state its numbers of labels and noise levels: ours with 10
-labels falls to 98.6 with 20% flipped and to 96.3 with 30%. Figure 2 does not state its labeled
-nodes, and "almost a step" is not a number: v_1 itself varies by 0.118 of the step. On digits49-w
-one image is attached by an edge of weight 1e-12. Regression on combinatorial eigenvectors, which
-are localized there, loses about eleven significant digits. PF-RobustGC on digits49-s is within its
-bound but about 2.5 points low, more than chance.
+own numbers for 2 and 3. With two or three labels, BelkGC with the best of 51 parameters is as good
+as RobustGC on digits and synth, or better. The paper's lead there, at most 2.5 points, is less than
+the standard error of its repeats. Figure 5 does not state its numbers of labels and noise levels:
+ours with 10 labels falls to 98.6 with 20% flipped and to 96.3 with 30%. Figure 2 does not state its
+labeled nodes, and "almost a step" is not a number: v_1 itself varies by 0.118 of the step. On
+digits49-w one image is attached by an edge of weight 1e-12. Regression on combinatorial
+eigenvectors, which are localized there, loses about eleven significant digits. PF-RobustGC on
+digits49-s is within its bound but about 2.5 points low, more than chance.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.robust_gc [--quick]
 """

@@ -75,9 +75,9 @@ def sample(
         the log posterior, the modes and the traced nodes, reaches this. ``draws`` is then the
         maximum per chain, 16,000 by default.
     chains : int
-        Number of independent chains. Each starts from a draw of its own: of the prior, moved by
-        `Harmonic` to where all or nearly all labels are right, or for `PreconditionedHMC` of a
-        Gaussian wider than the posterior.
+        Number of independent chains. Each starts from its own draw of the prior, which
+        `Harmonic` first moves to where all or nearly all labels are right. `PreconditionedHMC`
+        starts from a Gaussian wider than the posterior.
     warmup : int, optional
         Draws discarded at the start of each chain, during which the sampler adapts; by default the
         sampler chooses.

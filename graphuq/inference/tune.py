@@ -103,8 +103,8 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     - level^2 / 2 for an open level and log w + log(1 - w) for each open weight w of a sum. "auto"
     never gives tau = 0 or a weight of 0 or 1; pass ``tau=0`` for that. The objective is
     computed at points that divide the mass of the weak prior evenly, and then maximized by
-    quadratic models in a trust region, from the best of these points and others whose slope leads
-    elsewhere. The gradient of the evidence costs little more than its value. Eigenpairs are
+    quadratic models in a trust region, from the best of these points and from others that lead to
+    other maxima. The gradient of the evidence costs little more than its value. Eigenpairs are
     computed once. The theory chapter "Evidence" has the formulas.
 
     For K > 2 classes a composite likelihood replaces the evidence, from the labels of two classes
@@ -117,8 +117,8 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         In a prior, parameters that are "auto" are open, but for those of parts of a sum whose
         weight is 0. A spectrum stands for `Prior.projected` on
         all its modes with alpha and tau open, plus a `Level`; a graph stands for the same on up to
-        300 modes. On a disconnected graph half of the variance is that of a `ComponentLevel`. Modes
-        are then left out where neighbors tend to have opposite signs: those of normalized
+        300 modes. On a disconnected graph half of the variance is that of a `ComponentLevel`, and
+        modes where neighbors tend to have opposite signs are left out: those of normalized
         eigenvalue 1 or more.
     labels : Labels
     likelihood : likelihood

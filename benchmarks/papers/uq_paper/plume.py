@@ -11,9 +11,9 @@ neighbors, and the study measures why. The eigenvalues of a cosine graph are nea
 fourth on, so the 40 modes give the field of a pixel next to no variance, and the tail gives it
 nearly all, as the table shows. Labels then say next to nothing about other pixels, and all of these
 are uncertain. A chain that mixes cannot produce the paper's picture from such a prior. With
-neighbors the tail still outweighs all modes except the first two, as seen outside the study. The
-river is a single mode, the first. The plume is spread over modes with less variance than the tail,
-since the first two, sky and ground, have nearly all.
+neighbors the tail still has more variance than any single mode except the first two, as seen
+outside the study. The river is a single mode, the first. The plume is spread over modes with less
+variance than the tail, since the first two, sky and ground, have nearly all.
 
 Under projection to the 40 modes of the cosine graph no field satisfies all labels of the plume, and
 some fields satisfy those of the river: a linear program showed this outside the study. Steps of

@@ -5,7 +5,7 @@ here, nor the ranges of Figure 6. This study uses spectral projection to 50 mode
 captions, 3% of nodes are labeled in Figure 5 and 4% in Figure 6c.
 
 Two curves of the level-set model are not monotone. Labels are wrong with odds exp(-2 / gamma^2). Up
-to gamma = 0.3 no label is ever crossed: the draws for 0.1 and 0.3 are identical, and their
+to gamma = 0.3 no draw contradicts a label: the draws for 0.1 and 0.3 are identical, and their
 variances tie. Against noise the curves of both models end flat, where the graph has nearly lost the
 moons: the last step down is smaller than a standard error.
 
