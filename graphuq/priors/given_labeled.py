@@ -24,6 +24,9 @@ from graphuq.utils.white_noise import white_noise
 # Smaller eigenvalues of a matrix of norm 1 are rounding.
 ROUNDING = 1e-13
 
+# Rows of a product at a time: SciPy's BLAS lets no other thread of Python work meanwhile.
+BLOCK = 2048
+
 ExtendRows = Callable[[Array, NDArray[np.int32]], tuple[Array, Array]]
 
 
@@ -290,9 +293,13 @@ def _row_squares(basis: Array, T: Array) -> Array:
     square, level = np.ascontiguousarray(T[:width, :width]), T[width]
     # a triangular factor takes two thirds of the time
     triangular = square.shape[1] == width
-    found = blas.dtrmm(1.0, square.T, basis.T).T if triangular else basis @ square
-    found += level[:width]
-    return np.asarray(np.einsum("ij,ij->i", found, found) + (level[width:] ** 2).sum())
+    squares = np.full(len(basis), (level[width:] ** 2).sum())
+    for first in range(0, len(basis), BLOCK):
+        rows = basis[first : first + BLOCK]
+        found = blas.dtrmm(1.0, square.T, rows.T).T if triangular else rows @ square
+        found += level[:width]
+        squares[first : first + BLOCK] += np.einsum("ij,ij->i", found, found)
+    return squares
 
 
 class _Matheron:
