@@ -37,7 +37,7 @@ question. The same command goes on where it ended."""
 EPILOG = """\
 examples:
   graphuq label mail.csv --text body --classes ham spam
-  graphuq label digits.npz --images --ignore y --classes 0 1 2 3 4 5 6 7 8 9
+  graphuq label scans.npz --images --ignore y --classes 0 1 2 3 4 5 6 7 8 9
   graphuq label birds.csv --images photo --classes tit finch
   graphuq sample mail.csv --text body --labels labels.csv
                  (what the button Finish does)
