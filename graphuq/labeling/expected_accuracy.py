@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -47,8 +48,9 @@ def expect_accuracy(
     wrong.
 
     Both are guesses all the same. A random sample that is labeled apart measures, and moves them:
-    before it, the accuracy has the beta law with the mean that is expected and the spread of these
-    draws (`learn_from_sample`).
+    before it, the accuracy has the beta law with the mean and the variance of these draws
+    (`learn_from_sample`). The mean of the draws is not the one that is expected, since they are
+    skewed; this difference stays, with the weight that the draws keep.
 
     Parameters
     ----------
@@ -84,7 +86,10 @@ def expect_accuracy(
         return _between(expected, np.quantile(drawn, ENDS))
     # powers hardly move probabilities near 1 or 1/K: few labels are not worth as much as it seems
     worth = min(_worth(drawn), len(posterior.labels))
-    return learn_from_sample(expected, worth, right, total, hidden.size)
+    mean = float(drawn.mean())
+    found = learn_from_sample(mean, worth, right, total, hidden.size)
+    kept = (expected - mean) * worth / (worth + total)
+    return _between(found.accuracy + kept, found.interval)
 
 
 def learn_from_sample(mean: float, worth: float, right: int, total: int, n: int) -> Expected:
@@ -97,7 +102,7 @@ def learn_from_sample(mean: float, worth: float, right: int, total: int, n: int)
     Parameters
     ----------
     mean, worth : float
-        m and w: the expectation without the sample, and how many items of the sample it is worth.
+        m and w: the mean without the sample, and how many items of the sample it is worth.
     right, total : int
         Right predictions in the sample, and its size.
     n : int
@@ -121,9 +126,9 @@ def _worth(drawn: Array) -> float:
     return float(mean * (1 - mean) / variance - 1) if variance > 0 else np.inf
 
 
-def _between(accuracy: float, ends: Array) -> Expected:
+def _between(accuracy: float, ends: Iterable[float]) -> Expected:
     """Return an expected accuracy with an interval that holds it."""
-    low, high = ends.tolist()
+    low, high = map(float, ends)
     return Expected(accuracy, (min(low, accuracy), max(high, accuracy)))
 
 

@@ -176,6 +176,19 @@ def test_a_random_sample_narrows_the_interval_and_may_contradict_the_model():
     assert widths[-1] == pytest.approx(3.29 * math.sqrt(p * (1 - p) / 200), rel=0.15)
 
 
+@pytest.mark.parametrize("counts", [4, 16])
+def test_one_answer_of_a_random_sample_says_little(counts):
+    X, y = gq.datasets.two_moons(300, seed=0)
+    labels = gq.reveal(y, counts=counts, seed=0)
+    tuned = gq.tune(gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), 20), labels)
+    post = gq.approximate(tuned.prior, tuned.likelihood, labels)
+    hidden = np.setdiff1d(np.arange(y.size), labels.nodes)
+    alone = expect_accuracy(post, hidden, seed=0)
+    told = expect_accuracy(post, hidden, 0, 1, 1)
+    assert alone.accuracy <= told.accuracy < alone.accuracy + 0.05
+    assert 0.75 < np.diff(told.interval) / np.diff(alone.interval) <= 1.05
+
+
 def test_a_model_is_worth_at_most_its_labels():
     X, y = gq.datasets.two_moons(200, seed=0)
     labels = gq.reveal(y, counts=2, seed=0)
