@@ -93,12 +93,12 @@ class Curve:
         self.forecast = forecast(self.points, goal, self._n_items)
 
     def add(self, learned: Learned) -> None:
-        """Add a point, if the expected accuracy is known."""
-        if learned.expected is None or learned.counts is None:
-            return
-        point = Point(learned.n_labels, learned.expected.accuracy, learned.counts)
-        # what was taken back or learned again replaces its point
-        self.points = [p for p in self.points if p.n_labels < point.n_labels] + [point]
+        """Add a point, if the expected accuracy is known; remove those of labels taken back."""
+        self.points = [p for p in self.points if p.n_labels <= learned.n_labels]
+        if learned.expected is not None and learned.counts is not None:
+            point = Point(learned.n_labels, learned.expected.accuracy, learned.counts)
+            # what is learned again replaces its point
+            self.points = [p for p in self.points if p.n_labels < point.n_labels] + [point]
         self.forecast = forecast(self.points, self.goal, self._n_items)
 
 

@@ -15,10 +15,12 @@ from graphuq.labeling.expected_accuracy import (
     DRAWS,
     ENDS,
     MISFIT,
+    Expected,
     draw_accuracies,
     expect_accuracy,
     learn_from_sample,
 )
+from graphuq.labeling.learner import Learned
 
 N_ITEMS, SEEN, NONE = 3000, 60, np.zeros(0)
 
@@ -83,6 +85,15 @@ def test_curves_that_allow_no_forecast(expected, goal):
 def test_a_goal_that_is_reached_takes_no_answer():
     points = [Point(n, 0.96, NONE) for n in range(10, 30)]
     assert forecast(points, 0.95, 200) == curve.Forecast(0.95, 0, 0, 0)
+
+
+def test_labels_that_are_taken_back_leave_no_points():
+    found = curve.Curve(200, 0.95, [Point(n, 0.8, NONE) for n in (2, 3, 4)])
+    found.add(Learned(3, (), expected=Expected(0.9, (0.8, 1.0)), counts=NONE))
+    assert [(p.n_labels, p.expected) for p in found.points] == [(2, 0.8), (3, 0.9)]
+    found.add(Learned(1, ()))  # of one class
+    assert found.points == []
+    assert found.forecast is None
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -238,6 +238,7 @@ def test_the_goals_and_the_curve_go_on(start, tmp_path):
     session = start()
     for node in range(30):
         session.answer(node, "upper", who="Ann")  # one class only: nothing is learned
+    assert session.wait(SECONDS)
     session._course.curve.points = points_to(30)
     session.set_goal(0.96)
     session.set_threshold(0.8)
@@ -303,6 +304,7 @@ def test_a_curve_goes_on_with_its_own_answers_only(moons, start, tmp_path):
     session = start()
     for node in range(10):
         session.answer(node, "upper", who="Ann")
+    assert session.wait(SECONDS)
     session._course.curve.points = points_to(30)
     again = start()
     assert [n for n, _, _ in again.curve()] == list(range(4, 11))  # there are ten labels
