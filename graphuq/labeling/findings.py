@@ -42,7 +42,8 @@ def measure(learned: Learned, known: KnownLabels) -> Measured | None:
         return None
     ends = wilson_interval(np.array([sum(right)]), np.array([len(right)]))
     low, high = ends[:, 0].tolist()
-    return Measured(sum(right), len(right), len(known.apart), (low, high))
+    current = len(known.labels_current())
+    return Measured(sum(right), len(right), len(known.apart), current, (low, high))
 
 
 def measure_progress(

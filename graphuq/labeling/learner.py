@@ -67,7 +67,8 @@ class Task(NamedTuple):
     confidence : dict of int to float
         The confidence of labels, 1 where an item has none.
     sample : dict of int to str
-        The labels of the random sample that are certain. They move the expected accuracy alone.
+        The labels of the random sample that are certain, of items that were drawn lately. They move
+        the expected accuracy alone.
     """
 
     labels: dict[int, str]

@@ -91,6 +91,8 @@ class Measured:
     right, total, drawn : int
         How many predictions are right, among how many items with a certain label, and how many
         items were drawn.
+    current : int
+        How many of the labels correct the expected accuracy: the items were drawn lately.
     interval : tuple of float
         95%, Wilson's.
     """
@@ -98,6 +100,7 @@ class Measured:
     right: int
     total: int
     drawn: int
+    current: int
     interval: tuple[float, float]
 
 

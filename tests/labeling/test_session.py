@@ -17,7 +17,9 @@ from graphuq.labeling.answers import parse
 from graphuq.labeling.book import Book
 from graphuq.labeling.curve import Point
 from graphuq.labeling.kept_progress import Kept
+from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import BINS
+from graphuq.labeling.records import Answer
 from graphuq.labeling.session import LabelingSession
 
 NAMES = np.array(["lower", "upper"])
@@ -438,7 +440,8 @@ def test_a_random_sample_is_kept_from_the_learner(moons, start):
     session.answer(guessed, y[guessed], confidence=0.5, who="Ann")
     session.skip(session.drawn[1], who="Ann")
     assert session.random_sample().nodes.tolist() == session.drawn[2:]
-    assert (session.progress().measured.total, session.progress().measured.drawn) == (18, 20)
+    measured = session.progress().measured
+    assert (measured.total, measured.current, measured.drawn) == (18, 18, 20)
     for node in session.drawn[:2]:
         session.answer(node, y[node], who="Ann")
     assert session.finish().prediction_sets(session.random_sample()).sets.shape == (200, 2)
@@ -477,6 +480,28 @@ def test_a_random_sample_moves_the_expected_accuracy_alone(moons, monkeypatch):
     assert found["wrong"].interval[1] < 0.75
     # no prediction is of a class that is not learned yet
     assert found["unknown"].accuracy == pytest.approx(found["wrong"].accuracy)
+
+
+def test_a_random_sample_ages():
+    def answer(node, apart=False, label="upper"):
+        return Answer(node, label, 1.0 if label else None, "Ann", "", apart)
+
+    def known(rows):
+        found = KnownLabels(30, {0: "lower", 1: "upper"})
+        for row in rows:
+            found.add(row)
+        return found
+
+    draw = Answer(5, "", None, "", "", True)
+    rows = [answer(2), draw, answer(5, True), answer(0), *map(answer, (6, 7, 8))]
+    # a tenth of all items: labels before the draw, of the sample and of labeled items do not count
+    assert known(rows).labels_current() == known(rows).task().sample == {5: "upper"}
+    rows += [answer(9)]
+    assert known(rows).labels_current() == known(rows).task().sample == {}
+    assert known(rows).labels_apart() == {5: "upper"}
+    later = [draw._replace(node=10), answer(10, True)]
+    assert known(rows + later).labels_current() == {10: "upper"}
+    assert known([*rows, answer(9, label="")]).labels_current() == {5: "upper"}
 
 
 def test_an_unfinished_random_sample_goes_on(moons, start, tmp_path):

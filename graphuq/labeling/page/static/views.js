@@ -18,16 +18,17 @@ export function forecastInWords(progress) {
   return `about ${plural(found.answers, "more answer")} to ${percent(found.goal, 1)}${range}`;
 }
 
-function sampleInWords({ right, total, drawn, interval }) {
+function sampleInWords({ right, total, drawn, current, interval }) {
+  const old = current < total ? `; ${total - current} drawn too long ago for the expected accuracy: more may be drawn` : "";
   const rest = total < drawn ? `; the other ${drawn - total} of the ${drawn} drawn have no certain label` : "";
-  return `${right} of ${total} (${interval.map((end) => percent(end, 1)).join(" to ")})${rest}`;
+  return `${right} of ${total} (${interval.map((end) => percent(end, 1)).join(" to ")})${old}${rest}`;
 }
 
 export async function showProgress(progress, goal) {
   const rows = [
     ["Answers", `${number(progress.n_answers)}, labeled ${number(progress.n_labeled)} of ${plural(progress.n_items, "item")}`],
     ["Decided", `${number(progress.decided)} of ${number(progress.n_items)}, with a probability of at least ${percent(progress.threshold, 1)}`],
-    [progress.measured ? "Expected accuracy, with the sample" : "Expected accuracy", accuracyInWords(progress)],
+    [progress.measured?.current ? "Expected accuracy, with the sample" : "Expected accuracy", accuracyInWords(progress)],
     ["Forecast", forecastInWords(progress)],
     ...(progress.measured ? [["Right on the random sample", sampleInWords(progress.measured)]] : []),
   ];
