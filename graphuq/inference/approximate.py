@@ -83,7 +83,8 @@ def approximate(
         With two classes, probabilities are poor: weighted draws of the Gaussian and of the prior
         give a labeled node, or one of up to 100 others, a probability that differs by more than
         0.05, or their weights are too uneven to tell. In tests the warning came for 106 of 111
-        posteriors off by more than 0.05, and for one that was off by less than 0.04.
+        posteriors off by more than 0.05, and for one that was off by less than 0.04. It also
+        comes if Ctrl-C ended this check, whose approximation is returned all the same.
 
     Examples
     --------
@@ -107,7 +108,11 @@ def approximate(
             f"got one of {start.n_nodes}"
         )
     post, describe_poor = approximate_problem(problem, start)
-    if doubt := interruptible("judging the approximation", describe_poor):
+    try:
+        doubt = interruptible("judging the approximation", describe_poor)
+    except KeyboardInterrupt:  # the approximation is done
+        doubt = "interrupted before it was known whether probabilities are poor"
+    if doubt:
         warnings.warn(doubt, RuntimeWarning, stacklevel=2)
     return post
 
@@ -125,7 +130,8 @@ def approximate_problem(
         approximate_classes if isinstance(problem.bound.rule, Argmax) else _approximate_signs
     )
     fields = interruptible("approximating the posterior", approximate_fields, problem, start)
-    describe_poor = fields.pop("describe_poor", str)
+    # more than two classes are not judged
+    describe_poor = fields.pop("describe_poor", lambda: "")
     post = ApproximatePosterior(
         prior=problem.require_law("gq.approximate"),
         labels=problem.labels,

@@ -55,6 +55,17 @@ def test_ctrl_c_does_not_wait_for_compiled_code(how):
     assert time.monotonic() - begun < PROMPT
 
 
+def test_an_approximation_that_is_done_survives_ctrl_c(contradicting, monkeypatch):
+    def judge(*_):
+        press()
+        time.sleep(1.0)
+
+    monkeypatch.setattr("graphuq.inference.approximate.describe_poor_signs", judge)
+    with pytest.warns(RuntimeWarning, match="interrupted before it was known"):
+        post = gq.approximate(contradicting[0], gq.Probit(0.5), contradicting[1])
+    assert np.isfinite(post.by_class).all()
+
+
 def test_errors_and_results_pass_through():
     assert interruptible("adding", sum, [1, 2]) == 3
     with pytest.raises(ZeroDivisionError):
