@@ -25,6 +25,8 @@ class Course:
         Gets the classes that were added in former sessions, and the answers of the file.
     threshold, goal : float or None
         By default those that were kept.
+    lock : RLock
+        Held while anything changes, and never while it is written: a disk may hang.
 
     Attributes
     ----------
@@ -39,8 +41,9 @@ class Course:
         known: KnownLabels,
         threshold: float | None,
         goal: float | None,
+        lock: threading.RLock,
     ) -> None:
-        self._file, self._names, self._known = file, names, known
+        self._file, self._names, self._known, self._lock = file, names, known, lock
         self._writing = threading.Lock()
         # beside a new file is the progress of another one, which was moved or removed
         kept = Kept() if file.is_new else Kept.read(file.path, names)
@@ -56,9 +59,10 @@ class Course:
 
     def add_class(self, name: str) -> bool:
         """Add a class; return whether it is new."""
-        if not self._known.add_class(name):
-            return False
-        self._added.append(name)
+        with self._lock:
+            if not self._known.add_class(name):
+                return False
+            self._added.append(name)
         self.keep()
         return True
 
@@ -69,7 +73,8 @@ class Course:
 
     def set_goal(self, value: float) -> None:
         """Set the expected accuracy to reach."""
-        self.curve.set_goal(share("goal", value))
+        with self._lock:
+            self.curve.set_goal(share("goal", value))
         self.keep()
 
     def points(self) -> list[tuple[int, int, float]]:

@@ -144,7 +144,7 @@ class LabelingSession:
         self._file = AnswerFile(path, self.names)
         self.path = self._file.path
         try:
-            self._course = Course(self._file, self.names, self._known, threshold, goal)
+            self._course = Course(self._file, self.names, self._known, threshold, goal, self._lock)
             self._questions = Questions(graph, self._known, self._rng)
             spectrum = Spectrum.of(graph, rank) if spectrum is None else spectrum.truncated(rank)
             self._vectors = spectrum.vectors
@@ -237,9 +237,8 @@ class LabelingSession:
 
     def add_class(self, name: str) -> None:
         """Add a class, if it is new; the next session has it, too."""
-        with self._lock:
-            if self._course.add_class(name):
-                self._learning.notice()
+        if self._course.add_class(name):
+            self._learning.notice()
 
     @property
     def prior(self) -> GaussianPrior:
@@ -253,8 +252,7 @@ class LabelingSession:
 
     def set_threshold(self, value: float) -> None:
         """Set the probability from which an item is decided."""
-        with self._lock:
-            self._course.set_threshold(value)
+        self._course.set_threshold(value)
 
     @property
     def goal(self) -> float:
@@ -263,8 +261,7 @@ class LabelingSession:
 
     def set_goal(self, value: float) -> None:
         """Set the expected accuracy to reach."""
-        with self._lock:
-            self._course.set_goal(value)
+        self._course.set_goal(value)
 
     def start_random_sample(self, k: int) -> None:
         """Ask k items next that are drawn at random, and keep their labels from the learner.
@@ -383,10 +380,10 @@ class LabelingSession:
     def close(self) -> None:
         """End the learner and close the file, with what the next session needs beside it."""
         self._learning.close()
-        with self._lock:
-            try:
-                self._course.keep()
-            finally:
+        try:
+            self._course.keep()
+        finally:
+            with self._lock:
                 self._file.close()
 
     def __enter__(self) -> LabelingSession:

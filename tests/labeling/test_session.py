@@ -275,12 +275,17 @@ def test_the_curve_is_kept_while_answers_go_on(moons, start, monkeypatch):
     for node in (0, 199):
         session.answer(node, y[node], who="Ann")
     assert writes.wait(SECONDS)
+    setting = threading.Thread(target=session.set_goal, args=(0.9,))
+    setting.start()
+    while session.goal != 0.9:
+        time.sleep(0.01)
     for node in range(1, 20):  # nothing waits for the disk
         session.answer(node, y[node], who="Ann")
         session.progress(), session.question("Ann"), session.curve()
     assert session.progress().busy
     go.set()
     assert session.wait(SECONDS)
+    setting.join(SECONDS)
     kept = Kept.read(session.path, session.names)  # even if the session is killed
     assert [(p.n_labels, p.expected) for p in kept.points] == [
         (n, expected) for n, _, expected in session.curve()
