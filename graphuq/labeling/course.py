@@ -87,6 +87,18 @@ class Course:
         Several threads may call this; the last one writes the newest.
         """
         with self._writing:
-            if self._file.is_there:
-                kept = Kept(self.threshold, self.curve.goal, self.curve.points, self._added)
-                kept.write(self._file.path, self._names)
+            self._write()
+
+    def close(self) -> None:
+        """Write all of it, and close the file of answers: nothing is written from then on."""
+        with self._writing:
+            try:
+                self._write()
+            finally:
+                with self._lock:
+                    self._file.close()
+
+    def _write(self) -> None:
+        if self._file.is_there:
+            kept = Kept(self.threshold, self.curve.goal, self.curve.points, self._added)
+            kept.write(self._file.path, self._names)

@@ -380,11 +380,7 @@ class LabelingSession:
     def close(self) -> None:
         """End the learner and close the file, with what the next session needs beside it."""
         self._learning.close()
-        try:
-            self._course.keep()
-        finally:
-            with self._lock:
-                self._file.close()
+        self._course.close()
 
     def __enter__(self) -> LabelingSession:
         return self

@@ -293,6 +293,23 @@ def test_the_curve_is_kept_while_answers_go_on(moons, start, monkeypatch):
     assert [p.n_labels for p in kept.points] == [2, 21]
 
 
+def test_nothing_is_written_after_a_session_is_closed(start, monkeypatch):
+    session = start()
+    late, close, writers = threading.Thread(target=session._course.keep), session._file.close, []
+    monkeypatch.setattr(Kept, "write", lambda *_: writers.append(threading.current_thread()))
+
+    def close_slowly():
+        late.start()
+        late.join(0.2)
+        close()
+
+    monkeypatch.setattr(session._file, "close", close_slowly)
+    session.close()
+    late.join(SECONDS)
+    assert writers == [threading.current_thread()]
+    monkeypatch.setattr(session._file, "close", close)
+
+
 def test_an_added_class_goes_on_before_it_is_used(start, tmp_path):
     session = start()
     session.add_class("neither")
