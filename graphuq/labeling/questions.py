@@ -57,6 +57,14 @@ class Questions:
         """Ask a person this item next."""
         self._held[who] = self.describe(node, None, "again"), time.monotonic()
 
+    def turn_to_sample(self) -> None:
+        """Ask those who hold a question for the random sample next, which was just drawn."""
+        self._held = {
+            who: (self.describe(held.node, None, "random sample"), since)
+            for who, (held, since) in self._held.items()
+            if held.node in self._known.book.apart
+        }
+
     def describe(self, node: int, information: float | None, why: str) -> Question:
         """Return an item with its labeled neighbors and why it is asked."""
         near = self._near.labeled(node, self._known.labels(), NEIGHBORS)

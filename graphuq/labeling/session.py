@@ -283,6 +283,7 @@ class LabelingSession:
         """
         with self._lock:
             self._keep(*self._known.draw(k, self._rng))
+            self._questions.turn_to_sample()
 
     def wait(self, seconds: float) -> bool:
         """Wait until the learner has caught up; return whether it has."""

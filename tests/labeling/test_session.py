@@ -526,6 +526,18 @@ def test_a_random_sample_ages():
     assert known([*rows, answer(9, label="")]).labels_current() == {5: "upper"}
 
 
+def test_a_random_sample_comes_before_questions_that_are_held(start):
+    session, people = start(), "ABCDEFGH"
+    held = {who: session.question(who).node for who in people}
+    session.start_random_sample(100)
+    asked = {who: session.question(who) for who in people}
+    assert all(question.apart for question in asked.values())
+    assert len({question.node for question in asked.values()}) == len(people)
+    drawn = {who for who in people if held[who] in session.drawn}
+    assert 0 < len(drawn) < len(people)
+    assert {who for who in people if asked[who].node == held[who]} == drawn
+
+
 def test_an_unfinished_random_sample_goes_on(moons, start, tmp_path):
     _, y, _ = moons
     session = start()
