@@ -10,7 +10,7 @@ import numpy as np
 from graphuq.graphs.labels import Labels
 from graphuq.labeling.arguments import one_line
 from graphuq.labeling.book import Book
-from graphuq.labeling.learner import Task, labels_of
+from graphuq.labeling.learner import START, Task, labels_of
 from graphuq.labeling.records import Answer
 from graphuq.utils import validation
 
@@ -38,14 +38,14 @@ class KnownLabels:
 
     Examples
     --------
-    >>> known = KnownLabels(4, {0: "cat"})
+    >>> known = KnownLabels(13, {0: "cat"})
     >>> [known.add_class(name) for name in ("cat", "dog", "cat")]
     [True, True, False]
     >>> known.add(Answer(2, "dog", 1.0, "Ann", "", False))
     >>> known.labels(), known.is_done(1, "Ann")
     ({0: 'cat', 2: 'dog'}, False)
     >>> sorted(row.node for row in known.draw(2, np.random.default_rng(0)))
-    [1, 3]
+    [9, 10]
     """
 
     def __init__(self, n_items: int, before: Mapping[int, str]) -> None:
@@ -112,7 +112,9 @@ class KnownLabels:
         """Return rows that say which k items without a label are drawn for the random sample."""
         labeled, apart = self.labels(), self.apart
         left = [n for n in range(self.n_items) if n not in labeled and n not in apart]
-        validation.integer("k", k, 1, len(left), f"{len(left)} items have no label")
+        most = max(0, min(len(left), self.n_items - len(apart) - START))
+        remedy = f"{len(left)} items have no label, and {START} of all must stay to learn from"
+        validation.integer("k", k, 1, most, remedy)
         drawn = rng.choice(left, k, replace=False).tolist()
         return [Answer(node, "", None, "", _now(), True) for node in drawn]
 
@@ -120,7 +122,7 @@ class KnownLabels:
         """Return what there is to learn from."""
         apart = self.apart
         labels = {node: label for node, label in self.labels().items() if node not in apart}
-        sure = {node: p for node, p in self.book.confidence().items() if node in labels}
+        sure = self.book.confidence()
         return Task(labels, tuple(self.classes), apart, sure, self.labels_current())
 
     def to_labels(self) -> Labels:

@@ -65,7 +65,7 @@ class Task(NamedTuple):
     closed : frozenset of int
         Items that are not to be asked: those of the random sample.
     confidence : dict of int to float
-        The confidence of labels, 1 where an item has none.
+        The confidence of all answers, those of the random sample among them; other labels have 1.
     sample : dict of int to str
         The labels of the random sample that are certain, of items that were drawn lately. They move
         the expected accuracy alone.
@@ -257,13 +257,13 @@ class Learner:
         if every:
             self._whole = view
             self._uncertain = np.argsort(-view.doubt, kind="stable")[:CANDIDATES]
-        # items without a label: those to ask, and those of the panel, which stand for all
+        # items without a label: those of the panel, which stand for all, and those to ask
         hidden = np.ones(self._every.size, dtype=bool)
-        hidden[[*task.labels, *task.closed]] = False
-        asked = np.flatnonzero(hidden[kept])
+        hidden[[*task.labels, *task.sample, *task.confidence]] = False
         shown = np.searchsorted(kept, self._panel[hidden[self._panel]])
         if self._is_small(labels) or (every and not shown.size):
-            shown = asked
+            shown = np.flatnonzero(hidden[kept])
+        asked = np.flatnonzero(hidden[kept] & ~np.isin(kept, [*task.closed]))
         questions = self._first if len(labels) < START else ()
         if all(node in task.labels for node, _ in questions):
             most = CANDIDATES if labels.classes.size == 2 else FEWER_CANDIDATES

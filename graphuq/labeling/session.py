@@ -272,12 +272,12 @@ class LabelingSession:
         Parameters
         ----------
         k : int
-            Items without a label must be as many.
+            Items without a label must be as many, and ten of all must stay to learn from.
 
         Raises
         ------
         ValueError
-            Fewer items have no label.
+            Fewer items have no label, or fewer would stay.
         OSError
             The file cannot be written, and nothing is drawn.
         """

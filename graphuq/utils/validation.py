@@ -78,9 +78,10 @@ def integer(name: str, value: object, low: int, high: int | None = None, remedy:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     number = int(value)
-    if number < low or number > (MAX_INTEGER if high is None else high):
+    top = MAX_INTEGER if high is None else high
+    if number < low or number > top:
         open_end = high is None and number < low
-        span = f"at least {low}" if open_end else f"between {low} and {high or MAX_INTEGER}"
+        span = f"at least {low}" if open_end else f"between {low} and {top}"
         raise ValueError(
             f"{name} must be {span}, got {reprlib.repr(number)}" + (f"; {remedy}" if remedy else "")
         )

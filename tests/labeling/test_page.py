@@ -111,8 +111,10 @@ def test_goals_are_set_and_samples_drawn(client, session):
     assert (session.threshold, session.goal) == (0.9, 0.99) == (
         state["progress"]["threshold"], state["goal"],
     )  # fmt: skip
-    assert tell(client, "sample", size=5).json()["question"]["apart"]
-    assert session.sample == 5
+    assert tell(client, "sample", size=3).status_code == 400  # ten of twelve must stay
+    assert 'max="2"' in client.get("/").text
+    assert tell(client, "sample", size=2).json()["question"]["apart"]
+    assert session.sample == 2
 
 
 def test_views_have_all_items(client):

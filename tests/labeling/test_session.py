@@ -538,6 +538,30 @@ def test_a_random_sample_comes_before_questions_that_are_held(start):
     assert {who for who in people if asked[who].node == held[who]} == drawn
 
 
+def test_a_random_sample_leaves_items_to_learn_from(moons, start):
+    _, y, _ = moons
+    session = start()
+    with pytest.raises(ValueError, match="10 of all must stay to learn from"):
+        session.start_random_sample(191)
+    session.start_random_sample(190)
+    with pytest.raises(ValueError, match="10 items have no label, and 10 of all must stay"):
+        session.start_random_sample(1)
+    for node in set(range(200)) - set(session.drawn):
+        session.answer(node, y[node], who="Ann")
+    assert session.wait(SECONDS)
+    before = session.progress()
+    # what is drawn and has no label is the rest
+    assert before.expected_accuracy > 0.5
+    assert before.decided > 10
+    assert session.question("Ann").apart
+    label(session, y, 4)
+    node = session.question("Ann").node
+    session.answer(node, y[node], confidence=0.8, who="Ann")
+    assert session.wait(SECONDS)
+    assert session.progress().interval != before.interval
+    assert session._learning.learned.counts.sum() == 185
+
+
 def test_an_unfinished_random_sample_goes_on(moons, start, tmp_path):
     _, y, _ = moons
     session = start()

@@ -49,7 +49,7 @@ def build_app(desk: Desk, *, title: str, who: str, token: str, host: str, cookie
         undefined=StrictUndefined,
     )
     page = templates.get_template("page.html").render(
-        title=title, who=who, n=len(desk.names), session=desk.key
+        title=title, who=who, n=len(desk.names), most=desk.most_drawn, session=desk.key
     )
     refused = templates.get_template("refused.html")
 

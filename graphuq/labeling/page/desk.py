@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.labeling.learner import START
 from graphuq.labeling.page.finishing import Finishing
 from graphuq.labeling.page.given import MAX_NAME, Given, GivenError
 from graphuq.labeling.page.items import Items
@@ -15,7 +16,7 @@ from graphuq.labeling.page.once import Once
 from graphuq.labeling.records import Question
 from graphuq.labeling.session import LabelingSession
 
-# Items of a random sample, at most.
+# Items of a random sample, at most; fewer if there are few items to learn from.
 MAX_SAMPLE = 10_000
 
 
@@ -36,6 +37,8 @@ class Desk:
         The name of each item.
     key : str
         A digest of the file of answers and the items, by which a page knows its own session.
+    most_drawn : int
+        Items of a random sample, at most.
     """
 
     def __init__(self, session: LabelingSession, items: Items, finishing: Finishing) -> None:
@@ -43,6 +46,7 @@ class Desk:
         self.names = session.names
         parts = [str(session.path), *self.names]
         self.key = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        self.most_drawn = max(1, min(MAX_SAMPLE, len(self.names) - START))
         self._once = Once()
         self._nodes = {name: node for node, name in enumerate(self.names)}
 
@@ -127,7 +131,7 @@ class Desk:
 
     def draw_sample(self, given: Given) -> dict[str, Any]:
         """Let the next questions come from a random draw."""
-        size = given.whole("size", 1, min(MAX_SAMPLE, len(self.names)))
+        size = given.whole("size", 1, self.most_drawn)
         who = given.name("who")
         self._once.do(given.once("sample"), lambda: self.session.start_random_sample(size))
         return self._with_next(who, {})
