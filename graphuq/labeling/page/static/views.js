@@ -4,8 +4,14 @@ import { draw as drawCurve } from "./charts.js";
 import { $, classMark, fill, number, part, percent, plural } from "./parts.js";
 import { read } from "./talk.js";
 
+// Items of the random sample that show whether the model is right; the report of Finish also needs as many.
+const ENOUGH = 20;
+const NEEDED = "the model needs labels of two classes, and the random sample does not count";
+
 export function accuracyInWords(progress) {
-  if (progress.expected_accuracy === null) return "not known yet";
+  if (progress.expected_accuracy === null) {
+    return progress.n_labeled < progress.n_items ? `not known yet (${NEEDED})` : "no item is without a label";
+  }
   const [low, high] = progress.interval ?? [];
   return percent(progress.expected_accuracy, 1) + (progress.interval ? ` (${percent(low, 1)} to ${percent(high, 1)})` : "");
 }
@@ -13,7 +19,10 @@ export function accuracyInWords(progress) {
 export function forecastInWords(progress) {
   const found = progress.forecast;
   if (!found) return "not known yet";
-  if (found.answers === 0) return `${percent(found.goal, 1)} is expected already${progress.measured ? "" : "; a random sample shows whether the model is right"}`;
+  if (found.answers === 0) {
+    const measured = (progress.measured?.current ?? 0) >= ENOUGH;
+    return `${percent(found.goal, 1)} is expected already${measured ? "" : "; a random sample shows whether the model is right"}`;
+  }
   const range = found.low === found.high ? "" : `, probably ${number(found.low)} to ${number(found.high)}`;
   return `about ${plural(found.answers, "more answer")} to ${percent(found.goal, 1)}${range}`;
 }
@@ -72,7 +81,7 @@ export async function showHistory(classes, open) {
 
 export async function showConfusion() {
   const { classes, expected } = await read("/api/confusion");
-  if (!expected) { fill($("confusion"), part("p", {}, "Not known yet: the model needs labels of two classes.")); return; }
+  if (!expected) { fill($("confusion"), part("p", {}, `Not known yet: ${NEEDED}.`)); return; }
   const most = Math.max(...expected.flat(), 1);
   fill($("confusion"), part("table", {}, part("thead", {}, part("tr", {}, part("th", { scope: "col" }, "predicted"),
     ...classes.map((name) => part("th", { scope: "col" }, classMark(name, classes))))),
