@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from http.cookiejar import CookieJar
 
@@ -85,12 +86,20 @@ class Process:
         request = urllib.request.Request(
             f"{self.origin}/api/{action}", body, {"Origin": self.origin}
         )
-        with self.opener.open(request, timeout=30) as answer:
-            return json.load(answer)
+        return self.load(request)
 
     def state(self):
-        with self.opener.open(f"{self.origin}/api/state", timeout=30) as answer:
-            return json.load(answer)
+        return self.load(f"{self.origin}/api/state")
+
+    def load(self, request):
+        try:
+            with self.opener.open(request, timeout=30) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            if error.code < 500:
+                raise
+            self.stop()  # the terminal shows what went wrong
+            raise AssertionError(self.said) from error
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
