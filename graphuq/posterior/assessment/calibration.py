@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from graphuq.graphs.class_values import as_given, find_classes, to_one_type
 from graphuq.utils import validation
@@ -270,13 +271,13 @@ def wilson_interval(right: NDArray[Any], count: NDArray[Any]) -> Array:
 
     They are NaN where ``count`` is 0.
     """
-    from scipy.stats import binomtest  # takes a third of a second to import
-
-    ends = np.full((2, count.size), np.nan)
-    for b in np.flatnonzero(count):
-        test = binomtest(int(right[b]), int(count[b]))
-        ends[:, b] = test.proportion_ci(1 - 2 * TAIL, method="wilson")
-    return ends
+    n, z = np.where(count > 0, count, np.nan), ndtri(1 - TAIL)
+    center = (right + z**2 / 2) / (n + z**2)
+    half = z * np.sqrt(right * (n - right) / n + z**2 / 4) / (n + z**2)
+    # the ends of 0 and of all are 0 and 1, but for rounding
+    low = np.where(right == 0, 0.0, center - half)
+    ends = np.array([low, np.where(right == count, 1.0, center + half)])
+    return np.where(count > 0, ends, np.nan)
 
 
 def _brier(p: Array, hits: Array) -> Array:
