@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import graphuq as gq
 from benchmarks.common import report
-from benchmarks.speed.labeling import ANSWERS, PAUSE, RANK, SIZES
+from benchmarks.speed.labeling import ANSWERS, PAUSE, settings
 
 # A delay below this is felt as none (Nielsen 1993, Usability engineering, chapter 5).
 LATENCY = 0.1
@@ -80,39 +78,31 @@ def take_times(browser: Any, address: str, key_of: dict[str, str]) -> list[float
 
 def main() -> None:
     options = report.options(__doc__.splitlines()[0])
-    X, digits = gq.datasets.mnist()
     rows, claims = [], {}
     browser = open_browser()
-    for n in SIZES[:1] if options.quick else SIZES:
-        some = np.random.default_rng(0).permutation(digits.size)[:n]
-        graph = gq.knn_graph(gq.pca(X[some], 50), 20, connect=True)
-        spectrum = gq.Spectrum.of(graph, RANK)
-        for y in ((digits[some] % 2).astype(str), digits[some].astype(str)):
-            path = Path(tempfile.mkdtemp()) / "answers.csv"
-            pictures = X[some].reshape(-1, SIDE, SIDE)
-            with gq.label(
-                graph,
-                pictures,
-                answers=path,
-                classes=np.unique(y).tolist(),
-                spectrum=spectrum,
-                port=0,
-                open_browser=False,
-            ) as page:
-                key_of = {str(node): label for node, label in enumerate(y)}
-                times = take_times(browser, page.address, key_of)
-            median, tail = np.quantile(times, [0.5, 0.95]).tolist()
-            n_classes = np.unique(y).size
-            rows.append({
-                "items": n,
-                "classes": n_classes,
-                "answers": len(times),
-                "median ms": median,
-                "95% ms": tail,
-                "largest ms": max(times),
-            })  # fmt: skip
-            what = f"{n} items, {n_classes} classes: median of next items within {LATENCY} s"
-            claims[what] = median / 1e3, median / 1e3 <= LATENCY
+    for setting in settings(options.quick):
+        with gq.label(
+            setting.graph,
+            setting.pixels.reshape(-1, SIDE, SIDE),
+            answers=setting.path,
+            classes=setting.classes,
+            spectrum=setting.spectrum,
+            port=0,
+            open_browser=False,
+        ) as page:
+            key_of = {str(node): label for node, label in enumerate(setting.y)}
+            times = take_times(browser, page.address, key_of)
+        median, tail = np.quantile(times, [0.5, 0.95]).tolist()
+        rows.append({
+            "items": setting.y.size,
+            "classes": len(setting.classes),
+            "answers": len(times),
+            "median ms": median,
+            "95% ms": tail,
+            "largest ms": max(times),
+        })  # fmt: skip
+        what = f"{setting}: median of next items within {LATENCY} s"
+        claims[what] = median / 1e3, median / 1e3 <= LATENCY
     browser.quit()
     report.write("labeling_in_browser", options.out, rows, claims)
 
