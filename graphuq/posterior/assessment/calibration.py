@@ -272,12 +272,12 @@ def wilson_interval(right: NDArray[Any], count: NDArray[Any]) -> Array:
     They are NaN where ``count`` is 0.
     """
     n, z = np.where(count > 0, count, np.nan), ndtri(1 - TAIL)
-    center = (right + z**2 / 2) / (n + z**2)
-    half = z * np.sqrt(right * (n - right) / n + z**2 / 4) / (n + z**2)
-    # the ends of 0 and of all are 0 and 1, but for rounding
-    low = np.where(right == 0, 0.0, center - half)
-    ends = np.array([low, np.where(right == count, 1.0, center + half)])
-    return np.where(count > 0, ends, np.nan)
+    wrong = n - right
+    spread = z * np.sqrt(right * wrong / n + z**2 / 4)
+    ends = (right + z**2 / 2 + np.multiply.outer([-1, 1], spread)) / (n + z**2)
+    # exactly, without rounding
+    ends[0, wrong == n], ends[1, right == n] = 0.0, 1.0
+    return np.asarray(ends, dtype=np.float64)
 
 
 def _brier(p: Array, hits: Array) -> Array:
