@@ -60,11 +60,12 @@ def label(
         array of shape (N, height, width) or (N, height, width, 3), or paths of pictures. By default
         it shows their names.
     answers : path-like
-        The file of answers, a CSV.
+        The file of answers, a CSV. It is made if it does not exist; otherwise the session goes on.
     classes : sequence, optional
-        Names of the classes; the page can add more.
+        Names of the classes, which are texts here. Classes of ``labels`` and of the file are added,
+        and the page can add more.
     names : sequence, optional
-        Names of the items, by default their positions.
+        Names of the items, all different; by default their positions.
     features : ndarray, shape (N, d), optional
         Part of the prior, as in ``graphuq sample``.
     labels : Labels, optional

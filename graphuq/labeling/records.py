@@ -94,7 +94,7 @@ class Measured:
     current : int
         How many of the labels correct the expected accuracy: the items were drawn lately.
     interval : tuple of float
-        95%, Wilson's.
+        Wilson's 95% interval of the accuracy.
     """
 
     right: int
@@ -116,10 +116,10 @@ class Progress:
         Items with a label, or with a class whose probability is at least ``threshold``.
     threshold : float
     expected_accuracy : float or None
-        Of the predictions for items without a label, by their probabilities and by the random
-        sample; None before the first approximation.
+        The expected share of right predictions among items without a label, by the probabilities
+        and by the random sample. None before the first approximation.
     interval : tuple of float or None
-        90%.
+        A 90% interval of this share.
     measured : Measured or None
         The accuracy on the random sample, where there is one.
     forecast : Forecast or None

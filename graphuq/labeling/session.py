@@ -51,27 +51,8 @@ class LabelingSession:
     ----------
     graph : Graph or adjacency
     answers : path-like
-        The file of answers. It is made if it does not exist; otherwise the session goes on.
-    classes : sequence, optional
-        Names of the classes, which are texts here. Classes of ``labels`` and of the file are added.
-    names : sequence, optional
-        Names of the items, all different; by default their positions.
-    features : ndarray, shape (N, d), optional
-        Part of the prior, as in ``graphuq sample``.
-    labels : Labels, optional
-        Labels known before; an answer replaces them.
-    likelihood : likelihood, optional
-        A sign model, by default `Probit` with its parameter chosen by the labels.
-    rank : int, optional
-        Number of modes.
-    spectrum : Spectrum, optional
-        The modes of the graph, if they are known.
-    threshold : float, optional
-        The probability from which an item is decided; by default that of the last session with
-        this file, or 0.95.
-    goal : float, optional
-        The expected accuracy to reach, with the same default.
-    seed : int
+    classes, names, features, labels, likelihood, rank, spectrum, threshold, goal, seed : optional
+        As in `graphuq.label`.
 
     Attributes
     ----------
