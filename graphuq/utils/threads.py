@@ -20,6 +20,16 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # scans the process's libraries, which takes milliseconds
 
 
+def _let_any_thread_set_limits() -> None:
+    """Give up the right to set limits, which threadpoolctl 3.8 leaves to one thread while it lives.
+
+    Limits that other threads set have no effect, without an error.
+    """
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
 class _OneThread:
     """BLAS in one thread while anyone needs it.
 
@@ -35,6 +45,7 @@ class _OneThread:
     def enter(self) -> None:
         with self._lock:
             if not self._users:
+                _let_any_thread_set_limits()
                 self._limit = _controller().limit(limits=1, user_api="blas")
             self._users += 1
 
@@ -42,7 +53,9 @@ class _OneThread:
         with self._lock:
             self._users -= 1
             if not self._users:
+                _let_any_thread_set_limits()
                 self._limit.restore_original_limits()
+                _let_any_thread_set_limits()
 
 
 _ONE_THREAD = _OneThread()
@@ -52,8 +65,8 @@ _ONE_THREAD = _OneThread()
 def one_blas_thread() -> Iterator[None]:
     """Run the BLAS of NumPy and SciPy in one thread, until the last such context ends.
 
-    More threads compete with those of chains or row blocks, and change the last digits. The limit
-    belongs in the main thread: threadpoolctl ignores other threads while that lives.
+    More threads compete with those of chains or row blocks, and change the last digits. Any thread
+    may set the limit, which is that of the process.
     """
     _ONE_THREAD.enter()
     try:

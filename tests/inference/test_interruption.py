@@ -80,15 +80,7 @@ from graphuq.utils import interruption, threads
 def blas_threads():
     return {library["num_threads"] for library in threads._controller().info()}
 
-with threadpool_limits(3, user_api="blas"):  # now the main thread alone sets limits
-    def limited():
-        with threads.one_blas_thread():
-            found.append(blas_threads())
-    found = []
-    thread = threading.Thread(target=limited)
-    thread.start()
-    thread.join()
-    assert found == [{3}]
+with threadpool_limits(3, user_api="blas"):
     assert interruption.interruptible("counting", blas_threads) == {1}
     assert blas_threads() == {3}
     # a process that ends

@@ -73,24 +73,51 @@ def test_cores_are_those_of_the_container_and_of_the_affinity(monkeypatch):
 
 
 OVERLAPPING = """
+from concurrent.futures import ThreadPoolExecutor
 from threadpoolctl import threadpool_limits
 from graphuq.utils import threads
 
 def blas_threads():
     return {library["num_threads"] for library in threads._controller().info()}
 
-with threadpool_limits(3, user_api="blas"):
-    first, second = threads.one_blas_thread(), threads.one_blas_thread()
-    first.__enter__()
-    second.__enter__()
-    assert blas_threads() == {1}
-    first.__exit__(None, None, None)
-    assert blas_threads() == {1}
-    second.__exit__(None, None, None)
-    assert blas_threads() == {3}
+def enter():
+    limit = threads.one_blas_thread()
+    limit.__enter__()
+    return limit
+
+def leave(limit):
+    limit.__exit__(None, None, None)
+
+def here(work, *arguments):
+    return work(*arguments)
+
+with ThreadPoolExecutor(1) as pool, threadpool_limits(3, user_api="blas"):
+    def there(work, *arguments):
+        return pool.submit(work, *arguments).result()
+
+    for begins, follows, ends_first, ends_last in (
+        (here, here, here, here),
+        (here, there, here, there),
+        (there, here, there, here),
+        (there, there, here, here),
+    ):
+        first = begins(enter)
+        assert blas_threads() == {1}
+        second = follows(enter)
+        ends_first(leave, first)
+        assert blas_threads() == {1}
+        ends_last(leave, second)
+        assert blas_threads() == {3}
+    # limits that others set in any thread have an effect afterwards
+
+    def limited():
+        with threadpool_limits(2, user_api="blas"):
+            return blas_threads()
+
+    assert there(limited) == here(limited) == {2}
 """
 
 
-def test_overlapping_limits_of_blas_end_with_the_last():
+def test_overlapping_limits_of_blas_by_any_threads_end_with_the_last():
     # in a process of its own: threads that other tests interrupted may still change the limit
     subprocess.run([sys.executable, "-c", OVERLAPPING], check=True)
