@@ -17,7 +17,7 @@ class FakeSession:
         self.path = Path("labels.csv")
         self.names = [f"n{k}" for k in range(n)] if names is None else names
         self.rows, self.skipped, self.goal, self.threshold, self.sample = [], set(), 0.95, 0.95, 0
-        self.calls = []
+        self.expected, self.busy = (0.5, (0.4, 0.6)), False
 
     def question(self, who):
         done = {row.node for row in self.rows if row.label} | self.skipped
@@ -60,7 +60,7 @@ class FakeSession:
     def progress(self):
         n = len(self.rows)
         return Progress(
-            self.n, n, n, n, self.threshold, 0.5, (0.4, 0.6), None, None, busy=False, error=None
+            self.n, n, n, n, self.threshold, *self.expected, None, None, self.busy, error=None
         )
 
     def curve(self):

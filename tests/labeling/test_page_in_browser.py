@@ -342,6 +342,15 @@ def test_a_full_disk_takes_no_answer(make_browser, serve):
     assert len(session.rows) == 1
 
 
+def test_the_page_says_what_the_model_lacks_once_it_has_learned(make_browser, serve):
+    session = FakeSession(10)
+    session.expected, session.busy = (None, None), True
+    page = Page(make_browser(), serve(session).address)
+    page.until(lambda: "Expected accuracy: not known yet." in page.text("brief"))
+    session.busy = False
+    page.until(lambda: "not known yet (the model needs labels of two" in page.text("brief"))
+
+
 def test_no_two_of_forty_classes_look_alike(make_browser, serve):
     names = [f"class {k}" for k in range(40)]
     page = Page(make_browser(), serve(FakeSession(20, classes=names)).address)

@@ -10,7 +10,8 @@ const NEEDED = "the model needs labels of two classes, and the random sample doe
 
 export function accuracyInWords(progress) {
   if (progress.expected_accuracy === null) {
-    return progress.n_labeled < progress.n_items ? `not known yet (${NEEDED})` : "no item is without a label";
+    if (progress.n_labeled === progress.n_items) return "no item is without a label";
+    return progress.busy ? "not known yet" : `not known yet (${NEEDED})`;
   }
   const [low, high] = progress.interval ?? [];
   return percent(progress.expected_accuracy, 1) + (progress.interval ? ` (${percent(low, 1)} to ${percent(high, 1)})` : "");
