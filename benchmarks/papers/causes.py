@@ -7,7 +7,9 @@ For each failed claim the verdict names the cause. **Paper**: it leaves a settin
 and its settings disagree. **Data**: ours are not the paper's. **Ours**: our bound, our measure, or
 chains of ours that do not agree."""
 
-UNSATISFIABLE = "ours: hardly any field satisfies all labels, and level-set chains stay apart"
+UNSATISFIABLE = (
+    "ours: hardly any field, if any, satisfies all labels, and level-set chains stay apart"
+)
 APART = "ours: for some draws of labels level-set chains stay apart"
 TIE = "ours: the bound counts a tie as a failure; up to gamma = 0.3 no draw contradicts a label"
 SYNTHETIC = "data: the video is synthetic; on the river the claim holds"

@@ -2,20 +2,22 @@
 
 All three methods are functions of the eigenpairs of one graph, so whole grids of parameters are
 cheap. The package's own classifiers, which solve linear systems, are compared with this on every
-graph. An experiment of the paper has 20 repeats in Table 1 and 50 in Figures 4 and 5. Each is done
-10 times. Each of the 10 experiments takes its own best parameter, chosen with the true labels, and
-its own graph if graphs are random. BelkGC is `gq.BelkinNiyogi`. Takes about 6 minutes.
+graph. The paper averages over 20 repeats in Table 1 and over 50 in Figures 4 and 5. Here each such
+experiment is done 10 times. Each of the 10 experiments takes its own best parameter, chosen with
+the true labels, and its own graph if graphs are random. BelkGC is `gq.BelkinNiyogi`. Takes about 6
+minutes.
 
-Bounds that fail, and why. Table 1: on karate and polbooks five cells of 132 fail, and twenty
-repeats may miss four of these by chance. ZhouGC's 85.5 on karate with 6 labels is below the paper's
-own numbers for 2 and 3. With two or three labels, BelkGC with the best of 51 parameters is as good
-as RobustGC on digits and synth, or better. The paper's lead there, at most 2.5 points, is less than
-the standard error of its repeats. Figure 5 does not state its numbers of labels and noise levels:
-ours with 10 labels falls to 98.6 with 20% flipped and to 96.3 with 30%. Figure 2 does not state its
-labeled nodes, and "almost a step" is not a number: v_1 itself varies by 0.118 of the step. On
-digits49-w one image is attached by an edge of weight 1e-12. Regression on combinatorial
-eigenvectors, which are localized there, loses about eleven significant digits. PF-RobustGC on
-digits49-s is within its bound but about 2.5 points low, more than chance.
+Bounds that fail, and why. Table 1: five of its 132 cells fail, all on karate and polbooks. Four of
+them are off by no more than a mean of twenty repeats may be by chance. ZhouGC's 85.5 on karate with
+6 labels is below the paper's own numbers for 2 and 3. With two or three labels, BelkGC with the
+best of 51 parameters is as good as RobustGC on digits and synth, or better. The paper's lead there,
+at most 2.5 points, is less than the standard error of its repeats. Figure 5 does not state its
+numbers of labels and noise levels: ours with 10 labels falls to 98.6 with 20% flipped and to 96.3
+with 30%. Figure 2 does not state its labeled nodes, and "almost a step" is not a number: the first
+nontrivial eigenvector varies within the halves by 0.118 of its step between them. On digits49-w one
+image is attached by an edge of weight 1e-12. Regression on combinatorial eigenvectors, which are
+localized there, loses about eleven significant digits. PF-RobustGC on digits49-s is within its
+bound but about 2.5 points low, more than chance.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.robust_gc [--quick]
 """

@@ -8,10 +8,10 @@ draws: level-set chains then disagree, as the R-hat column shows.
 
 The rows "pCN, as in the paper" are single chains of 1e4 steps of Algorithm 2, beta = 0.3, each
 started from a draw of the prior, without warm-up, all with the same labels. Their standard
-deviation is pure Monte Carlo error. On the hardest pair it is as large as the spread over draws of
-labels. Averaged over ten runs it is too small to explain the printed numbers. R-hat compares these
-chains, and the smallest ESS is that of one chain. On the two easy pairs R-hat is good, although
-each chain is worth few draws.
+deviation is pure Monte Carlo error. On the hardest pair the error of one chain is as large as the
+spread over draws of labels. The error of the mean of ten chains is too small to explain the printed
+numbers. R-hat compares these chains, and the smallest ESS is that of one chain. On the two easy
+pairs R-hat is good, although each chain is worth few draws.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.digit_pairs [--quick]
 """

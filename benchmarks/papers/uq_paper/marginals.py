@@ -6,13 +6,14 @@ Ginzburg-Landau's marginals have several modes at the former nodes and one at th
 probit's always have one. Here a mode is a peak of a kernel density estimate with a prominence of 5%
 of the highest peak. The numbers are means over draws of labels.
 
-All marginals have one mode. At the printed epsilon = 10 the barrier between a node's wells,
-1 / (4 epsilon), is 1/40, and its density exp(-W(s) - s^2 / 2) has one peak. The nodes of high
-confidence do not keep one sign either. Two rows look for what the paper saw. The first repeats its
-run, a chain of 1e5 pCN steps without warm-up, worth few draws: noise creates no further peaks. The
-second has deep wells, epsilon = 1 and a prior of 50 modes, and tempered chains: there several modes
-are real. (Runs outside the study with even deeper wells, under the full prior, also showed several
-modes at nodes of low confidence, in one draw of labels and with chains that did not agree.)
+All marginals of the paper's three models have one mode. At the printed epsilon = 10 the barrier
+between a node's wells, 1 / (4 epsilon), is 1/40, and its density exp(-W(s) - s^2 / 2) has one peak.
+Even at the nodes of high confidence the field takes both signs. Two further runs look for what the
+paper saw. The first repeats its run, one chain of 1e5 pCN steps without warm-up. The chain is worth
+few draws, but its Monte Carlo error creates no further peaks. The second run has deep wells,
+epsilon = 1 and a prior of 50 modes, and tempered chains. There several modes are real. (Runs
+outside the study with even deeper wells, under the full prior, also showed several modes at nodes
+of low confidence, in one draw of labels and with chains that did not agree.)
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.marginals [--quick]
 """

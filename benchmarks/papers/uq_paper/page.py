@@ -40,11 +40,11 @@ which compares ours with theirs. `make reproduce` runs all of them and writes th
 [data sets](../how-to/data.md) from the folder that `GRAPHUQ_DATA` names. The files of MNIST and the
 votes can be downloaded; that of Jasper Ridge, which Figure 8 needs, cannot.
 
-Each claim states its bound. No bound was loosened after a result was seen; those of section 5.3, of
-Table 1's accuracy and of the MAP study came from a prototype. If chains disagree, with an R-hat of
-1.05 or more, a claim about their draws fails and says so. A failed claim stays. If the paper prints
-no number, the column "the paper" has what its text says. LevelSet and BLS (Bayesian level set, as
-in the paper) are the level-set model, and GL is Ginzburg-Landau.
+Each claim states its bound. No bound was loosened after a result was seen. The bounds of section
+5.3, of Table 1's accuracy and of the MAP study were set by the results of a prototype. If chains
+disagree, with an R-hat of 1.05 or more, a claim about their draws fails and says so. A failed claim
+stays. If the paper prints no number, the column "the paper" has what its text says. LevelSet and
+BLS (Bayesian level set, as in the paper) are the level-set model, and GL is Ginzburg-Landau.
 
 """
     + LEGEND
