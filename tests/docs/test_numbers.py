@@ -140,7 +140,7 @@ def quotes():
     yield FAILS, says, [differ["accuracy at 0.1"], differ["log score at 0.1"]]
     for page, says in (
         ("README.md", "a log score of {} against 0.69"),
-        ("docs/paper.md", "log score is {} against 0.69"),
+        ("docs/paper.md", "log score is {}, against 0.69"),
     ):
         yield page, says, [differ["log score at 0.1"]]
     says = "joins nodes of the same class, {} of the predictions are right"
