@@ -140,8 +140,11 @@ def run(options: argparse.Namespace) -> int:
         "browser on this machine:"
     )
     print(f"\n  {page.address}\n", flush=True)
+    n_answers = session.progress().n_answers
+    already = f", which has {count(n_answers, 'answer')} already" if n_answers else ""
     print_paragraph(
-        f"Answers are kept in {options.out}. Ctrl-C ends the page, and the same command goes on."
+        f"Answers are kept in {options.out}{already}. Ctrl-C ends the page, and the same command "
+        "goes on."
     )
     sys.stdout.flush()
     if not options.no_browser and not page.open():

@@ -45,6 +45,9 @@ def knn_graph(
 ) -> Graph:
     """Connect every item to its nearest neighbors.
 
+    Distances add up all columns. Scale columns of different units first, for example with
+    scikit-learn's ``StandardScaler``.
+
     The graph does not depend on the order of the rows: an item is connected to all neighbors that
     are as near as the K-th, up to 10 times K of them or 10^7 in the whole graph, whichever is more.
 

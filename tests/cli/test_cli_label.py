@@ -73,10 +73,11 @@ class Process:
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
         self.said = ""
-        while not (found := re.search(r"(http://\S+)/\?token=\S+", self.said)):
+        while "goes on." not in self.said:
             line = self.process.stdout.readline()
             assert line, self.said
             self.said += line
+        found = re.search(r"(http://\S+)/\?token=\S+", self.said)
         self.origin, jar = found[1], urllib.request.HTTPCookieProcessor(CookieJar())
         self.opener = urllib.request.build_opener(jar)
         self.opener.open(found[0], timeout=10).close()
@@ -138,6 +139,7 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
     assert "mail-graphuq" in state["message"]
     assert second.stop() == 0
     said = " ".join(second.said.split())
+    assert "Answers are kept in labels.csv, which has 8 answers already." in said
     assert "of 20 of the 22 items of the random sample are predicted correctly" in said
 
     nodes = pd.read_csv(tmp_path / "mail-graphuq" / "nodes.csv")

@@ -126,7 +126,7 @@ def quotes():
     says = "{} of the images that it calls unsure are classified correctly, and {} of all others"
     yield "docs/paper.md", says, unsure
     for page in ("README.md", "docs/index.md"):
-        yield page, "calibration error is {}: with [so few", [MADE["overview"]["calibration error"]]
+        yield page, "calibration error is {}: [few labels]", [MADE["overview"]["calibration error"]]
 
     apart = MADE["uncertainty"]
     says = "the entropy is {} nats on average, of which {} is aleatoric"
