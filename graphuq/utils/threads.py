@@ -17,7 +17,8 @@ from threadpoolctl import ThreadpoolController
 
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # scans the process's libraries, which takes milliseconds
+    # scans the process's libraries, which takes milliseconds
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _let_any_thread_set_limits() -> None:
@@ -46,7 +47,7 @@ class _OneThread:
         with self._lock:
             if not self._users:
                 _let_any_thread_set_limits()
-                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit = _controller().limit(limits=1)
             self._users += 1
 
     def leave(self) -> None:
@@ -66,7 +67,9 @@ def one_blas_thread() -> Iterator[None]:
     """Run the BLAS of NumPy and SciPy in one thread, until the last such context ends.
 
     More threads compete with those of chains or row blocks, and change the last digits. Any thread
-    may set the limit, which is that of the process.
+    may set the limit. With the OpenBLAS of NumPy's and SciPy's wheels it is that of the process.
+    Limits of other code, by threadpoolctl, belong inside or outside of it: where they overlap, the
+    last to end decides.
     """
     _ONE_THREAD.enter()
     try:
