@@ -349,6 +349,9 @@ def test_the_page_says_what_the_model_lacks_once_it_has_learned(make_browser, se
     page.until(lambda: "Expected accuracy: not known yet." in page.text("brief"))
     session.busy = False
     page.until(lambda: "not known yet (the model needs labels of two" in page.text("brief"))
+    session.confusion = lambda: None
+    page.view("confusion")
+    page.until(lambda: "is not known yet (the model needs" in page.text("confusion"))
 
 
 def test_no_two_of_forty_classes_look_alike(make_browser, serve):

@@ -201,7 +201,7 @@ async function refreshView() {
     progress: () => state.progress && showProgress(state.progress, state.goal),
     map: () => showMap(state.classes),
     suspects: () => showSuspects(state.classes, open),
-    confusion: () => showConfusion(),
+    confusion: () => showConfusion(state.progress),
     history: () => showHistory(state.classes, open),
   }[state.view];
   try { await show?.(); } catch (error) { if (error instanceof Refused) complain(error.message); }

@@ -88,7 +88,7 @@ function rowTable(cells) {
 
 // Probabilities of classes as bars, likeliest first.
 export function showOpinion(opinion, classes) {
-  if (!opinion) return [part("p", { class: "quiet" }, "The model has no opinion yet: it learns from labels of two classes.")];
+  if (!opinion) return [part("p", { class: "quiet" }, "The model has no opinion yet: it needs labels of two classes, and a moment to learn.")];
   return [part("h3", {}, "What the model thinks"), ...opinion.classes.slice(0, 6).map((name, k) => part("div", { class: "share" },
     classMark(name, classes), part("meter", { min: 0, max: 1, value: opinion.probability[k], "aria-label": name }),
     part("span", {}, percent(opinion.probability[k]))))];

@@ -8,10 +8,12 @@ import { read } from "./talk.js";
 const ENOUGH = 20;
 const NEEDED = "the model needs labels of two classes, and the random sample does not count";
 
+const notYet = (progress) => (progress?.busy ? "not known yet" : `not known yet (${NEEDED})`);
+
 export function accuracyInWords(progress) {
   if (progress.expected_accuracy === null) {
     if (progress.n_labeled === progress.n_items) return "no item is without a label";
-    return progress.busy ? "not known yet" : `not known yet (${NEEDED})`;
+    return notYet(progress);
   }
   const [low, high] = progress.interval ?? [];
   return percent(progress.expected_accuracy, 1) + (progress.interval ? ` (${percent(low, 1)} to ${percent(high, 1)})` : "");
@@ -80,9 +82,9 @@ export async function showHistory(classes, open) {
     : part("p", {}, "There are no answers yet."));
 }
 
-export async function showConfusion() {
+export async function showConfusion(progress) {
   const { classes, expected } = await read("/api/confusion");
-  if (!expected) { fill($("confusion"), part("p", {}, `Not known yet: ${NEEDED}.`)); return; }
+  if (!expected) { fill($("confusion"), part("p", {}, `The confusion is ${notYet(progress)}.`)); return; }
   const most = Math.max(...expected.flat(), 1);
   fill($("confusion"), part("table", {}, part("thead", {}, part("tr", {}, part("th", { scope: "col" }, "predicted"),
     ...classes.map((name) => part("th", { scope: "col" }, classMark(name, classes))))),
