@@ -73,7 +73,7 @@ class Process:
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
         self.said = ""
-        while "goes on." not in self.said:
+        while "the same command goes on." not in " ".join(self.said.split()):
             line = self.process.stdout.readline()
             assert line, self.said
             self.said += line
