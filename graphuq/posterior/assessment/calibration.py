@@ -275,8 +275,8 @@ def wilson_interval(right: NDArray[Any], count: NDArray[Any]) -> Array:
     wrong = n - right
     spread = z * np.sqrt(right * wrong / n + z**2 / 4)
     ends = (right + z**2 / 2 + np.multiply.outer([-1, 1], spread)) / (n + z**2)
-    # exactly, without rounding
-    ends[0, wrong == n], ends[1, right == n] = 0.0, 1.0
+    ends[0, wrong == n] = 0.0  # without rounding
+    ends[1, right == n] = 1.0
     return np.asarray(ends, dtype=np.float64)
 
 
