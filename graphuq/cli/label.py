@@ -126,6 +126,8 @@ def run(options: argparse.Namespace) -> int:
         begin_stage("", has_bar=True)
         return f"Written to {folder.absolute()}: open {REPORT} in a browser; {NODES} has each item."
 
+    n_answers = session.progress().n_answers
+    already = f", which has {count(n_answers, 'answer')} already" if n_answers else ""
     page = LabelingPage(
         session,
         shown,
@@ -140,8 +142,6 @@ def run(options: argparse.Namespace) -> int:
         "browser on this machine:"
     )
     print(f"\n  {page.address}\n", flush=True)
-    n_answers = session.progress().n_answers
-    already = f", which has {count(n_answers, 'answer')} already" if n_answers else ""
     print_paragraph(
         f"Answers are kept in {options.out}{already}. Ctrl-C ends the page, and the same command "
         "goes on."
