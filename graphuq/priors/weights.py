@@ -5,6 +5,7 @@ Fractions between 0 and 1 may be chosen one by one, whereas weights must sum to 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,9 +45,24 @@ def fractions_of(weights: Any, n_parts: int) -> tuple[float, ...]:
             f"weights must be finite and not negative, and not all zero, got {given.tolist()}: "
             'give each part its share of the variance, or weights="auto"'
         )
-    given = given / given.max()  # so that no sum overflows
-    left = np.cumsum(given[::-1])[::-1][:-1]  # what a part and all after it have
-    return tuple(float(w / rest) if rest > 0 else 0.0 for w, rest in zip(given, left, strict=False))
+    if given.max() > 1 or abs(given.sum() - 1) > 1e-12:  # others are kept to the last digit
+        given = given / given.max()  # so that no sum overflows
+        given /= given.sum()
+    fractions, left = [], 1.0
+    for at, weight in enumerate(given[:-1].tolist()):
+        all_of_it = weight > 0 and not given[at + 1 :].any()  # exactly 0 is left for the others
+        fractions.append(1.0 if all_of_it else _fraction(weight, left))
+        left -= left * fractions[-1]
+    return tuple(fractions)
+
+
+def _fraction(weight: float, left: float) -> float:
+    """Return f, with left f = weight to the last digit wherever there is such a number."""
+    if weight == 0:
+        return 0.0
+    near = min(weight / left, 1.0)
+    candidates = (near, math.nextafter(near, 0), math.nextafter(near, 1))
+    return next((f for f in candidates if left * f == weight), near)
 
 
 def weights_of(fractions: Sequence[Any]) -> Array:
