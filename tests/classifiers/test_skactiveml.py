@@ -127,11 +127,13 @@ def test_sampled_probabilities_average_to_the_predictive(moons, n_classes):
     assert gap.mean() < 0.01
     again = model.sample_proba(X, n_samples=2000, random_state=0)
     np.testing.assert_array_equal(drawn, again)
-    # neighbors agree: draws are joint
-    near = gq.knn_graph(X[:180], n_neighbors=3).adjacency.tocoo()
-    i, j = (a[near.coords[0] < near.coords[1]][:50] for a in near.coords)
-    both = [np.corrcoef(drawn[:, a, 0], drawn[:, b, 0])[0, 1] for a, b in zip(i, j, strict=True)]
-    assert np.nanmedian(both) > 0.5
+    # draws are joint: neighbors agree more than other pairs do
+    near = gq.knn_graph(X[:180], n_neighbors=3).adjacency.toarray() > 0
+    together = np.corrcoef(drawn[:, :180, 0], rowvar=False)
+    pairs = ~np.eye(180, dtype=bool)
+    typical = np.nanmedian(together[near & pairs])
+    assert typical > 0.4
+    assert typical > 3 * np.nanmedian(abs(together[~near & pairs]))
 
 
 def test_a_batch_is_that_of_suggest(moons):
