@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from graphuq.posterior.assessment.calibration import Calibration
     from graphuq.posterior.assessment.prediction_sets import PredictionSets
 
-# A node is unsure if no class is this probable. For two classes p lies between 15% and 85%, where
-# 4 p (1 - p) is above 1/2.
-SURE = (1 + np.sqrt(0.5)) / 2
+# A node is unsure if no class is this probable. Texts print it in whole percent, so it is one.
+SURE = 0.85
 
 
 def most_probable(by_class: Array) -> NDArray[np.int64]:

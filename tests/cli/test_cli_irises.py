@@ -83,7 +83,7 @@ def test_run_json_has_all_classes(iris_run, iris_post, irises):
     chosen = {"alpha", "tau", "length_scale", "weight", "level", "gamma"}
     assert set(iris_run["chosen"]) == chosen
     assert sum(iris_run["predicted"].values()) == 150
-    assert iris_run["unsure"] == int((iris_post.probability.max(axis=1) < (1 + 0.5**0.5) / 2).sum())
+    assert iris_run["unsure"] == int((iris_post.probability.max(axis=1) < 0.85).sum())
     assert iris_run["accuracy"] == pytest.approx(iris_post.accuracy(species))
     assert iris_run["accuracy"] > 0.75
     assert 6 <= iris_run["leave_one_out_right"] <= 9

@@ -7,7 +7,7 @@ import pytest
 from conftest import quietly
 
 import graphuq as gq
-from graphuq.posterior.predictions import most_probable
+from graphuq.posterior.predictions import PredictionMixin, most_probable
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +38,18 @@ def test_every_result_answers_the_same_questions(results, small, kind):
     assert result.accuracy(y) == labels.accuracy(result.prediction, y)
     np.testing.assert_allclose(result.margin, abs(p[:, 1] - p[:, 0]))
     assert (result.entropy <= np.log(2) + 1e-12).all()
-    np.testing.assert_array_equal(result.unsure, p.max(axis=1) < (1 + np.sqrt(0.5)) / 2)
+    np.testing.assert_array_equal(result.unsure, p.max(axis=1) < 0.85)
     assert result.calibration(y).curve["count"].sum() == 40 - len(labels)
     with pytest.raises(TypeError, match="truth is needed"):
         gq.MapEstimate.calibration(result)
+
+
+@pytest.mark.parametrize(("confidence", "unsure"), [(0.849, True), (0.85, False), (0.852, False)])
+def test_an_item_is_unsure_below_the_confidence_that_is_printed(confidence, unsure):
+    class Told(PredictionMixin):
+        by_class = np.array([[confidence, 1 - confidence]])
+
+    assert Told().unsure.tolist() == [unsure]
 
 
 def test_without_probabilities_the_prediction_is_left(small):
