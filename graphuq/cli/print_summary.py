@@ -150,7 +150,8 @@ def _print_predictions(run: RunSummary) -> None:
         )
     if not run.most_uncertain:
         return
-    print("The most uncertain items without a label:")
+    order = "lowest confidence" if two else "largest entropy"
+    print(f"The most uncertain items without a label, the {order} first:")
     (_print_uncertain_of_two if two else _print_uncertain_of_many)(run)
 
 

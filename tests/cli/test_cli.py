@@ -211,6 +211,16 @@ def test_likelihoods_choose_their_parameters(model, parameters, karate, capsys):
         assert f"{name} = {value:.3g} (chosen from the labels" in printed
 
 
+def test_the_list_of_uncertain_items_says_its_order_and_has_it(karate, capsys):
+    model = ["--alpha", "2", "--gamma", "0.5"]
+    assert main(["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK, *model]) == 0
+    _, _, rest = capsys.readouterr().out.partition("label, the lowest confidence first:\n")
+    rows = rest.partition("  confidence: ")[0]
+    shares = [float(share) for share in re.findall(r"(\d+\.\d)%", rows)]
+    assert len(shares) == 10
+    assert shares == sorted(shares)
+
+
 @pytest.mark.slow
 def test_a_wrong_label_is_suspected(records, capsys):
     sure = gq.reveal(records["party"].to_numpy(), counts=30, seed=1)

@@ -135,6 +135,7 @@ def test_a_class_whose_name_may_mark_unknown_labels_is_refused(tmp_path, monkeyp
     printed = " ".join(capsys.readouterr().out.split())
     assert "3 x setosa, 3 x versicolor, 3 x virginica." in printed
     assert "confidence runner-up probability entropy mcse" in printed
+    assert "uncertain items without a label, the largest entropy first:" in printed
     assert "probability of each class" in printed
     wrong = 2 * np.exp(-8) / (1 + 2 * np.exp(-8))  # two others, each with the odds exp(-2 / 0.25)
     assert f"any label is wrong with probability {wrong:.1%}" in printed
