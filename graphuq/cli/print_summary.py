@@ -16,8 +16,8 @@ from graphuq.posterior.predictions import SURE
 from graphuq.utils.words import choose_form, count
 
 
-def print_summary(run: RunSummary) -> None:
-    """Print the summary of a run as text."""
+def print_summary(run: RunSummary, *, replaced: bool) -> None:
+    """Print the summary of a run as text; ``replaced`` says that its folder had a result before."""
     _print_input(run)
     _print_model(run)
     _print_trust(run)
@@ -29,6 +29,8 @@ def print_summary(run: RunSummary) -> None:
             "Most informative, non-redundant items, best first: " + join_names(run.label_next)
         )
     _print_files(run)
+    if replaced:
+        print(f"These replace the earlier result in {run.folder}/.")
 
 
 def _print_input(run: RunSummary) -> None:

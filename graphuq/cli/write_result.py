@@ -106,9 +106,10 @@ def sample_and_write(
             (temporary / RUN).write_text(summary.to_json(), encoding="utf-8")
         return summary
 
+    replaced = (folder / RUN).is_file()
     summary = write_or_rescue(write, folder)
     if options.json:
         print(summary.to_json())
     else:
-        print_summary(summary)
+        print_summary(summary, replaced=replaced)
     return 0 if post.complete else 130

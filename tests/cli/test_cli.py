@@ -634,12 +634,14 @@ def test_a_failure_half_way_leaves_no_files(where, error, code, there, karate, m
     assert os.path.exists("karate-graphuq") == there
 
 
-def test_a_result_is_replaced_and_other_files_in_it_are_kept(karate):
+def test_a_result_is_replaced_and_other_files_in_it_are_kept(karate, capsys):
     arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK]
     main(arguments)
+    assert "earlier result" not in capsys.readouterr().out
     Path("karate-graphuq/notes.txt").write_text("mine")
     before = Path("karate-graphuq/nodes.csv").read_bytes()
     assert main([*arguments, "--seed", "1"]) == 0
+    assert "These replace the earlier result in karate-graphuq/.\n" in capsys.readouterr().out
     assert Path("karate-graphuq/nodes.csv").read_bytes() != before
     assert sorted(os.listdir("karate-graphuq")) == sorted([*FILES, "notes.txt"])
 
