@@ -189,7 +189,11 @@ def _data(options: argparse.Namespace, items: Items, session: LabelingSession) -
     labels = session.labels()
     known = np.full(items.ids.size, None, dtype=object)
     known[labels.nodes] = labels.values
-    items = replace(items, known=known)
+    notes = items.notes  # they count the labels of the file alone
+    added = sum(items.known[node] is None for node in labels.nodes)
+    if added:
+        notes = (*notes, f"added {count(added, 'label')} from {options.out}")
+    items = replace(items, known=known, notes=notes)
     drawn = session.drawn
     unlabeled = np.setdiff1d(np.arange(items.ids.size), [*labels.nodes.tolist(), *drawn])
     hidden = unlabeled.size + len(drawn)

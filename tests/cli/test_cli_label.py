@@ -102,6 +102,14 @@ class Process:
             self.stop()  # the terminal shows what went wrong
             raise AssertionError(self.said) from error
 
+    def finish(self):
+        self.tell("finish")
+        until = time.monotonic() + 120
+        while (state := self.state()["finish"])["state"] == "running" and time.monotonic() < until:
+            time.sleep(0.5)
+        assert state["state"] == "done", state
+        return state["message"]
+
     def stop(self):
         self.process.send_signal(signal.SIGINT)
         rest, _ = self.process.communicate(timeout=60)
@@ -131,12 +139,7 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
         drawn.append(question["name"])
         sure = 0.7 if len(drawn) <= 2 else 1
         question = second.tell("answer", **answer, confidence=sure)["question"]
-    second.tell("finish")
-    until = time.monotonic() + 120
-    while (state := second.state()["finish"])["state"] == "running" and time.monotonic() < until:
-        time.sleep(0.5)
-    assert state["state"] == "done", state
-    assert "mail-graphuq" in state["message"]
+    assert "mail-graphuq" in second.finish()
     assert second.stop() == 0
     said = " ".join(second.said.split())
     assert "Answers are kept in labels.csv, which has 8 answers already." in said
@@ -220,6 +223,20 @@ def test_rows_hide_labels_and_show_what_differs(tmp_path, monkeypatch):
     assert written["note"] == f"note {question['node']}"
     assert float(written["a"]) == frame["a"][question["node"]]
     assert page.stop() == 0
+
+
+def test_the_results_say_how_many_labels_are_new(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"a": np.arange(40.0), "label": ["x", "y", *[""] * 38]})
+    frame.to_csv("table.csv", index=False)
+    page = Process("table.csv", "--draws", "20", "--chains", "2")
+    node = page.tell("ask")["question"]["node"]
+    for label in ("x", "y"):
+        node = page.tell("answer", node=node, label=label)["question"]["node"]
+    page.finish()
+    page.stop()
+    assert "40 items, 4 labeled: 2 x x, 2 x y." in page.said
+    assert "column 'label': 38 items without a label\n  - added 2 labels from labels" in page.said
 
 
 def test_mistakes_are_refused_before_the_page_opens(mail, capsys, tmp_path):
