@@ -110,10 +110,10 @@ def run(options: argparse.Namespace) -> int:
     session = LabelingSession(
         graph,
         options.out,
-        classes=[*options.named, *options.classes],
+        classes=options.classes,
         names=items.ids,
         features=items.features,
-        labels=_known(items, [*options.named, *options.classes]),
+        labels=_known(items, options.classes),
         seed=options.seed,
     )
     begin_stage("", has_bar=True)  # the page says what is being done
@@ -159,6 +159,7 @@ def run(options: argparse.Namespace) -> int:
 def _read(options: argparse.Namespace) -> Items:
     """Read the file; a column of pictures is no feature."""
     begin_stage(f"reading {options.file}")
+    options.classes = [*options.named, *options.classes]
     if options.images not in (None, ALL):
         options.ignore = [*options.ignore, options.images]
     items = read_items(options, needs_labels=False)

@@ -620,6 +620,31 @@ def test_a_messy_table_is_through_in_two_runs(capsys):
     assert "read decimal commas in 'height'" in result["notes"]
 
 
+def test_a_text_column_that_is_mostly_empty_is_probably_the_labels(capsys):
+    frame = table().rename(columns={"label": "kind"})
+    frame.to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv")
+    assert "'a' is not a number: if these are the labels, use --label kind; otherwise" in error
+    remedy = re.search(r"file, add: (.*)\n", error)[1]
+    assert remedy == "--label kind"
+    assert classify(capsys, "items.csv", *remedy.split())["items"] == 30
+    # not where the labels are known, where two columns are alike, or where no text repeats
+    frame.assign(label=frame["kind"]).to_csv("items.csv", index=False)
+    assert "these are the labels" not in refused(capsys, "classify", "items.csv")
+    frame.assign(group=frame["kind"]).to_csv("items.csv", index=False)
+    assert "add: --label COLUMN --categorical kind" in refused(capsys, "classify", "items.csv")
+    frame["kind"] = [*"abcd", *[""] * 26]
+    frame.to_csv("items.csv", index=False)
+    assert "add: --label COLUMN --ignore kind" in refused(capsys, "classify", "items.csv")
+
+
+def test_a_text_column_of_the_classes_is_probably_the_labels(capsys):
+    frame = table(team=["red", "blue"] * 15, note=["x", "y", "x", *[None] * 27])
+    frame.drop(columns="label").to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv", "--class", "red", "--class", "blue")
+    assert "add: --label team --categorical note\n" in error
+
+
 def test_the_encoding_does_not_hide_other_problems(capsys):
     text = "Name;Größe;Stadt;Gruppe\nA;1,82;Köln;u\nB;;Ulm;v\nC;1,7;Ulm;\nD;1,6;Köln;u\n"
     Path("de.csv").write_bytes(text.encode("latin-1"))

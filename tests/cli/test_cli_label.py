@@ -258,6 +258,13 @@ def test_labels_of_one_class_ask_for_the_others(mail, capsys):
     assert "name the other classes with --classes" in refused(capsys, "one.csv", "--text", "body")
 
 
+def test_a_column_of_the_classes_is_probably_the_labels(mail, capsys):
+    table = mail.assign(x=range(120)).drop(columns="body")
+    table.to_csv("mail.csv", index=False)
+    assert "if these are" not in refused(capsys, "mail.csv", "--classes", "ham", "eggs")
+    assert "use --label kind;" in refused(capsys, "mail.csv", "--classes", "ham", "spam")
+
+
 def test_answers_to_other_items_are_refused(mail, capsys):
     with open("labels.csv", "w") as file:
         file.write("id,label,confidence,who,when,apart\nzebra,ham,1,Ada,2026-01-01,0\n")

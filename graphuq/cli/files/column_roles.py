@@ -16,6 +16,9 @@ from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
 from graphuq.utils.words import list_names
 
+# The option that remedies a table whose labels are in no known column.
+NAME_LABELS = "--label COLUMN"
+
 
 class ColumnRoles:
     """Which columns hold ids, classes and features.
@@ -43,7 +46,7 @@ class ColumnRoles:
             problems.add(
                 f"{table.path} has no column 'label': name the column of labels with --label, or a "
                 f"file of labels with --labels: the columns are {list_names(names)}",
-                "--label COLUMN",
+                NAME_LABELS,
             )
         self.key = options.id_column
         if self.key is None:

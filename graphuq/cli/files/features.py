@@ -32,6 +32,7 @@ from graphuq.cli.files.numbers import (
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
+from graphuq.cli.files.undeclared_texts import report_texts
 from graphuq.utils import validation
 from graphuq.utils.outliers import describe_outliers
 from graphuq.utils.typing import Array
@@ -202,6 +203,7 @@ def _encode(
     blocks: dict[str, Array] = {}
     columns: dict[str, ColumnForm] = {}
     forms: dict[str, list[str]] = {}
+    undeclared: list[pd.Series] = []
     for name in frame.columns:
         column = frame[name]
         if not column.notna().any():
@@ -221,9 +223,14 @@ def _encode(
             blocks[name] = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
             forms.setdefault(numbers.note, []).append(name)
             columns[name] = form_of(column, numbers, options.decimal)
-        elif _may_be_categories(table, column, options, problems):
+        elif not _has_few_texts(table, column, problems):
+            continue
+        elif options.categorical is True or name in _named_categorical(options):
             columns[name] = ColumnForm(CATEGORIES, None, find_categories(column))
             blocks[name] = to_indicators(column, columns[name].categories)
+        else:
+            undeclared.append(column)
+    report_texts(table, undeclared, options, problems)
     invalid: dict[str, NDArray[np.bool_]] = {
         name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()
     }
@@ -270,8 +277,14 @@ def _require_decimal_points(table: Table, names: list[str], problems: Problems) 
 
 def _numbers_unless_categories(column: pd.Series, options: ReadOptions) -> Numbers | None:
     """Return the column as numbers, or None if it is text or declared to hold categories."""
-    named = options.categorical if isinstance(options.categorical, tuple) else ()
-    return None if column.name in named else read_numbers(column, options.decimal)
+    if column.name in _named_categorical(options):
+        return None
+    return read_numbers(column, options.decimal)
+
+
+def _named_categorical(options: ReadOptions) -> tuple[str, ...]:
+    """Return the columns that are declared by name to hold categories."""
+    return options.categorical if isinstance(options.categorical, tuple) else ()
 
 
 def require_moderate(table: Table, name: str, numbers: Array, problems: Problems) -> None:
@@ -299,30 +312,17 @@ def _require_spread(table: Table, name: str, numbers: Array, problems: Problems)
         )
 
 
-def _may_be_categories(
-    table: Table, column: pd.Series, options: ReadOptions, problems: Problems
-) -> bool:
-    """Return whether a text column may be used as categories; otherwise add the problem."""
-    known = column.dropna().astype(str).str.strip()
-    name, n_different = str(column.name), known.nunique()
-    row, fault = first_misfit(column)
-    where, text = table.where(row, name), str(column.iloc[row]).strip()
-    if n_different > MAX_CATEGORIES:
-        problems.add(
-            f"{where}: expected at most {MAX_CATEGORIES} categories, got {n_different} "
-            f"different texts such as {text!r}: exclude the column with --ignore {quote(name)}, "
-            f"or, if it names the items, use --id {quote(name)}",
-            f"--ignore {quote(name)}",
-        )
-        return False
-    declared = options.categorical
-    if declared is True or (isinstance(declared, tuple) and name in declared):
+def _has_few_texts(table: Table, column: pd.Series, problems: Problems) -> bool:
+    """Return whether a text column may hold categories; otherwise add the problem."""
+    name, n_different = str(column.name), column.dropna().astype(str).str.strip().nunique()
+    if n_different <= MAX_CATEGORIES:
         return True
+    row, _ = first_misfit(column)
     problems.add(
-        f"{where}: {text!r} is {fault}: correct it, treat text columns as categories with "
-        f"--categorical, or this one with --categorical {quote(name)}, exclude it with --ignore "
-        f"{quote(name)}, or, if it names the items, use --id {quote(name)}",
-        f"--{'categorical' if n_different < len(known) else 'ignore'} {quote(name)}",
+        f"{table.where(row, name)}: expected at most {MAX_CATEGORIES} categories, got "
+        f"{n_different} different texts such as {str(column.iloc[row]).strip()!r}: exclude the "
+        f"column with --ignore {quote(name)}, or, if it names the items, use --id {quote(name)}",
+        f"--ignore {quote(name)}",
     )
     return False
 

@@ -52,6 +52,12 @@ line 3: the value is missing; these options remedy them: --ignore name --fill-mi
         """Add a problem, and the option that remedies it, if there is one."""
         self._found.setdefault(message, option)
 
+    def replace_option(self, old: str, new: str) -> None:
+        """Replace an option that remedies a problem by one that says more."""
+        self._found = {
+            text: new if option == old else option for text, option in self._found.items()
+        }
+
     def add_error(self, error: ValueError) -> None:
         """Add what an error says."""
         if isinstance(error, FileProblemsError):
