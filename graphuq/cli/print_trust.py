@@ -20,6 +20,8 @@ def print_trust(question: str, trust: Trust) -> None:
     print(f"{question}  {ANSWERS[trust.light]} ({trust.light})")
     for reason in trust.reasons:
         print_paragraph(f"- {reason}", "  ", hanging="    ")
+    if any("raise draws" in reason for reason in trust.reasons):  # the words of the library
+        print("  To raise draws, sample again with --draws.")
     for name, value, wanted, _ in trust.numbers:
         print_paragraph(f"{name}: {value} (wanted: {wanted})", "  ", hanging="    ")
 

@@ -16,8 +16,11 @@ import pytest
 from references.selection import first_of
 
 import graphuq as gq
+from graphuq.cli.print_trust import print_trust
 from graphuq.cli.program import main
 from graphuq.cli.run_summary import SCORES, RunSummary
+from graphuq.posterior.assessment.diagnostics import Diagnostics
+from graphuq.posterior.assessment.trust import trust_in_draws
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -283,6 +286,17 @@ def test_run_json_has_the_fields_of_the_summary(karate, capsys):
     assert list(scored) == fields
     assert list(blind) == [name for name in fields if name not in SCORES]
     assert scored == json.loads(Path("karate-graphuq/run.json").read_text(encoding="utf-8"))
+
+
+def test_the_advice_to_raise_draws_names_the_option(karate, capsys):
+    model = ["--alpha", "2", "--gamma", "0.5", "--draws", "3"]
+    assert main(["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *model]) == 0
+    assert main(["info", "karate-graphuq"]) == 0
+    assert capsys.readouterr().out.count("To raise draws, sample again with --draws.") == 2
+    for r_hat, ess, advised in ((1.02, 900, True), (1.0, 300, True), (1.0, 900, False)):
+        found = Diagnostics(r_hat, ess, 0.9, 0, 0.0, ())
+        print_trust("?", trust_in_draws(found, 4, 1000, (0.1, "the probability")))
+        assert ("sample again with --draws" in capsys.readouterr().out) == advised
 
 
 def test_nothing_is_to_label_next_if_every_item_is_labeled(karate, capsys):
