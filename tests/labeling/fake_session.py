@@ -18,6 +18,7 @@ class FakeSession:
         self.names = [f"n{k}" for k in range(n)] if names is None else names
         self.rows, self.skipped, self.goal, self.threshold, self.sample = [], set(), 0.95, 0.95, 0
         self.expected, self.busy = (0.5, (0.4, 0.6)), False
+        self.before = 0  # labels known before the session
 
     def question(self, who):
         done = {row.node for row in self.rows if row.label} | self.skipped
@@ -58,10 +59,11 @@ class FakeSession:
         return Opinion(self.classes, np.full(K, 1 / K))
 
     def progress(self):
-        n = len(self.rows)
+        n, known = len(self.rows), self.before + len(self.rows)
         return Progress(
-            self.n, n, n, n, self.threshold, *self.expected, None, None, self.busy, error=None
-        )
+            self.n, n, known, known, self.threshold, *self.expected, None, None, self.busy,
+            error=None,
+        )  # fmt: skip
 
     def curve(self):
         return [(k, k, 0.5) for k in range(len(self.rows))]

@@ -342,6 +342,14 @@ def test_a_full_disk_takes_no_answer(make_browser, serve):
     assert len(session.rows) == 1
 
 
+def test_the_page_counts_the_labels_before_the_session(make_browser, serve):
+    session = FakeSession(20)
+    session.before = 6
+    page = Page(make_browser(), serve(session).address)
+    page.answer("1")
+    page.until(lambda: "1 answer. Labeled: 7 of 20. Decided: 7 of 20." in page.text("brief"))
+
+
 def test_the_page_says_what_the_model_lacks_once_it_has_learned(make_browser, serve):
     session = FakeSession(10)
     session.expected, session.busy = (None, None), True

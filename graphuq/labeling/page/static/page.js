@@ -159,7 +159,9 @@ function takeState(found) {
   Object.assign(state, { classes: found.classes, progress: found.progress, goal: found.goal, finish: found.finish });
   if (changed) { state.keys = keysOf(state.classes); showChoices(); }
   const { progress } = state;
-  $("brief").textContent = `${plural(progress.n_answers, "answer")}. Decided: ${number(progress.decided)} of ${number(progress.n_items)}. `
+  // labels that the file already had are among the labeled, and not among the answers
+  $("brief").textContent = `${plural(progress.n_answers, "answer")}. Labeled: ${number(progress.n_labeled)} of ${number(progress.n_items)}. `
+    + `Decided: ${number(progress.decided)} of ${number(progress.n_items)}. `
     + `Expected accuracy: ${accuracyInWords(progress)}. Forecast: ${forecastInWords(progress)}.`
     + (progress.busy ? " The model is learning." : "");
   showFinish(state.finish);
