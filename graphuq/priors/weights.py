@@ -58,7 +58,7 @@ def fractions_of(weights: Any, n_parts: int) -> tuple[float, ...]:
 
 def _fraction(weight: float, left: float) -> float:
     """Return f, with left f = weight to the last digit wherever there is such a number."""
-    if weight == 0:
+    if weight == 0 or left == 0:  # a first weight next to 1 leaves 0 for all others
         return 0.0
     near = min(weight / left, 1.0)
     candidates = (near, math.nextafter(near, 0), math.nextafter(near, 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphuq.priors.weights import fractions_of, weights_of
@@ -18,7 +18,13 @@ def test_weights_come_back_to_the_last_digit(fractions):
     np.testing.assert_array_equal(weights_of(fractions_of(weights, weights.size)), weights)
 
 
-@given(st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1e6)), min_size=1, max_size=6).filter(any))
+WEIGHTS = st.lists(
+    st.one_of(st.just(0.0), st.floats(1e-6, 1e6), st.floats(1e-300, 1e300)), min_size=1, max_size=6
+).filter(any)
+
+
+@given(WEIGHTS)
+@example([1.0, 1e-17, 1e-17])  # whose sum is 1, and the first leaves nothing
 def test_weights_are_scaled_and_zeros_stay(weights):
     scaled = weights_of(fractions_of(weights, len(weights)))
     np.testing.assert_allclose(scaled, np.array(weights) / sum(weights), rtol=1e-6, atol=1e-12)
