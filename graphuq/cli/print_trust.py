@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphuq.cli.printing import print_paragraph
+from graphuq.posterior.assessment.diagnostics import RAISE_DRAWS
 from graphuq.posterior.assessment.trust import ESS_WANTED, R_HAT_WANTED, Trust
 
 ANSWERS = {"green": "yes", "amber": "with care", "red": "NO"}
@@ -20,7 +21,7 @@ def print_trust(question: str, trust: Trust) -> None:
     print(f"{question}  {ANSWERS[trust.light]} ({trust.light})")
     for reason in trust.reasons:
         print_paragraph(f"- {reason}", "  ", hanging="    ")
-    if any("raise draws" in reason for reason in trust.reasons):  # the words of the library
+    if any(RAISE_DRAWS in reason for reason in trust.reasons):
         print("  To raise draws, sample again with --draws.")
     for name, value, wanted, _ in trust.numbers:
         print_paragraph(f"{name}: {value} (wanted: {wanted})", "  ", hanging="    ")

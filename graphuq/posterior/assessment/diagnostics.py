@@ -16,6 +16,9 @@ R_HAT = 1.05
 ESS = 100
 ACCEPTANCE = 0.01
 
+# Advice that the command line knows an option for.
+RAISE_DRAWS = "raise draws"
+
 # arviz gets at most this many quantities (the modes of many classes are more): those with the
 # largest plain split R-hat, and those whose batch means vary most.
 MAX_QUANTITIES = 600
@@ -175,14 +178,14 @@ def _messages(posterior: Run, r_hat: float, ess: float, acceptance: float) -> tu
         )
     if not r_hat <= R_HAT:
         messages.append(
-            f"The chains disagree (R-hat {r_hat:.2f}, should be below {R_HAT}): raise draws, thin "
-            "or warmup; if that does not help, the posterior has separate modes."
+            f"The chains disagree (R-hat {r_hat:.2f}, should be below {R_HAT}): {RAISE_DRAWS}, "
+            "thin or warmup; if that does not help, the posterior has separate modes."
             if draws >= 4
-            else f"{count(draws, 'draw')} of each chain cannot show convergence: raise draws."
+            else f"{count(draws, 'draw')} of each chain cannot show convergence: {RAISE_DRAWS}."
         )
     if ess < ESS:
         messages.append(
             f"The draws are worth only {ess:.0f} independent ones (ESS, should be above {ESS}): "
-            "raise draws or thin."
+            f"{RAISE_DRAWS} or thin."
         )
     return tuple(messages)

@@ -6,7 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphuq.posterior.assessment.diagnostics import ACCEPTANCE, ESS, R_HAT, Diagnostics
+from graphuq.posterior.assessment.diagnostics import (
+    ACCEPTANCE,
+    ESS,
+    R_HAT,
+    RAISE_DRAWS,
+    Diagnostics,
+)
 from graphuq.posterior.log_evidence import LogEvidence
 
 # What Vehtari et al. 2021 ask for where results are published.
@@ -71,12 +77,12 @@ def _doubts(found: Diagnostics, chains: int) -> tuple[str, ...]:
     if found.r_hat > STRICT_R_HAT:
         doubts.append(
             f"The chains agree by the usual measure, but R-hat {found.r_hat:.3f} is above "
-            f"{STRICT_R_HAT}, the limit for published results: raise draws."
+            f"{STRICT_R_HAT}, the limit for published results: {RAISE_DRAWS}."
         )
     if found.ess < STRICT_ESS:
         doubts.append(
             f"The draws are worth {found.ess:.0f} independent ones, enough for a first look; "
-            f"published results need {STRICT_ESS}: raise draws."
+            f"published results need {STRICT_ESS}: {RAISE_DRAWS}."
         )
     if chains == 1:
         doubts.append("There is only one chain, and another might disagree: run four.")
