@@ -2,10 +2,10 @@
 
 The paper prints curves and no numbers. The study measures what the text says: all spectra except
 MNIST's soon approach 1 and stay there, which spectral approximation assumes. (That all eigenvalues
-lie in [0, 2] is a theorem, and not a claim here.) Under a cosine graph all eigenvalues are exactly
-1, except for as many as there are channels. So lambda_1 is separated from the median only on the
-other three data sets. The plume's lambda_1 is nearly 1 itself; the claim on lambda_1 omits the
-plume because it would fail.
+lie in [0, 2] is a theorem, and not a claim here.) The plume has a cosine graph: all its
+eigenvalues are exactly 1, except for as many as there are channels. Its lambda_1 is nearly 1, too,
+and not separated from the median. The claim on lambda_1 is therefore about the other three data
+sets.
 
 The spectrum of the votes, with section 5.1.2's tau and self-loops, saturates slowly. Two further
 rows, added after this was seen, say why: weights this narrow leave a node little except its own

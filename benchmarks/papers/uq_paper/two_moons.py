@@ -6,8 +6,8 @@ captions, 3% of nodes are labeled in Figure 5 and 4% in Figure 6c.
 
 Two curves of the level-set model are not monotone. Labels are wrong with odds exp(-2 / gamma^2). Up
 to gamma = 0.3 no draw contradicts a label: the draws for 0.1 and 0.3 are identical, and their
-variances tie. Against noise the curves of both models end flat, where the graph has nearly lost the
-moons: the last step down is smaller than a standard error.
+variances tie. At the highest noise the graph has nearly lost the moons, and both curves are flat:
+the level-set curve ends with a step down that is smaller than a standard error.
 
 python -m benchmarks.papers.uq_paper.two_moons [--quick]
 """
