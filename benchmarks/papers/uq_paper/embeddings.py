@@ -23,8 +23,8 @@ from benchmarks.papers.uq_paper import data_sets
 
 PAIRS = ((4, 9), (3, 8), (0, 6), (5, 7))
 READERS = {
-    "15 nearest": KNeighborsClassifier(15),
-    "straight line": make_pipeline(StandardScaler(), LogisticRegression(C=1e4)),
+    "15 nearest neighbors": KNeighborsClassifier(15),
+    "a straight line": make_pipeline(StandardScaler(), LogisticRegression(C=1e4)),
 }
 
 
@@ -43,16 +43,17 @@ def main() -> None:
                 found[name].append(float(cross_val_score(reader, plane, y, cv=folds).mean()))
         for name, values in found.items():
             rows.append({
-                "pair": "{}, {}".format(*pair), "told by": name, "accuracy": float(np.mean(values)),
+                "pair": "{}, {}".format(*pair), "classifier": name,
+                "accuracy": float(np.mean(values)),
                 "standard error": float(np.std(values, ddof=1) / np.sqrt(seeds)),
                 "samples of images": seeds, "paper's order": rank,
             })  # fmt: skip
     draw(drawn, rows, options.out)
     claims = {}
     for name in READERS:
-        values = [row["accuracy"] for row in rows if row["told by"] == name]
+        values = [row["accuracy"] for row in rows if row["classifier"] == name]
         rises = bool((np.diff(values) > 0).all())
-        claims[f"accuracy rises in the paper's order, by {name}"] = (
+        claims[f"accuracy of {name} rises from pair to pair in the paper's order"] = (
             ", ".join(f"{value:.3f}" for value in values), rises, "increasingly easy, by eye"
         )  # fmt: skip
     report.write("embeddings", options.out, rows, claims)
@@ -65,7 +66,7 @@ def draw(drawn, rows, out) -> None:
             panel.scatter(*plane[y == digit].T, s=5, c=color, marker=marker, linewidths=0,
                           alpha=0.6, label=str(digit))  # fmt: skip
         accuracy = next(row["accuracy"] for row in rows if row["pair"] == "{}, {}".format(*pair))
-        panel.set_title(f"{pair}: {accuracy:.1%} told by 15 nearest", fontsize=10)
+        panel.set_title(f"{pair}: {accuracy:.1%} right by 15 nearest", fontsize=10)
         panel.set(xticks=[], yticks=[], xlabel="second eigenvector")
         panel.legend(title="digit", fontsize=8, title_fontsize=8, markerscale=2)
     figure.axes[0].set_ylabel("third eigenvector")

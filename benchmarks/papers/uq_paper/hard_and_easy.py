@@ -51,18 +51,20 @@ def main() -> None:
     claims = {}
     for digit in (4, 9):
         hard, easy = table[f"pixels' standard deviation, {digit}"]
-        claims[f"the hardest {digit}s vary more than the easiest: ratio, at least 1.1"] = (
+        name = f"variation of the hardest {digit}s divided by that of the easiest: at least 1.1"
+        claims[name] = (
             hard / easy, hard / easy >= 1.1, "easy ones look more uniform"
         )  # fmt: skip
         hard, easy = table[f"neighbors of the other digit, {digit}"]
-        claims[f"neighbors of the other digit, hardest {digit}s minus easiest, at least 0.1"] = (
-            hard - easy, hard - easy >= 0.1
-        )  # fmt: skip
+        name = (
+            f"share of neighbors of the other digit, hardest {digit}s minus easiest: at least 0.1"
+        )
+        claims[name] = (hard - easy, hard - easy >= 0.1)
     hard, easy = table["accuracy, by |s|"]
-    claims["accuracy of the most certain tenth, at least 0.99"] = (easy, easy >= 0.99)
-    claims["accuracy of the least certain tenth, at most 0.85"] = (hard, hard <= 0.85)
+    claims["accuracy of the most certain tenth: at least 0.99"] = (easy, easy >= 0.99)
+    claims["accuracy of the least certain tenth: at most 0.85"] = (hard, hard <= 0.85)
     worst = max(row["R-hat"] for row in rows)
-    claims["largest R-hat, below 1.05"] = (worst, worst < 1.05)
+    claims["largest R-hat: below 1.05"] = (worst, worst < 1.05)
     report.write("hard_and_easy", options.out, rows, claims)
 
 

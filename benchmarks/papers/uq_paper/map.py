@@ -122,16 +122,18 @@ def main() -> None:
     wider = share_of(lambda gap: gap["random spread"] > gap["spread"])
     few, many = spread(SHARES[0]), spread(SHARES[-1])
     report.write("map", options.out, rows, {
-        "settings where GL from probit is at least as good as probit, above 1/2":
+        "share of settings where GL from probit is at least as accurate as probit: above 0.5":
             (above, above > 0.5, "typically slightly better"),
-        f"and slightly: its median gain, below {SLIGHT}": (gain, gain < SLIGHT, "slightly"),
-        "settings where GL from a random start is below probit, at least 1/2":
+        f"median gain in accuracy of GL from probit over probit: below {SLIGHT}":
+            (gain, gain < SLIGHT, "slightly"),
+        "share of settings where GL from a random start is less accurate than probit: at least 0.5":
             (below, below >= 0.5, "very badly in comparison with probit"),
-        "settings where GL spreads wider from a random start than from probit, above 1/2":
+        "share of settings where accuracies of GL spread wider from a random start than from "
+        "probit: above 0.5":
             (wider, wider > 0.5, "large variance"),
-        "this spread with the fewest labels minus that with the most, above 0":
+        "spread of GL from a random start, with the fewest labels minus with the most: above 0":
             (few - many, few > many, "its extent depends on the share of labels"),
-        "most iterations of Newton's method under probit, at most 50": (newton, newton <= 50),
+        "iterations of Newton's method under probit, largest: at most 50": (newton, newton <= 50),
     })  # fmt: skip
 
 

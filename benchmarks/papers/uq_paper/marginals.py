@@ -125,7 +125,7 @@ def main() -> None:
             *report.of_chains(value, value >= 4 if many else value == 0, [row]), *paper
         )  # fmt: skip
     worst = max(row["R-hat"] for row in rows if row["model"] in MODELS)
-    claims["largest R-hat of the paper's three models, below 1.05"] = (worst, worst < 1.05)
+    claims["largest R-hat of the paper's three models: below 1.05"] = (worst, worst < 1.05)
     report.write("marginals", options.out, rows, claims)
 
 

@@ -8,21 +8,23 @@ then has 32 x 80 pixels. Labels are drawn from the answer of spectral clustering
 
 Approximation marks more pixels everywhere. They lie at the edges only on the river's graph of
 neighbors, and the study measures why. The eigenvalues of a cosine graph are nearly 1 from the
-fourth on, so the 40 modes give the field of a pixel next to no variance, and the tail gives it
-nearly all, as the table shows. Labels then say next to nothing about other pixels, and all of these
-are uncertain. A chain that mixes cannot produce the paper's picture from such a prior. With
-neighbors the tail still has more variance than any single mode except the first two, as seen
-outside the study. The river is a single mode, the first. The plume is spread over modes with less
-variance than the tail, since the first two, sky and ground, have nearly all.
+fourth on. The 40 modes then give the field of a pixel next to no variance, and the tail gives it
+nearly all, as the table shows. Labels say next to nothing about other pixels, and all of these are
+uncertain. A chain that mixes cannot produce the paper's picture from such a prior. On the graph of
+neighbors the tail still has more variance than any single mode except the first two (measured
+outside the study). The river is the first mode. In the video the first two modes are sky and
+ground, and the plume is spread over others, which have less variance than the tail.
 
-Under projection to the 40 modes of the cosine graph no field satisfies all labels of the plume, and
-some fields satisfy those of the river: a linear program showed this outside the study. Steps of 2 /
-gamma^2 = 200 are not crossed, and the chains of BLS stay apart. In other cases they stay apart for
-some draws of labels only; the table has the R-hat of the worst draw. Probit's chains, with the same
-labels, agree, but for an R-hat slightly above 1.05 on the plume's cosine graph. On the plume's
-cosine graph the 2e4 steps of pCN are seldom accepted and worth few draws. The accuracy of
-approximation on cosine graphs is that of calling every pixel the target. Without a level the field
-sums to about 0. Most labels are background, so nearly all other pixels get the target's sign.
+With the 40 modes of the cosine graph no field satisfies all labels of the plume, while some fields
+satisfy those of the river. (A linear program showed this outside the study.) A label that a field
+contradicts costs it 2 / gamma^2 = 200. Chains of BLS do not cross such steps, and stay apart. In
+other cases they stay apart for some draws of labels only; the table has the R-hat of the worst
+draw. Probit's chains, with the same labels, agree. On the plume's cosine graph the 2e4 steps of
+pCN are seldom accepted and worth few draws.
+
+On cosine graphs, approximation calls nearly every pixel the target, and its accuracy is that of
+this answer. The prior has no level, so the field sums to about 0. Most labels are background, and
+nearly all other pixels get the sign of the target.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.plume [--quick]
 """
@@ -119,7 +121,7 @@ def verdicts(name, rows, panels) -> dict[str, tuple]:
         for run, (few, many) in zip(BOTH, shares, strict=True)
     )
     more = all(few < many for few, many in shares)
-    text = f"{name}: share of uncertain pixels, larger with approximation than with projection"
+    text = f"{name}: share of uncertain pixels is larger with approximation than with projection"
     claims: dict[str, tuple] = {
         text: (
             *report.of_chains(shown, more, [*chosen["projection"], *chosen["approximation"]]),
@@ -128,10 +130,12 @@ def verdicts(name, rows, panels) -> dict[str, tuple]:
     }
     for kind, pair in chosen.items():
         often = min(row["times as often"] for row in pair)
-        text = f"{name}, {kind}: uncertain pixels at edges over all pixels at edges, at least 2"
+        text = (
+            f"{name}, {kind}: share of edges in uncertain pixels divided by that in all: at least 2"
+        )
         claims[text] = (*report.of_chains(often, often >= 2, pair), "mainly at the edges")
     same = float(np.mean((panels["projection"] >= 0) == (panels["Ginzburg-Landau"] > 0)))
-    claims[f"{name}: agreement of Ginzburg-Landau, at least 0.95"] = (
+    claims[f"{name}: share of pixels where Ginzburg-Landau and BLS agree: at least 0.95"] = (
         *report.of_chains(same, same >= 0.95, chosen["projection"][:1]),  # with BLS alone
         "consistent",
     )
@@ -160,7 +164,7 @@ def main() -> None:
         pictures[title] = panels, scene.shape
     for run in RUNS:
         worst = max(row["R-hat"] for row in rows if row["run"] == run)
-        claims[f"largest R-hat, {run}, below 1.05"] = (worst, worst < 1.05)
+        claims[f"largest R-hat, {run}: below 1.05"] = (worst, worst < 1.05)
     draw(pictures, options.out)
     report.write("plume", options.out, rows, claims)
 

@@ -55,7 +55,7 @@ def claims(rows: list[dict], signs: dict[str, int]) -> dict[str, tuple]:
             trend = float(spearmanr([row["value"] for row in chosen], variances).statistic)
             says = "almost monotonically" if swept == "gamma" else "on average"
             bound = "above 0.999" if sign > 0 else "below -0.999"  # strictly monotone
-            found[f"rank correlation of variance with {swept}, {model}, {bound}"] = (
+            found[f"rank correlation of mean variance with {swept}, {model}: {bound}"] = (
                 trend, sign * trend > 0.999, f"{WORDS[sign]} {says}",
             )  # fmt: skip
     fixed = [swept for swept in signs if swept != "gamma"]  # there gamma is 0.1
@@ -64,10 +64,12 @@ def claims(rows: list[dict], signs: dict[str, int]) -> dict[str, tuple]:
         for swept in fixed
         for a, b in zip(pick(rows, swept, "Probit"), pick(rows, swept, "LevelSet"), strict=True)
     )
-    name = f"largest gap of mean variance between the models at gamma = 0.1, at most {SIMILAR}"
+    name = (
+        f"difference in mean variance between the models at gamma = 0.1, largest: at most {SIMILAR}"
+    )
     found[name] = (gap, gap <= SIMILAR, "very similar")
     worst = max(row["R-hat"] for row in rows)
-    found["largest R-hat, below 1.05"] = (worst, worst < 1.05)
+    found["largest R-hat: below 1.05"] = (worst, worst < 1.05)
     return found
 
 

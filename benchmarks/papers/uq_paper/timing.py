@@ -3,8 +3,9 @@
 M is the number of steps that the paper prints. Rule (16) is in
 `benchmarks/papers/uq_paper/stopping_rule.py`. The paper does not state the norm, so three are
 tried. Only the norm over N stops near the paper's M, and not on the votes: there it stops later
-under the sign models, and earlier under Ginzburg-Landau. Stopping says little: on the plume the
-rule stops at the first look, with chains that are worth one to seven draws.
+under the sign models, and earlier under Ginzburg-Landau. The rule says little about
+convergence: on the plume it stops at its first check, with chains that are worth one to seven
+draws.
 
 ESS is the smallest over the mode coefficients, for one chain of the paper's M steps without
 warm-up; R-hat compares four of them. All chains are worth less than a hundred draws, except
@@ -13,7 +14,7 @@ more than half of the proposals. With the prior scaled as in its eq. (6) its pri
 only on the votes, so each chain is also run with a tuned beta. Its Ginzburg-Landau has
 epsilon = 10, as in its Figure 7.
 
-"Ours" is the sampler that `gq.sample` chooses, and its time for the same ESS, including warm-up,
+"Ours" is the sampler that `gq.sample` chooses. Its time is that for the same ESS, with warm-up,
 on one thread. MNIST is all 13,782 images of 4 and 9 (the paper's 1.1e4 are those of the training
 set). The plume is the synthetic video of Figure 8 at the paper's size. Its labels are the sign of
 q_1, spectral clustering in two clusters.
@@ -153,20 +154,22 @@ def claims(rows) -> dict[str, tuple]:
     more = CELLS["votes"][2].steps / CELLS["votes"][0].steps
     agree = sum(stopping_rule.near(r, r["paper's M"]) for r in printed)
     return {
-        "level-set's seconds over probit's, largest, below 1":
+        "seconds of level-set divided by those of probit, largest: below 1":
             (cheaper, cheaper < 1, f"{min(times):.2g} to {max(times):.2g}"),
-        "Ginzburg-Landau's ESS per step over probit's, votes, below 1":
+        "ESS per step of Ginzburg-Landau divided by that of probit, votes: below 1":
             (wells / probit, wells < probit, f"{more:g} times the steps"),
-        "smallest acceptance with the printed beta, above 0.5": (
+        "acceptance with the printed beta, smallest over cells: above 0.5": (
             *report.of_chains(lowest["acceptance"], lowest["acceptance"] > 0.5, [lowest]),
             "over 50%",
         ),
-        f"cells, of {len(printed)}, where (16) in some norm stops within a factor 2 of M, all":
+        f"cells, of {len(printed)}, where rule (16) with one of three norms stops within a factor "
+        "of two of the paper's M: all":
             (agree, agree == len(printed), "where it stopped"),
-        "the paper's M: largest of the smallest ESS, below 100":
+        "ESS (smallest over modes) of a chain of M steps, largest over cells: below 100":
             (most, most < 100),  # our claim: the paper regards it as about converged
-        "our sampler's seconds over pCN's for the same ESS, largest, below 1": (ratio, ratio < 1),
-        "our sampler's largest R-hat, below 1.05": (worst, worst < 1.05),
+        "seconds of our sampler divided by those of pCN for the same ESS, largest: below 1":
+            (ratio, ratio < 1),
+        "R-hat of our sampler, largest: below 1.05": (worst, worst < 1.05),
     }  # fmt: skip
 
 
