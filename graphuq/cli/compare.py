@@ -8,7 +8,7 @@ from typing import Any
 import graphuq as gq
 from graphuq.cli import digit_problem as digits
 from graphuq.cli.options import add_command, add_file, add_json, add_seed, read_items
-from graphuq.cli.print_trust import R_HAT_MEANING, list_doubts
+from graphuq.cli.print_trust import R_HAT_MEANING, advise_draws, list_doubts
 from graphuq.cli.printing import print_paragraph, print_table, to_json
 from graphuq.posterior.predictions import SURE
 
@@ -147,6 +147,7 @@ def _compare_pairs(options: argparse.Namespace) -> int:
     print()
     for note in notes:
         print_paragraph(f"- {note}", hanging="  ")
+    advise_draws(notes)
     return code
 
 

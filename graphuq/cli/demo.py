@@ -12,7 +12,7 @@ import numpy as np
 import graphuq as gq
 from graphuq.cli import digit_problem as digits
 from graphuq.cli.options import add_command, add_seed
-from graphuq.cli.print_trust import ESS_MEANING, R_HAT_MEANING, list_doubts
+from graphuq.cli.print_trust import ESS_MEANING, R_HAT_MEANING, advise_draws, list_doubts
 from graphuq.cli.printing import print_paragraph, print_table
 from graphuq.utils.atomic_files import write_atomically
 from graphuq.utils.words import count
@@ -121,6 +121,7 @@ def _sample(
     print()
     for message in messages or ["The chains agree."]:
         print_paragraph(message, hanging="  ")
+    advise_draws(messages)
     print()
     return posteriors
 

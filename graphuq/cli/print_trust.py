@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from graphuq.cli.printing import print_paragraph
 from graphuq.posterior.assessment.diagnostics import RAISE_DRAWS
 from graphuq.posterior.assessment.trust import ESS_WANTED, R_HAT_WANTED, Trust
@@ -21,10 +23,15 @@ def print_trust(question: str, trust: Trust) -> None:
     print(f"{question}  {ANSWERS[trust.light]} ({trust.light})")
     for reason in trust.reasons:
         print_paragraph(f"- {reason}", "  ", hanging="    ")
-    if any(RAISE_DRAWS in reason for reason in trust.reasons):
-        print("  To raise draws, sample again with --draws.")
+    advise_draws(trust.reasons, "  ")
     for name, value, wanted, _ in trust.numbers:
         print_paragraph(f"{name}: {value} (wanted: {wanted})", "  ", hanging="    ")
+
+
+def advise_draws(reasons: Sequence[str], indent: str = "") -> None:
+    """Name the option that raises draws, if one of ``reasons`` asks for more of them."""
+    if any(RAISE_DRAWS in reason for reason in reasons):
+        print(f"{indent}To raise draws, sample again with --draws.")
 
 
 def list_doubts(name: str, trust: Trust) -> list[str]:
