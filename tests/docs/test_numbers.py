@@ -177,9 +177,9 @@ def quotes():
     many = ACCURACIES.xs("80 a class", level="labels")
     says = "graphuq is more accurate than the network on {} of {} sets"
     yield FAILS, says, wins(network, many)
-    says = "better than the graph convolutional network in {} of {} cases, and than logistic "
+    says = "more accurate than the graph convolutional network in {} of {} cases, and more accurate"
     counts = [*wins(network), *wins("logistic regression")]
-    yield HOW_TO + "compare.md", says + "regression in {} of {}.", counts
+    yield HOW_TO + "compare.md", says + " than logistic regression in {} of {}.", counts
 
     for page, peers in (
         ("README.md", [peer for peer in PEERS if peer not in NOT_IN_README]),
