@@ -12,7 +12,7 @@ UNSATISFIABLE = (
 )
 APART = "ours: for some draws of labels level-set chains stay apart"
 TIE = "ours: the bound counts a tie as a failure; up to gamma = 0.3 no draw contradicts a label"
-SYNTHETIC = "data: the video is synthetic; the figure of the river is within the bound"
+SYNTHETIC = "data: the video is synthetic; the value for the river is within the bound"
 TAIL = "paper: its cosine graph leaves nearly all variance to the tail, so all pixels are unsure"
 CHANCE = "paper: a mean of its twenty repeats may miss as much by chance"
 LEAD = "paper: the lead is less than the standard error of its repeats"
@@ -22,8 +22,8 @@ WINE = "paper: its accuracies lie between those of raw and of standardized featu
 # study -> beginning of a claim -> cause; the first that fits counts
 CAUSES = {
     "spectra": {
-        "share of eigenvalues within 0.1": "paper: at its tau, many nodes of the votes have "
-        "hardly an edge except their own loop",
+        "share of eigenvalues within 0.1": "paper: at its width tau of the "
+        "weights, many nodes of the votes have hardly an edge except their own loop",
     },
     "hard_and_easy": {
         "variation of the hardest 4s": "ours: easy fours are of several kinds, which the measure "

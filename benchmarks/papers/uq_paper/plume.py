@@ -6,14 +6,15 @@ paper's cosine graph, and on a graph of 20 nearest neighbors, which is not the p
 then has 32 x 80 pixels. Labels are drawn from the answer of spectral clustering, as in the paper:
 2.8% of pixels. The paper says that probit gives results similar to those of BLS.
 
-Approximation marks more pixels everywhere. They lie at the edges only on the river's graph of
-neighbors, and the study measures why. The eigenvalues of a cosine graph are nearly 1 from the
-fourth on. The 40 modes then give the field of a pixel next to no variance, and the tail gives it
-nearly all, as the table shows. Labels say next to nothing about other pixels, and all of these are
-uncertain. A chain that mixes cannot produce the paper's picture from such a prior. On the graph of
-neighbors the tail still has more variance than any single mode except the first two (measured
-outside the study). The river is the first mode. In the video the first two modes are sky and
-ground, and the plume is spread over others, which have less variance than the tail.
+For both scenes and both graphs, more pixels are uncertain with approximation than with projection.
+Only for the river on its graph of neighbors do these pixels lie near the border of the target. The
+study measures why. The eigenvalues of a cosine graph are nearly 1 from the fourth on. The 40 modes
+then give the field of a pixel next to no variance, and the tail gives it nearly all, as the table
+shows. Labels say next to nothing about other pixels, and all of these are uncertain. A chain that
+mixes cannot produce the paper's picture from such a prior. On the graph of neighbors the tail still
+has more variance than any single mode except the first two (measured outside the study). The river
+is the first mode. In the video the first two modes are sky and ground, and the plume is spread over
+others, which have less variance than the tail.
 
 With the 40 modes of the cosine graph no field satisfies all labels of the plume, while some fields
 satisfy those of the river. (A linear program showed this outside the study.) A label that a field
@@ -131,7 +132,8 @@ def verdicts(name, rows, panels) -> dict[str, tuple]:
     for kind, pair in chosen.items():
         often = min(row["times as often"] for row in pair)
         text = (
-            f"{name}, {kind}: share of edges in uncertain pixels divided by that in all: at least 2"
+            f"{name}, {kind}: share of uncertain pixels near the border, divided by the share of "
+            "all pixels near it: at least 2"
         )
         claims[text] = (*report.of_chains(often, often >= 2, pair), "mainly at the edges")
     same = float(np.mean((panels["projection"] >= 0) == (panels["Ginzburg-Landau"] > 0)))

@@ -7,10 +7,10 @@ eigenvalues are exactly 1, except for as many as there are channels. Its lambda_
 and not separated from the median. The claim on lambda_1 is therefore about the other three data
 sets.
 
-The spectrum of the votes, with section 5.1.2's tau and self-loops, saturates slowly. Two further
-rows were added after this was seen, and show the cause. With this tau, many nodes have hardly an
-edge except their own loop. Without loops most eigenvalues come close to 1, and with twice the tau
-nearly all do.
+The spectrum of the votes saturates slowly. Its graph has self-loops and the paper's width tau of
+the weights (section 5.1.2). Two further rows were added after this was seen, and show the cause:
+with this width, many nodes have hardly an edge except their own loop. Without loops most
+eigenvalues come close to 1, and with twice the width nearly all do.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.spectra [--quick]
 """

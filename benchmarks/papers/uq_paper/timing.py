@@ -1,11 +1,11 @@
 """Table 2, timing: the paper's chains and its stopping rule (16), and what they are worth.
 
 M is the number of steps that the paper prints. Rule (16) is in
-`benchmarks/papers/uq_paper/stopping_rule.py`. The paper does not state the norm, so three are
-tried. Only the norm over N stops near the paper's M, and not on the votes: there it stops later
-under the sign models, and earlier under Ginzburg-Landau. The rule says little about
-convergence: on the plume it stops at its first check, with chains that are worth one to seven
-draws.
+`benchmarks/papers/uq_paper/stopping_rule.py`. The paper does not state the norm of the change, so
+three are tried: the Euclidean norm, this norm divided by the square root of N, and this norm
+divided by N. Only the last stops near the paper's M, and not on the votes: there it stops later
+under the sign models, and earlier under Ginzburg-Landau. The rule says little about convergence: on
+the plume it stops at its first check, with chains that are worth one to seven draws.
 
 ESS is the smallest over the mode coefficients, for one chain of the paper's M steps without
 warm-up; R-hat compares four of them. All chains are worth less than a hundred draws, except
