@@ -638,6 +638,32 @@ def test_a_text_column_that_is_mostly_empty_is_probably_the_labels(capsys):
     assert "add: --label COLUMN --ignore kind" in refused(capsys, "classify", "items.csv")
 
 
+def test_whole_numbers_in_few_rows_are_probably_the_labels(capsys):
+    cells = ["1", "", "2", "1", *[""] * 26]
+    frame = table(rank=["0.5", *["1.5"] * 28, ""]).drop(columns="label")
+    frame.assign(kind=cells).to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv")
+    assert "column 'kind': 27 of 30 values are missing, and others repeat: if these are " in error
+    assert "the value is missing (found in 1 of 30 rows)" in error
+    remedy = re.search(r"file, add: (.*)\n", error)[1]
+    assert remedy == "--label kind --fill-missing"
+    notes = classify(capsys, "items.csv", *remedy.split())["notes"]
+    assert not any("'kind'" in note for note in notes if note.startswith("features"))
+    # not where the labels are known, numbers are fractions, two columns are alike, or none repeats
+    frame = frame.drop(columns="rank")
+    for others in (
+        {"kind": cells, "label": ["u", "v", *[""] * 28]},
+        {"kind": [cell and f"{cell}.5" for cell in cells]},
+        {"kind": cells, "group": cells},
+        {"kind": ["1", "2", "3", *[""] * 27]},
+        {"kind": ["2020-01-01", "2020-01-01", "2021-01-01", *[""] * 27]},
+    ):
+        frame.assign(**others).to_csv("items.csv", index=False)
+        error = refused(capsys, "classify", "items.csv")
+        assert "these are the labels" not in error
+        assert "the value is missing" in error
+
+
 def test_a_text_column_of_the_classes_is_probably_the_labels(capsys):
     frame = table(team=["red", "blue"] * 15, note=["x", "y", "x", *[None] * 27])
     frame.drop(columns="label").to_csv("items.csv", index=False)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graphuq.cli.files.column_roles import NAME_LABELS
 from graphuq.cli.files.encoding import (
     CATEGORIES,
     ColumnForm,
@@ -30,6 +31,7 @@ from graphuq.cli.files.numbers import (
     read_numbers,
 )
 from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.probable_labels import find_labels
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.undeclared_texts import report_texts
@@ -230,13 +232,19 @@ def _encode(
             blocks[name] = to_indicators(column, columns[name].categories)
         else:
             undeclared.append(column)
-    report_texts(table, undeclared, options, problems)
+    plain = {name: blocks[name][:, 0] for name in forms.get("", [])}
+    labels = find_labels(table.columns, undeclared, plain, options)
+    if labels is not None:
+        problems.replace_option(NAME_LABELS, f"--label {quote(labels)}")
+    report_texts(table, undeclared, labels, problems)
     invalid: dict[str, NDArray[np.bool_]] = {
         name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()
     }
     if COMMAS in forms and options.decimal is None:
         _require_decimal_points(table, forms.get("", []), problems)
     if options.missing == "refuse":
+        if labels in invalid:
+            _report_numbers_of_labels(table, labels, invalid.pop(labels), problems)
         _report_invalid(table, frame, invalid, problems)
     if problems.found:
         return None
@@ -325,6 +333,20 @@ def _has_few_texts(table: Table, column: pd.Series, problems: Problems) -> bool:
         f"--ignore {quote(name)}",
     )
     return False
+
+
+def _report_numbers_of_labels(
+    table: Table, name: str, invalid: NDArray[np.bool_], problems: Problems
+) -> None:
+    """Add the problem of a column of numbers, mostly empty, that is probably the labels."""
+    option = f"--label {quote(name)}"
+    problems.add(
+        f"{table.path}, column {name!r}: {int(invalid.sum())} of {count(invalid.size, 'value')} "
+        f"are missing, and others repeat: if these are the labels, use {option}; otherwise "
+        f"exclude it with --ignore {quote(name)}, or replace missing values by the column mean "
+        "with --fill-missing",
+        option,
+    )
 
 
 def _report_invalid(

@@ -1,0 +1,67 @@
+"""The column that probably holds the labels, where no option names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from graphuq.cli.files.column_roles import own_label
+from graphuq.cli.files.options import ReadOptions
+from graphuq.utils.typing import Array
+
+
+def find_labels(
+    columns: Sequence[str],
+    texts: Sequence[pd.Series],
+    numbers: Mapping[str, Array],
+    options: ReadOptions,
+) -> str | None:
+    """Return the one column that is probably the labels; None if there is none or more.
+
+    All its values are classes of the options. If no column is like this, most of its cells are
+    empty, and its values are texts or whole numbers, several and repeated.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The names of all columns of the table.
+    texts : sequence of Series
+        Columns of text without another role.
+    numbers : mapping of str to ndarray, shape (rows,)
+        Columns of numbers, NaN where a value is missing or invalid.
+    options : ReadOptions
+
+    Examples
+    --------
+    >>> kind = np.array([1, np.nan, np.nan, 2, np.nan, np.nan, 2])
+    >>> find_labels(["x", "kind"], [], {"x": kind + 0.5, "kind": kind}, ReadOptions())
+    'kind'
+    """
+    if options.labels is not None or own_label(columns, options) is not None:
+        return None
+    found = [str(text.name) for text in texts if known_texts(text).isin(options.classes).all()]
+    if not found:
+        whole = [
+            pd.Series(values, name=name)
+            for name, values in numbers.items()
+            if (values[~np.isnan(values)] % 1 == 0).all()
+        ]
+        found = [
+            str(column.name)
+            for column in (*texts, *whole)
+            if column.isna().mean() > 0.5 and column.nunique() > 1 and has_repeats(column)
+        ]
+    return found[0] if len(found) == 1 else None
+
+
+def known_texts(column: pd.Series) -> pd.Series:
+    """Return the texts of the cells that are not empty."""
+    return column.dropna().astype(str).str.strip()
+
+
+def has_repeats(column: pd.Series) -> bool:
+    """Return whether two cells hold the same value."""
+    known = known_texts(column)
+    return known.nunique() < len(known)
