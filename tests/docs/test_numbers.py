@@ -143,7 +143,7 @@ def quotes():
         ("docs/paper.md", "log score is {}, against 0.69"),
     ):
         yield page, says, [differ["log score at 0.1"]]
-    says = "joins nodes of the same class, {} of the predictions are right"
+    says = "In the picture, {} of the predictions are then right even if only one edge in ten"
     yield FAILS, says, [differ["accuracy, two steps at 0.1"]]
 
     shares = MADE["shares"]
@@ -162,7 +162,7 @@ def quotes():
     yield FAILS, says, [few["confidence with 5"], few["accuracy with 5"]]
     yield FAILS, "forty labels of each class the accuracy is {},", [few["accuracy with 40"]]
     remaining = rows("few_labels", classes="simulated, tuned").set_index("data")["ECE"]
-    says = "error of {} on ten digits, or of {} on the seven topics of Cora, remains even if"
+    says = "error of {} on the graph of ten digits, and of {} on that of the seven topics of Cora"
     yield FAILS, says, remaining[["mnist", "cora"]]
 
     network, cited = "graph convolutional network", ["cora", "citeseer", "pubmed"]
@@ -175,7 +175,7 @@ def quotes():
     won, of = wins("logistic regression", texts)
     yield FAILS, "has the better log score in {} of {} cases", [of - won, of]
     many = ACCURACIES.xs("80 a class", level="labels")
-    says = "graphuq is more accurate than the network on {} of {} sets"
+    says = "graphuq is more accurate than the network in {} of {} cases."
     yield FAILS, says, wins(network, many)
     says = "more accurate than the graph convolutional network in {} of {} cases, and more accurate"
     counts = [*wins(network), *wins("logistic regression")]
@@ -201,8 +201,11 @@ def quotes():
     yield compare, says, alone[["graph + level", "graphuq"]]
 
     for says, claim in (
-        ("a draw is worth {} and {} independent draws", "harmonic ESS per draw"),
-        ("second is {} and {} times that of", "per second, over the best peer's"),
+        (
+            "worth {} independent draws on two moons (100 labels), and {}",
+            "harmonic ESS per draw",
+        ),
+        ("second over nodes is {} and {} times that of", "per second, over the best peer's"),
         ("effective draws {} and {} times as fast", "speed to the first 1,000"),
     ):
         yield "docs/paper.md", says, claims("beside_peers", claim)
