@@ -228,7 +228,7 @@ def quotes():
         scores = rows("annotate_cells", method=method)[["accuracy", "log score"]]
         yield HOW_TO + "cells.md", f"| {name} |" + " {} |" * scores.size, scores.stack()
     ahead = rows("annotate_cells", method=ANNOTATED["weighted neighbors of scArches"])
-    says = "{} of the ten draws with 5 labels of each type, in {} draws with 10 labels, and in {} draws"
+    says = "{} of the ten draws with 5 labels of each type, in {} draws with 10 labels, and in {}"
     yield HOW_TO + "cells.md", says, ahead["gq.annotate is better in"]
 
     session, asked = "docs/theory/labeling.md", []
