@@ -1,10 +1,11 @@
 """Figure 4: images of fours and nines that probit finds hardest and easiest.
 
-The picture shows it: easy images look alike, hard ones do not. The study measures unlabeled images,
-ordered within their class by the posterior mean s as in the paper. It compares how much the pixels
-of the hardest and the easiest tenth vary, and how many neighbors in the graph belong to the other
-digit. Ordered by |s| alone, without the truth, it measures the accuracy of the most and the least
-certain tenth. The prior is spectral projection to 300 modes; the paper states no rank.
+The picture shows it: easy images look alike, hard ones do not. As in the paper, the unlabeled
+images of each class are ordered by the posterior mean s. The study compares how much the pixels of
+the hardest and the easiest tenth vary, and how many of their neighbors in the graph belong to the
+other digit. It also orders all images by |s|, which does not use the truth, and measures the
+accuracy of the most and the least certain tenth. The prior is spectral projection to 300 modes; the
+paper states no rank.
 
 The claim that the pixels of hard images vary by a tenth more holds for nines, and fails for fours:
 easy fours are of several kinds, as the picture shows. The distance from the mean image of the class

@@ -1,17 +1,18 @@
 """Figures 9 and 10, MAP estimates on two moons and on MNIST 4 and 9 (appendix B).
 
 The figures show medians and quartiles of accuracy against the share of labels, and on two moons
-against feature noise. The text prints no accuracies and no range of sigma: ours is that of Figure
-5. The captions say 50 trials. The full settings of this study have 20; --trials 50 runs as many as
-the paper. Labels are revealed within each class, at the same share. Full graphs keep self-loops, as
-in the paper. An estimate is an optimum, not a chain: instead of R-hat the table shows how many
-estimates stopped before their tolerance.
+against feature noise. The text prints no accuracies and no range of the feature noise sigma: ours
+is that of Figure 5. The captions say 50 trials. The full settings of this study have 20; --trials
+50 runs as many as the paper. Labels are revealed within each class, at the same share. Full graphs
+keep self-loops, as in the paper. An estimate is an optimum, not a chain: instead of R-hat the table
+shows how many estimates stopped before they reached their tolerance.
 
 On full graphs of noisy moons Ginzburg-Landau started from probit is far better than probit, not
-slightly. The eigenvalues there are nearly 1 from the fourth on, so 150 modes hardly tie a node to
-its neighbors. Probit then does little more than interpolate, while the wells continue to spread
-labels. A few trials outside the study showed that the gain is far smaller with far fewer modes, and
-that on a graph of nearest neighbors both are right everywhere.
+slightly. All eigenvalues there from the fourth on are nearly 1, so under a prior of 150 modes the
+values of neighbors are nearly independent. Probit then fits the labels, but says little about other
+nodes. The two wells of Ginzburg-Landau push every node to one side, and so carry labels further. A
+few trials outside the study showed that the gain is far smaller with far fewer modes, and that on a
+graph of nearest neighbors both estimates classify every node correctly.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.map [--quick] [--trials N]
 """

@@ -2,18 +2,19 @@
 
 The paper shows six nodes of each kind, the same under all models: those whose posterior means,
 averaged over the models, are closest to 0, and those with the highest means. It says that
-Ginzburg-Landau's marginals have several modes at the former nodes and one at the latter, and that
-probit's always have one. Here a mode is a peak of a kernel density estimate with a prominence of 5%
-of the highest peak. The numbers are means over draws of labels.
+Ginzburg-Landau's marginals have several modes (peaks) at the former nodes and one at the latter,
+and that probit's always have one. Here a peak is one of a kernel density estimate, with a
+prominence of at least 5% of the highest. The numbers are means over draws of labels.
 
-All marginals of the paper's three models have one mode. At the printed epsilon = 10 the barrier
-between a node's wells, 1 / (4 epsilon), is 1/40, and its density exp(-W(s) - s^2 / 2) has one peak.
+All marginals of the paper's three models have one peak. At the printed epsilon = 10, the barrier
+between the two wells of Ginzburg-Landau's potential W is only 1 / (4 epsilon) = 1/40 high. With a
+normal prior of variance 1, the density of a node's value v, exp(-W(v) - v^2 / 2), has one peak.
 Even at the nodes of high confidence the field takes both signs. Two further runs look for what the
 paper saw. The first repeats its run, one chain of 1e5 pCN steps without warm-up. The chain is worth
 few draws, but its Monte Carlo error creates no further peaks. The second run has deep wells,
-epsilon = 1 and a prior of 50 modes, and tempered chains. There several modes are real. (Runs
-outside the study with even deeper wells, under the full prior, also showed several modes at nodes
-of low confidence, in one draw of labels and with chains that did not agree.)
+epsilon = 1 and a prior of the 50 smoothest eigenvectors, and tempered chains. There several peaks
+are real. (Runs outside the study with even deeper wells, under the full prior, also showed several
+peaks at nodes of low confidence, in one draw of labels and with chains that did not agree.)
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.marginals [--quick]
 """
@@ -102,9 +103,9 @@ def main() -> None:
         several, lesser = np.array(values).T
         rows.append({
             "model": name, "nodes": f"6 of {kind} confidence",
-            "of 6 with several modes": float(several.mean()), "std": float(several.std()),
+            "of 6 with several peaks": float(several.mean()), "std": float(several.std()),
             "mass on the lesser side of 0": float(lesser.mean()), "draws of labels": repeats,
-            "modes in the paper": PAPER[name][kind == "high"],
+            "peaks in the paper": PAPER[name][kind == "high"],
             **report.health(healths[name]),
         })  # fmt: skip
     draw(shown, options.out)
@@ -119,9 +120,9 @@ def main() -> None:
     ):
         nodes = f"6 of {kind} confidence"
         row = next(r for r in rows if (r["model"], r["nodes"]) == (name, nodes))
-        value = row["of 6 with several modes"]
+        value = row["of 6 with several peaks"]
         bound = "at least 4" if many else "0"
-        claims[f"nodes of 6 with several modes, {name}, {kind} confidence: {bound}"] = (
+        claims[f"of 6 nodes, those with several peaks, {name}, {kind} confidence: {bound}"] = (
             *report.of_chains(value, value >= 4 if many else value == 0, [row]), *paper
         )  # fmt: skip
     worst = max(row["R-hat"] for row in rows if row["model"] in MODELS)

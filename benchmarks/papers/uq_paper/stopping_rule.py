@@ -36,7 +36,7 @@ def columns(found: dict[str, list[float]]) -> dict[str, str]:
     """Return the stop of the median chain in each norm."""
     medians = {norm: float(np.median(stopped)) for norm, stopped in found.items()}
     return {
-        f"M by (16), {norm}": f"{median:.3g}" if np.isfinite(median) else "later than run"
+        f"M by (16), {norm}": f"{median:.3g}" if np.isfinite(median) else "not within run"
         for norm, median in medians.items()
     }
 
@@ -44,4 +44,4 @@ def columns(found: dict[str, list[float]]) -> dict[str, str]:
 def near(row: dict, printed: float) -> bool:
     """Return whether the rule stops within a factor of two of ``printed``, in some norm."""
     texts = [row[f"M by (16), {norm}"] for norm in NORMS]
-    return any(0.5 <= float(text) / printed <= 2 for text in texts if text != "later than run")
+    return any(0.5 <= float(text) / printed <= 2 for text in texts if text != "not within run")

@@ -55,7 +55,7 @@ def main() -> None:
             ratio = float(np.mean(gaps["projected"]) / np.mean(gaps["approximated"]))
             name = f"{type(model).__name__}, {'with' if loops else 'without'} self-loops"
             claim = (
-                f"distance with projection divided by that with approximation, {name}: at least 5"
+                f"distance under projection divided by that under approximation, {name}: at least 5"
             )
             claims[claim] = (
                 *report.of_chains(ratio, ratio >= 5, rows[-2:]),
