@@ -664,6 +664,24 @@ def test_whole_numbers_in_few_rows_are_probably_the_labels(capsys):
         assert "the value is missing" in error
 
 
+def test_texts_that_are_complete_and_distinct_are_probably_ids(capsys):
+    frame = table().rename(columns={"label": "kind"})
+    n = len(frame)
+    for names, remedy in (
+        ({"name": [f"item {k}" for k in range(n)]}, "--id name"),
+        ({"name": [f"item {k}" for k in range(n)], "id": range(n)}, "--ignore name"),
+        ({"name": [f"item {k // 2}" for k in range(n)]}, "--categorical name"),
+        ({"name": ["", *(f"item {k}" for k in range(1, n))]}, "--ignore name"),
+        ({which: [f"{which} {k}" for k in range(n)] for which in "ab"}, "--ignore a --ignore b"),
+    ):
+        frame.assign(**names).to_csv("items.csv", index=False)
+        error = refused(capsys, "classify", "items.csv")
+        assert re.search(r"file, add: (.*)\n", error)[1].replace("--label kind ", "") == remedy
+    many = pd.concat([frame] * 3, ignore_index=True)  # more texts than categories
+    many.assign(name=[f"item {k}" for k in range(3 * n)]).to_csv("items.csv", index=False)
+    assert "file, add: --label kind --id name\n" in refused(capsys, "classify", "items.csv")
+
+
 def test_a_text_column_of_the_classes_is_probably_the_labels(capsys):
     frame = table(team=["red", "blue"] * 15, note=["x", "y", "x", *[None] * 27])
     frame.drop(columns="label").to_csv("items.csv", index=False)

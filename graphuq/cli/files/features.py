@@ -31,7 +31,7 @@ from graphuq.cli.files.numbers import (
     read_numbers,
 )
 from graphuq.cli.files.options import ReadOptions
-from graphuq.cli.files.probable_labels import find_labels
+from graphuq.cli.files.probable_roles import find_ids, find_labels
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.undeclared_texts import report_texts
@@ -206,6 +206,7 @@ def _encode(
     columns: dict[str, ColumnForm] = {}
     forms: dict[str, list[str]] = {}
     undeclared: list[pd.Series] = []
+    ids = find_ids(table.columns, frame, options)
     for name in frame.columns:
         column = frame[name]
         if not column.notna().any():
@@ -225,7 +226,7 @@ def _encode(
             blocks[name] = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
             forms.setdefault(numbers.note, []).append(name)
             columns[name] = form_of(column, numbers, options.decimal)
-        elif not _has_few_texts(table, column, problems):
+        elif not _has_few_texts(table, column, ids, problems):
             continue
         elif options.categorical is True or name in _named_categorical(options):
             columns[name] = ColumnForm(CATEGORIES, None, find_categories(column))
@@ -236,7 +237,7 @@ def _encode(
     labels = find_labels(table.columns, undeclared, plain, options)
     if labels is not None:
         problems.replace_option(NAME_LABELS, f"--label {quote(labels)}")
-    report_texts(table, undeclared, labels, problems)
+    report_texts(table, undeclared, labels, ids, problems)
     invalid: dict[str, NDArray[np.bool_]] = {
         name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()
     }
@@ -320,7 +321,7 @@ def _require_spread(table: Table, name: str, numbers: Array, problems: Problems)
         )
 
 
-def _has_few_texts(table: Table, column: pd.Series, problems: Problems) -> bool:
+def _has_few_texts(table: Table, column: pd.Series, ids: str | None, problems: Problems) -> bool:
     """Return whether a text column may hold categories; otherwise add the problem."""
     name, n_different = str(column.name), column.dropna().astype(str).str.strip().nunique()
     if n_different <= MAX_CATEGORIES:
@@ -330,7 +331,7 @@ def _has_few_texts(table: Table, column: pd.Series, problems: Problems) -> bool:
         f"{table.where(row, name)}: expected at most {MAX_CATEGORIES} categories, got "
         f"{n_different} different texts such as {str(column.iloc[row]).strip()!r}: exclude the "
         f"column with --ignore {quote(name)}, or, if it names the items, use --id {quote(name)}",
-        f"--ignore {quote(name)}",
+        f"--{'id' if name == ids else 'ignore'} {quote(name)}",
     )
     return False
 

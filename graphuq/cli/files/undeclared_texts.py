@@ -8,13 +8,17 @@ from shlex import quote
 import pandas as pd
 
 from graphuq.cli.files.numbers import first_misfit
-from graphuq.cli.files.probable_labels import has_repeats
+from graphuq.cli.files.probable_roles import has_repeats
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
 
 
 def report_texts(
-    table: Table, columns: Sequence[pd.Series], labels: str | None, problems: Problems
+    table: Table,
+    columns: Sequence[pd.Series],
+    labels: str | None,
+    ids: str | None,
+    problems: Problems,
 ) -> None:
     """Add the problem of each column, and offer the remedy that is probably right first.
 
@@ -22,15 +26,17 @@ def report_texts(
     ----------
     table : Table
     columns : sequence of Series
-    labels : str or None
-        The column of the table that probably holds the labels.
+    labels, ids : str or None
+        The columns of the table that probably hold the labels and name the items.
     problems : Problems
     """
     for column in columns:
         name = str(column.name)
         row, fault = first_misfit(column)
         first, option = "", f"--{'categorical' if has_repeats(column) else 'ignore'} {quote(name)}"
-        if name == labels:
+        if name == ids:
+            option = f"--id {quote(name)}"
+        elif name == labels:
             option = f"--label {quote(name)}"
             first = f"if these are the labels, use {option}; otherwise "
         problems.add(

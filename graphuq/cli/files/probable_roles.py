@@ -1,4 +1,4 @@
-"""The column that probably holds the labels, where no option names it."""
+"""Columns that probably hold the labels and the ids, where no option names them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from graphuq.cli.files.column_roles import own_label
+from graphuq.cli.files.column_roles import default_id, own_label
+from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
 from graphuq.cli.files.options import ReadOptions
 from graphuq.utils.typing import Array
 
@@ -54,6 +55,42 @@ def find_labels(
             if column.isna().mean() > 0.5 and column.nunique() > 1 and has_repeats(column)
         ]
     return found[0] if len(found) == 1 else None
+
+
+def find_ids(columns: Sequence[str], frame: pd.DataFrame, options: ReadOptions) -> str | None:
+    """Return the one column that probably names the items; None if there is none or more.
+
+    It is text, in which no cell is empty and no value is repeated.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The names of all columns of the table.
+    frame : DataFrame
+        Its columns without another role.
+    options : ReadOptions
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"name": ["ann", "bob"], "town": ["Ulm", "Ulm"], "age": ["41", "27"]})
+    >>> find_ids(frame.columns, frame, ReadOptions())
+    'name'
+    """
+    if options.id_column is not None or default_id(columns, options.ignore) is not None:
+        return None
+    found = [
+        name
+        for name in frame.columns
+        if frame[name].notna().all() and not has_repeats(frame[name]) and _is_text(frame[name])
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_text(column: pd.Series) -> bool:
+    try:
+        return read_numbers(column) is None
+    except AmbiguousColumnError:
+        return False
 
 
 def known_texts(column: pd.Series) -> pd.Series:
