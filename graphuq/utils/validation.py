@@ -168,10 +168,10 @@ def node_ids(name: str, nodes: Any, n_nodes: int) -> NDArray[np.int64]:
     outside = array[(array < 0) | (array >= n_nodes)]
     if outside.size:
         raise ValueError(
-            f"{name} names node {outside[0]}, but the graph's nodes are 0 to {n_nodes - 1}"
+            f"{name} must hold nodes of the graph, from 0 to {n_nodes - 1}, got {outside[0]}"
         )
     if np.unique(array).size != array.size:
-        raise ValueError(f"{name} names a node more than once")
+        raise ValueError(f"{name} must hold each node once")
     return array.astype(np.int64)
 
 

@@ -161,7 +161,7 @@ def test_estimators_are_scikit_learns(model):
     [
         ([0] + [-1] * 24, r"at least two classes"),
         ([0, 1], r"each of 25 nodes"),
-        (gq.Labels([0, 25], [0, 1]), r"names node 25"),
+        (gq.Labels([0, 25], [0, 1]), r"got 25"),
     ],
 )
 def test_labels_that_do_not_fit_are_refused(model, y, message):

@@ -302,7 +302,7 @@ def test_bad_input_is_refused():
         ((graph, labels, [["a", "b"]] * 30), "X must be a numeric matrix"),
         ((graph, np.zeros(29), X), "class of each of 30 nodes"),
         ((graph, np.r_[0, 0, -np.ones(28)], X), "at least two classes"),
-        ((graph, gq.Labels([0, 30], [0, 1]), X), "names node 30"),
+        ((graph, gq.Labels([0, 30], [0, 1]), X), "got 30"),
         ((alone, labels, X), "1 node has no edge, first node 7: add self-loops"),
         ((X, labels, X), "adjacency must be square"),
     ):

@@ -315,7 +315,7 @@ apart = sparse.block_diag([HALVES, HALVES])
             for y, message in [
                 ([0, 1, -1], r"class of each of 6 nodes.*got shape \(3,\)"),
                 ([1, 1, -1, -1, -1, 1], r"at least two classes besides -1.*got \['1'\]"),
-                (gq.Labels([0, 6], [0, 1]), "names node 6, but the graph's nodes are 0 to 5"),
+                (gq.Labels([0, 6], [0, 1]), "from 0 to 5, got 6"),
             ]
         ),
     ],

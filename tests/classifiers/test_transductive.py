@@ -45,7 +45,7 @@ def test_nodes_that_are_not_there_are_refused(small_graph, classifier):
     graph, y = small_graph
     model = clone(classifier).fit(graph, gq.reveal(y, counts=2, seed=0))
     for nodes in ([30], [-1]):
-        with pytest.raises(ValueError, match="the graph's nodes are 0 to 29"):
+        with pytest.raises(ValueError, match="nodes of the graph, from 0 to 29"):
             model.predict(nodes)
     with pytest.raises(TypeError, match="integer node ids"):
         model.predict(graph.adjacency.toarray())

@@ -81,7 +81,7 @@ def test_one_of_several_splits_and_the_split_of_ogb_are_taken():
         ({"train_mask": MASKS[:3, 0]}, None, ValueError, r"must have shape \(4,\), got \(3,\)"),
         ({"train_mask": None, "test_mask": None}, 0, ValueError, "split names a split, but"),
         ({}, {"folds": [0]}, ValueError, "split names a split, but"),
-        ({}, {"train": [0, 9]}, ValueError, "names node 9"),
+        ({}, {"train": [0, 9]}, ValueError, "got 9"),
         ({"x": Tensor(np.eye(4), device="cuda")}, None, TypeError, r"X is a tensor on .*X\.cpu"),
         ({"y": Tensor(np.ones(4), device="cuda")}, None, TypeError, r"pass data\.y\.cpu\(\)"),
     ],

@@ -94,7 +94,7 @@ def test_bad_labels_are_refused_with_a_reason(nodes, values, error, message):
 def test_labels_beyond_the_graph_are_refused():
     labels = Labels([0, 7], [0, 1])
     labels.require_within(8)
-    with pytest.raises(ValueError, match=r"node 7, but the graph's nodes are 0 to 6"):
+    with pytest.raises(ValueError, match=r"from 0 to 6, got 7"):
         labels.require_within(7)
 
 
@@ -225,7 +225,7 @@ def test_words_with_gaps_are_labels():
         ([-1, 3, 5], r"each of 4 nodes, -1 for an unlabeled node, got shape \(3,\)"),
         ([1, -1, -1, 1], r"two classes besides -1, which marks unlabeled nodes, got \['1'\]"),
         ([-1] * 4, r"two classes besides -1.*got \[\]"),
-        (Labels([0, 9], [0, 1]), r"names node 9"),
+        (Labels([0, 9], [0, 1]), r"got 9"),
     ],
 )
 def test_labels_of_nodes_that_are_not_there_or_of_one_class_are_refused(y, message):

@@ -262,7 +262,7 @@ def test_likelihoods_without_a_map_are_refused(small):
     [
         ({"prior": "prior"}, TypeError, r"prior must be a Prior"),
         ({"labels": [0, 1]}, TypeError, r"labels must be gq\.Labels"),
-        ({"labels": gq.Labels([0, 90], [0, 1])}, ValueError, r"names node 90"),
+        ({"labels": gq.Labels([0, 90], [0, 1])}, ValueError, r"got 90"),
         ({"labels": gq.Labels([0, 1, 2], [0, 1, 2])}, ValueError, r"supports two classes"),
         ({"method": "quasi-newton"}, ValueError, r"supports more than two classes.*have 2"),
         ({"likelihood": gq.Probit}, TypeError, r"pass an instance"),

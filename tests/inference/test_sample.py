@@ -255,7 +255,7 @@ def test_bad_arguments_are_refused_before_any_work(small):
         ((prior, "probit", labels), TypeError, "a likelihood is"),
         ((prior, model, labels, "nuts"), ValueError, "sampler must be"),
         ((prior, model, labels, gq.PCN), TypeError, "sampler must be"),
-        ((prior, model, gq.Labels([0, 40], [0, 1])), ValueError, "names node 40"),
+        ((prior, model, gq.Labels([0, 40], [0, 1])), ValueError, "got 40"),
     ):
         with pytest.raises(error, match=message):
             gq.sample(*arguments)

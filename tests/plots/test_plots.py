@@ -201,7 +201,7 @@ def test_node_marginals_have_the_probability_on_their_right(post, quick, prior, 
 def test_node_marginals_refuse_unknown_nodes_and_other_priors(post, prior, small):
     with pytest.raises(ValueError, match="at least one node"):
         gq.plots.node_marginals(post, prior, [])
-    with pytest.raises(ValueError, match="names node 40"):
+    with pytest.raises(ValueError, match="got 40"):
         gq.plots.node_marginals(post, prior, [40])
     with pytest.raises(ValueError, match="prior must be the one"):
         gq.plots.node_marginals(post, gq.Prior.approximated(small[0], 5), [3])

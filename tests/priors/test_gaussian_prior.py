@@ -334,7 +334,11 @@ def test_parameters_may_be_opened_again():
             "no parameter 'weights'; it has .*length_scale, weight, level",
         ),
         (lambda: gq.FeaturePrior(X, length_scale=0), ValueError, "length_scale must be positive"),
-        (lambda: gq.FeaturePrior(X, 1.0, labeled=[0, 999]), ValueError, "labeled names node 999"),
+        (
+            lambda: gq.FeaturePrior(X, 1.0, labeled=[0, 999]),
+            ValueError,
+            "labeled must hold nodes of the graph.*got 999",
+        ),
         (lambda: gq.FeaturePrior(X, 1.0, [0.5]), TypeError, "labeled must be a sequence of int"),
         (lambda: gq.FeaturePrior(np.ones((5, 2))), ValueError, "same for all items"),
         (lambda: gq.FeaturePrior([[1.0], [np.nan]]), ValueError, "NaN or infinite"),

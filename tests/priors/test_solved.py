@@ -178,7 +178,7 @@ def test_levels_that_a_solved_prior_cannot_have_are_refused(solved, exact):
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"nodes": [N]}, ValueError, "names node 500"),
+        ({"nodes": [N]}, ValueError, "got 500"),
         ({"nodes": []}, ValueError, "nodes"),
         ({"rank": 0}, ValueError, "rank must be at least 1"),
         ({"probes": 1}, ValueError, "probes must be at least 2"),

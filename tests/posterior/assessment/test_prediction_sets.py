@@ -185,7 +185,7 @@ def test_a_posterior_makes_sets_and_one_seed_one_answer(post):
         (held_out(20), {"coverage": 0.0}, r"coverage must lie in \(0, 1\), got 0.0"),
         (held_out(20), {"coverage": 1}, r"coverage must lie in \(0, 1\)"),
         (held_out(20, first=1), {}, r"node 1 is among the labels .* labels\.split\(\)"),
-        (held_out(20, first=50), {}, r"the graph's nodes are 0 to 59"),
+        (held_out(20, first=50), {}, r"nodes of the graph, from 0 to 59"),
         (gq.Labels([5, 6], [0, 1]), {}, r"of the classes \['cat', 'dog'\], got \[0, 1\]"),
         (held_out(8), {}, r"8 held-out labels are too few for coverage 0.9, which needs 9"),
         (held_out(20), {"coverage": 0.99}, r"20 held-out .* needs 99"),
