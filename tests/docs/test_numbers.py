@@ -126,7 +126,7 @@ def quotes():
     says = "{} of the images that it calls unsure are classified correctly, and {} of all others"
     yield "docs/paper.md", says, unsure
     for page in ("README.md", "docs/index.md"):
-        yield page, "calibration error is {}: [few labels]", [MADE["overview"]["calibration error"]]
+        yield page, "calibration error is {}. With [few", [MADE["overview"]["calibration error"]]
 
     apart = MADE["uncertainty"]
     says = "the entropy is {} nats on average, of which {} is aleatoric"
@@ -205,7 +205,7 @@ def quotes():
             "worth {} independent draws on two moons (100 labels), and {}",
             "harmonic ESS per draw",
         ),
-        ("second over nodes is {} and {} times that of", "per second, over the best peer's"),
+        ("at the worst node is {} and {} times that of", "per second, over the best peer's"),
         ("effective draws {} and {} times as fast", "speed to the first 1,000"),
     ):
         yield "docs/paper.md", says, claims("beside_peers", claim)
@@ -228,7 +228,7 @@ def quotes():
         scores = rows("annotate_cells", method=method)[["accuracy", "log score"]]
         yield HOW_TO + "cells.md", f"| {name} |" + " {} |" * scores.size, scores.stack()
     ahead = rows("annotate_cells", method=ANNOTATED["weighted neighbors of scArches"])
-    says = "{} of the ten draws with 5 labels of each type, in {} draws with 10 labels, and in {}"
+    says = "weighted neighbors: {} with 5 labels of each type, {} with 10 labels, and {} with 20"
     yield HOW_TO + "cells.md", says, ahead["gq.annotate is better in"]
 
     session, asked = "docs/theory/labeling.md", []
