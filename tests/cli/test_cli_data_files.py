@@ -628,11 +628,12 @@ def test_a_text_column_that_is_mostly_empty_is_probably_the_labels(capsys):
     remedy = re.search(r"file, add: (.*)\n", error)[1]
     assert remedy == "--label kind"
     assert classify(capsys, "items.csv", *remedy.split())["items"] == 30
-    # not where the labels are known, where two columns are alike, or where no text repeats
+    # "unknown" in place of blanks
+    frame.fillna("unknown").to_csv("items.csv", index=False)
+    assert "if these are the labels, use --label kind" in refused(capsys, "classify", "items.csv")
+    # not where the labels are known, or where no text repeats
     frame.assign(label=frame["kind"]).to_csv("items.csv", index=False)
     assert "these are the labels" not in refused(capsys, "classify", "items.csv")
-    frame.assign(group=frame["kind"]).to_csv("items.csv", index=False)
-    assert "add: --label COLUMN --categorical kind" in refused(capsys, "classify", "items.csv")
     frame["kind"] = [*"abcd", *[""] * 26]
     frame.to_csv("items.csv", index=False)
     assert "add: --label COLUMN --ignore kind" in refused(capsys, "classify", "items.csv")
@@ -649,12 +650,11 @@ def test_whole_numbers_in_few_rows_are_probably_the_labels(capsys):
     assert remedy == "--label kind --fill-missing"
     notes = classify(capsys, "items.csv", *remedy.split())["notes"]
     assert not any("'kind'" in note for note in notes if note.startswith("features"))
-    # not where the labels are known, numbers are fractions, two columns are alike, or none repeats
+    # not where the labels are known, numbers are fractions, or none repeats
     frame = frame.drop(columns="rank")
     for others in (
         {"kind": cells, "label": ["u", "v", *[""] * 28]},
         {"kind": [cell and f"{cell}.5" for cell in cells]},
-        {"kind": cells, "group": cells},
         {"kind": ["1", "2", "3", *[""] * 27]},
         {"kind": ["2020-01-01", "2020-01-01", "2021-01-01", *[""] * 27]},
     ):
@@ -662,6 +662,19 @@ def test_whole_numbers_in_few_rows_are_probably_the_labels(capsys):
         error = refused(capsys, "classify", "items.csv")
         assert "these are the labels" not in error
         assert "the value is missing" in error
+
+
+@pytest.mark.parametrize("kind", ["text", "numbers"])
+def test_columns_that_may_be_the_labels_are_left_to_choose_from(kind, capsys):
+    frame = table().rename(columns={"label": "kind"})
+    if kind == "numbers":
+        frame["kind"] = frame["kind"].map({"a": "1", "b": "2"})
+    frame.assign(group=["3", "", "1", "3", *[""] * 26]).to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv")
+    for name in ("kind", "group"):
+        assert f"if these are the labels, use --label {name}; otherwise" in error
+    assert "file, add:" not in error
+    assert classify(capsys, "items.csv", "--label", "kind", "--ignore", "group")["labels"] == 10
 
 
 def test_texts_that_are_complete_and_distinct_are_probably_ids(capsys):

@@ -235,8 +235,8 @@ def _encode(
             undeclared.append(column)
     plain = {name: blocks[name][:, 0] for name in forms.get("", [])}
     labels = find_labels(table.columns, undeclared, plain, options)
-    if labels is not None:
-        problems.replace_option(NAME_LABELS, f"--label {quote(labels)}")
+    if len(labels) == 1:
+        problems.replace_option(NAME_LABELS, f"--label {quote(labels[0])}")
     report_texts(table, undeclared, labels, ids, problems)
     invalid: dict[str, NDArray[np.bool_]] = {
         name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()
@@ -244,8 +244,9 @@ def _encode(
     if COMMAS in forms and options.decimal is None:
         _require_decimal_points(table, forms.get("", []), problems)
     if options.missing == "refuse":
-        if labels in invalid:
-            _report_numbers_of_labels(table, labels, invalid.pop(labels), problems)
+        for name in [name for name in labels if name in invalid]:
+            option = f"--label {quote(name)}" if len(labels) == 1 else ""
+            _report_numbers_of_labels(table, name, invalid.pop(name), option, problems)
         _report_invalid(table, frame, invalid, problems)
     if problems.found:
         return None
@@ -337,15 +338,14 @@ def _has_few_texts(table: Table, column: pd.Series, ids: str | None, problems: P
 
 
 def _report_numbers_of_labels(
-    table: Table, name: str, invalid: NDArray[np.bool_], problems: Problems
+    table: Table, name: str, invalid: NDArray[np.bool_], option: str, problems: Problems
 ) -> None:
     """Add the problem of a column of numbers, mostly empty, that is probably the labels."""
-    option = f"--label {quote(name)}"
     problems.add(
         f"{table.path}, column {name!r}: {int(invalid.sum())} of {count(invalid.size, 'value')} "
-        f"are missing, and others repeat: if these are the labels, use {option}; otherwise "
-        f"exclude it with --ignore {quote(name)}, or replace missing values by the column mean "
-        "with --fill-missing",
+        f"are missing, and others repeat: if these are the labels, use --label {quote(name)}; "
+        f"otherwise exclude it with --ignore {quote(name)}, or replace missing values by the "
+        "column mean with --fill-missing",
         option,
     )
 

@@ -10,6 +10,7 @@ import pandas as pd
 from graphuq.cli.files.column_roles import default_id, own_label
 from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
 from graphuq.cli.files.options import ReadOptions
+from graphuq.graphs.class_values import MAYBE_CLASS
 from graphuq.utils.typing import Array
 
 
@@ -18,11 +19,12 @@ def find_labels(
     texts: Sequence[pd.Series],
     numbers: Mapping[str, Array],
     options: ReadOptions,
-) -> str | None:
-    """Return the one column that is probably the labels; None if there is none or more.
+) -> list[str]:
+    """Return the columns that are probably the labels: none, one, or several to choose from.
 
-    All its values are classes of the options. If no column is like this, most of its cells are
-    empty, and its values are texts or whole numbers, several and repeated.
+    All values of such a column are classes of the options. If no column is like this, most of its
+    cells are empty or say "unknown", and its values are texts or whole numbers, several and
+    repeated.
 
     Parameters
     ----------
@@ -38,10 +40,10 @@ def find_labels(
     --------
     >>> kind = np.array([1, np.nan, np.nan, 2, np.nan, np.nan, 2])
     >>> find_labels(["x", "kind"], [], {"x": kind + 0.5, "kind": kind}, ReadOptions())
-    'kind'
+    ['kind']
     """
     if options.labels is not None or own_label(columns, options) is not None:
-        return None
+        return []
     found = [str(text.name) for text in texts if known_texts(text).isin(options.classes).all()]
     if not found:
         whole = [
@@ -51,10 +53,10 @@ def find_labels(
         ]
         found = [
             str(column.name)
-            for column in (*texts, *whole)
+            for column in (*map(_without_marks, texts), *whole)
             if column.isna().mean() > 0.5 and column.nunique() > 1 and has_repeats(column)
         ]
-    return found[0] if len(found) == 1 else None
+    return found
 
 
 def find_ids(columns: Sequence[str], frame: pd.DataFrame, options: ReadOptions) -> str | None:
@@ -96,6 +98,11 @@ def _is_text(column: pd.Series) -> bool:
 def known_texts(column: pd.Series) -> pd.Series:
     """Return the texts of the cells that are not empty."""
     return column.dropna().astype(str).str.strip()
+
+
+def _without_marks(column: pd.Series) -> pd.Series:
+    """Return a column of texts without those that probably mark an unknown label."""
+    return column.mask(column.astype(str).str.strip().str.lower().isin(MAYBE_CLASS))
 
 
 def has_repeats(column: pd.Series) -> bool:

@@ -16,7 +16,7 @@ from graphuq.cli.files.table import Table
 def report_texts(
     table: Table,
     columns: Sequence[pd.Series],
-    labels: str | None,
+    labels: Sequence[str],
     ids: str | None,
     problems: Problems,
 ) -> None:
@@ -26,8 +26,11 @@ def report_texts(
     ----------
     table : Table
     columns : sequence of Series
-    labels, ids : str or None
-        The columns of the table that probably hold the labels and name the items.
+    labels : sequence of str
+        The columns of the table that probably hold the labels. If they are several, no option
+        remedies the problem until the user chooses one.
+    ids : str or None
+        The column that probably names the items.
     problems : Problems
     """
     for column in columns:
@@ -36,9 +39,9 @@ def report_texts(
         first, option = "", f"--{'categorical' if has_repeats(column) else 'ignore'} {quote(name)}"
         if name == ids:
             option = f"--id {quote(name)}"
-        elif name == labels:
-            option = f"--label {quote(name)}"
-            first = f"if these are the labels, use {option}; otherwise "
+        elif name in labels:
+            option = f"--label {quote(name)}" if len(labels) == 1 else ""
+            first = f"if these are the labels, use --label {quote(name)}; otherwise "
         problems.add(
             f"{table.where(row, name)}: {str(column.iloc[row]).strip()!r} is {fault}: {first}"
             "correct it, treat text columns as categories with --categorical, or this one with "
