@@ -126,7 +126,7 @@ def test_features_are_not_taken_for_edges(kind, capsys):
     if kind == "measured":
         frame = pd.DataFrame(rng.random((60, 2)).round(3), columns=["u", "v"])
     if kind == "named":
-        frame = pd.DataFrame({"id": range(60), "i": range(60), "j": rng.permutation(60)})
+        frame = pd.DataFrame({"id": range(60), "i": range(0, 120, 2), "j": rng.permutation(60) * 2})
     frame.to_csv("items.csv", index=False)
     write("labels.csv", "id,label\n10,p\n26,q\n41,q\n")
     assert classify(capsys, "items.csv", "--labels", "labels.csv")["items"] == 60
@@ -693,6 +693,30 @@ def test_texts_that_are_complete_and_distinct_are_probably_ids(capsys):
     many = pd.concat([frame] * 3, ignore_index=True)  # more texts than categories
     many.assign(name=[f"item {k}" for k in range(3 * n)]).to_csv("items.csv", index=False)
     assert "file, add: --label kind --id name\n" in refused(capsys, "classify", "items.csv")
+
+
+@pytest.mark.filterwarnings("default:.*each once:RuntimeWarning")
+def test_consecutive_whole_numbers_are_probably_counts_of_the_items(capsys):
+    frame, numbers = table(), 1000 + np.random.default_rng(0).permutation(30)
+    frame.assign(number=numbers).to_csv("items.csv", index=False)
+    assert main(["classify", "items.csv"]) == 0
+    warned = capsys.readouterr().err
+    assert "column 'number' has the whole numbers from 1000 to 1029, each once: if it" in warned
+    assert "use --id number, or exclude it with --ignore number; now it is a feature" in warned
+    # beside another problem it is one, with its remedy
+    frame.rename(columns={"label": "kind"}).assign(number=numbers, rank=range(30)).to_csv(
+        "items.csv", index=False
+    )
+    error = refused(capsys, "classify", "items.csv")
+    assert "file, add: --label kind --id number --ignore rank\n" in error
+    # no warning of numbers that repeat or leave gaps, nor of few rows
+    for other in (numbers // 2, numbers * 2, numbers + 0.5):
+        frame.assign(number=other).to_csv("items.csv", index=False)
+        assert main(["classify", "items.csv"]) == 0
+        assert "whole numbers" not in capsys.readouterr().err
+    frame.head(9).assign(number=range(9)).to_csv("items.csv", index=False)
+    assert main(["classify", "items.csv"]) == 0
+    assert "whole numbers" not in capsys.readouterr().err
 
 
 def test_a_text_column_of_the_classes_is_probably_the_labels(capsys):

@@ -281,7 +281,7 @@ def test_a_second_process_is_refused_before_the_file_is_read(tmp_path, monkeypat
 
 def test_unreadable_pictures_are_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    frame = pd.DataFrame({"x": np.arange(12.0), "photo": [f"{k}.png" for k in range(12)]})
+    frame = pd.DataFrame({"x": np.arange(12.0) ** 2, "photo": [f"{k}.png" for k in range(12)]})
     frame.to_csv("photos.csv", index=False)
     message = refused(capsys, "photos.csv", "--images", "photo", "--classes", "a", "b")
     assert "12 pictures of 12 cannot be read" in message

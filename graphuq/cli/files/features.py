@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graphuq.cli.files.column_roles import NAME_LABELS
+from graphuq.cli.files.column_roles import NAME_LABELS, default_id
 from graphuq.cli.files.encoding import (
     CATEGORIES,
     ColumnForm,
@@ -34,7 +34,11 @@ from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.probable_roles import find_ids, find_labels
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
-from graphuq.cli.files.undeclared_texts import report_texts
+from graphuq.cli.files.undeclared_columns import (
+    report_counters,
+    report_numbers_of_labels,
+    report_texts,
+)
 from graphuq.utils import validation
 from graphuq.utils.outliers import describe_outliers
 from graphuq.utils.typing import Array
@@ -246,8 +250,10 @@ def _encode(
     if options.missing == "refuse":
         for name in [name for name in labels if name in invalid]:
             option = f"--label {quote(name)}" if len(labels) == 1 else ""
-            _report_numbers_of_labels(table, name, invalid.pop(name), option, problems)
+            report_numbers_of_labels(table, name, invalid.pop(name), option, problems)
         _report_invalid(table, frame, invalid, problems)
+    named = options.id_column is not None or default_id(table.columns, options.ignore) is not None
+    report_counters(table, plain, named or ids is not None, problems)
     if problems.found:
         return None
     X = np.hstack(list(blocks.values()))
@@ -335,19 +341,6 @@ def _has_few_texts(table: Table, column: pd.Series, ids: str | None, problems: P
         f"--{'id' if name == ids else 'ignore'} {quote(name)}",
     )
     return False
-
-
-def _report_numbers_of_labels(
-    table: Table, name: str, invalid: NDArray[np.bool_], option: str, problems: Problems
-) -> None:
-    """Add the problem of a column of numbers, mostly empty, that is probably the labels."""
-    problems.add(
-        f"{table.path}, column {name!r}: {int(invalid.sum())} of {count(invalid.size, 'value')} "
-        f"are missing, and others repeat: if these are the labels, use --label {quote(name)}; "
-        f"otherwise exclude it with --ignore {quote(name)}, or replace missing values by the "
-        "column mean with --fill-missing",
-        option,
-    )
 
 
 def _report_invalid(

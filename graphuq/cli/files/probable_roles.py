@@ -13,6 +13,9 @@ from graphuq.cli.files.options import ReadOptions
 from graphuq.graphs.class_values import MAYBE_CLASS
 from graphuq.utils.typing import Array
 
+# With fewer rows, measurements may be consecutive whole numbers by chance.
+MIN_COUNTED = 10
+
 
 def find_labels(
     columns: Sequence[str],
@@ -86,6 +89,29 @@ def find_ids(columns: Sequence[str], frame: pd.DataFrame, options: ReadOptions) 
         if frame[name].notna().all() and not has_repeats(frame[name]) and _is_text(frame[name])
     ]
     return found[0] if len(found) == 1 else None
+
+
+def find_counters(numbers: Mapping[str, Array]) -> list[str]:
+    """Return the columns that probably count the items: consecutive whole numbers, each once.
+
+    Parameters
+    ----------
+    numbers : mapping of str to ndarray, shape (rows,)
+        Columns of numbers, NaN where a value is missing or invalid.
+
+    Examples
+    --------
+    >>> find_counters({"x": np.linspace(0, 1, 20), "number": np.arange(1000, 1020.0)[::-1]})
+    ['number']
+    """
+    return [
+        name
+        for name, values in numbers.items()
+        if values.size >= MIN_COUNTED
+        and values.min() % 1 == 0
+        and values.max() - values.min() == values.size - 1
+        and np.array_equal(np.sort(values), np.arange(values.min(), values.max() + 1))
+    ]
 
 
 def _is_text(column: pd.Series) -> bool:
