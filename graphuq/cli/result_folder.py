@@ -34,6 +34,7 @@ def require_result_folder(path: Path) -> None:
         raise NotADirectoryError(f"{path} is a file: choose another --out for the folder")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.absolute().parent}: create it first")
+    _make_beside(path).rmdir()  # a folder that cannot be written is known before any work
 
 
 @contextmanager
@@ -42,11 +43,7 @@ def result_folder(path: Path) -> Iterator[Path]:
 
     In an existing result, files of the same names are replaced one by one.
     """
-    try:
-        beside = path if path.is_dir() else path.absolute().parent
-        fresh = Path(tempfile.mkdtemp(prefix=".graphuq-", dir=beside))
-    except OSError as error:
-        raise OSError(f"cannot write to {path} ({error}): choose another --out") from error
+    fresh = _make_beside(path)
     try:
         yield fresh
         if path.is_dir():
@@ -57,6 +54,17 @@ def result_folder(path: Path) -> Iterator[Path]:
             os.replace(fresh, path)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _make_beside(path: Path) -> Path:
+    """Return a new temporary folder on the same disk as ``path``."""
+    beside = path if path.is_dir() else path.absolute().parent
+    try:
+        return Path(tempfile.mkdtemp(prefix=".graphuq-", dir=beside))
+    except OSError as error:
+        raise OSError(
+            f"cannot write to {beside} ({error.strerror}): choose another --out"
+        ) from error
 
 
 def write_or_rescue(write: Callable[[Path], T], folder: Path) -> T:

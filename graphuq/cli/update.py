@@ -141,6 +141,7 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
         )
     known[new], trust[new] = read[new], doubts[new]
     notes = [*former["notes"], f"added {count(len(added), 'label')} from {options.labels}"]
+    notes.extend(table.notes)
     if changed:
         notes.append(f"replaced {count(len(changed), 'label')} by those of {options.labels}")
     fresh = sorted({*read[new]} - {*labels.classes.tolist()})

@@ -719,6 +719,31 @@ def test_consecutive_whole_numbers_are_probably_counts_of_the_items(capsys):
     assert "whole numbers" not in capsys.readouterr().err
 
 
+def test_a_name_that_is_nearly_a_column_is_corrected(capsys):
+    table().to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv", "--label", "lable")
+    assert "no column 'lable' (--label): did you mean 'label'?" in error
+    error = refused(capsys, "classify", "items.csv", "--label", "quite other")
+    assert "(--label): name one of its columns: 'x', 'y', 'label'" in error
+
+
+def test_names_of_items_are_no_labels(capsys):
+    frame = table().assign(label=[f"item {k}" for k in range(30)])
+    frame.to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv")
+    assert "each of the 30 items has a label of its own, such as 'item 0'" in error
+
+
+def test_a_class_that_marks_unknown_labels_is_named_where_it_leaves_one_class(capsys):
+    frame = table()
+    frame["label"] = frame["label"].map({"a": "-1", "b": "1"})
+    frame.to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv")
+    assert "all 5 labels are '1': label at least one item of another class; " in error
+    assert "(if '-1' is a class, use --class -1)" in error
+    assert classify(capsys, "items.csv", "--class", "-1")["labels"] == 10
+
+
 def test_a_text_column_of_the_classes_is_probably_the_labels(capsys):
     frame = table(team=["red", "blue"] * 15, note=["x", "y", "x", *[None] * 27])
     frame.drop(columns="label").to_csv("items.csv", index=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -453,6 +454,9 @@ def test_confidences_of_labels_are_read_and_kept(moons, capsys):
     labels = gq.load("result/posterior.nc").labels
     trust = dict(zip(labels.nodes.tolist(), labels.confidence.tolist(), strict=True))
     assert (trust[7], trust[8], min(trust.values())) == (0.7, 1.0, 0.7)
+    note = "more.csv: the column 'confidence' is "
+    said = json.loads(Path("result/run.json").read_text())["notes"]
+    assert f"{note}the probability that each label is right" in said
     # beside predictions, as graphuq suggest writes it, it is not that of the label
     shown = pd.DataFrame({"id": ["m9"], "label": [moons["m9"]], "prediction": [moons["m9"]]})
     shown.assign(confidence=0.6).to_csv("more.csv", index=False)
@@ -460,10 +464,23 @@ def test_confidences_of_labels_are_read_and_kept(moons, capsys):
     labels = gq.load("result/posterior.nc").labels
     trust = dict(zip(labels.nodes.tolist(), labels.confidence.tolist(), strict=True))
     assert (trust[7], trust[9]) == (0.7, 1.0)
+    said = json.loads(Path("result/run.json").read_text())["notes"]
+    assert f"{note}that of the column 'prediction', and not used" in said
     # a label that becomes certain is a change
     more.assign(confidence=1.0)[:1].to_csv("more.csv", index=False)
     assert main(["update", "result", "--labels", "more.csv", "--draws", "20"]) == 0
     assert gq.load("result/posterior.nc").labels.confidence is None
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(moons, monkeypatch, capsys):
+    def refuse(**_):
+        raise PermissionError(13, "Permission denied", "x")
+
+    monkeypatch.setattr("graphuq.cli.result_folder.tempfile.mkdtemp", refuse)
+    monkeypatch.setattr("graphuq.cli.sample.read_data", lambda _: pytest.fail("work was done"))
+    assert main(["sample", "moons.csv", "--out", "new"]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert re.search(r"cannot write to \S+ \(Permission denied\): choose another --out", error)
 
 
 @pytest.mark.parametrize(("value", "shown"), [("1.5", "1.5"), ("0", "0.0"), ("likely", "'likely'")])

@@ -85,8 +85,16 @@ class Items:
         classes = sorted({*values, *self.classes})
         if len(classes) < 2:
             found = f"all {len(values)} labels are" if len(values) > 1 else "the only label is"
+            marks = "".join(f"; {note}" for note in self.notes if "use --class" in note)
             raise ValueError(
                 f"{self.path}: {found} {values[0]!r}: label at least one item of another class"
+                f"{marks}"
+            )
+        if len(set(values)) == len(values) == self.ids.size > 2:
+            raise ValueError(
+                f"{self.path}: each of the {len(values)} items has a label of its own, such as "
+                f"{values[0]!r}: name the column of labels with --label; if this one names the "
+                "items, use it with --id"
             )
         trust = None if self.confidence is None else self.confidence[nodes]
         return Labels(nodes, values, classes, confidence=trust)

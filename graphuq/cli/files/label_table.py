@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,7 +126,8 @@ def read_label_table(
     places = [position[written[row]] for row in rows]
     found: dict[str, ClassColumn] = {}
     trust = np.ones(ids.size)
-    own_trust = CONFIDENCE in names and PREDICTION not in names and CONFIDENCE not in wanted
+    has_trust = CONFIDENCE in names and CONFIDENCE not in wanted
+    own_trust = has_trust and PREDICTION not in names
     if own_trust:
         trust[places] = _read_confidence(table, frame[CONFIDENCE], rows, problems)
     for name in wanted:
@@ -137,6 +139,11 @@ def read_label_table(
         column = np.full(ids.size, None, dtype=object)
         column[places] = values
         known = own_trust and name == own
+        if has_trust and name == own:
+            what = "the probability that each label is right"
+            if not own_trust:
+                what = f"that of the column {PREDICTION!r}, and not used"
+            notes = (*notes, f"{path}: the column {CONFIDENCE!r} is {what}")
         found[name] = ClassColumn(column, notes, trust if known else None)
     return found if own == LABEL or label else {**found, LABEL: found[own]}
 
@@ -189,8 +196,10 @@ def key_column(names: Sequence[str]) -> str:
 
 def no_column(path: Path, option: str, name: str, names: Sequence[str]) -> str:
     """Return the message for a column that does not exist."""
-    known = list_names(names) or "none"
-    return f"{path} has no column {name!r} ({option}): name one of its columns: {known}"
+    near = get_close_matches(name, names, n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else ""
+    remedy = remedy or f"name one of its columns: {list_names(names) or 'none'}"
+    return f"{path} has no column {name!r} ({option}): {remedy}"
 
 
 def _known_rows(
