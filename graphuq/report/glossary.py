@@ -8,7 +8,7 @@ from typing import Any
 
 PRIOR = {
     "rank": "The number of smooth patterns (eigenvectors) of the graph that classes combine.",
-    "alpha": "How smoothly classes vary over the graph: 1 is rough, as in the paper, 4 is smooth.",
+    "alpha": "How smoothly classes vary over the graph: 1 is rough, and 4 is smooth.",
     "tau": "How fast influence fades with distance on the graph; 0 is not at all.",
     "level": "The deviation of a shift that all items share: how much classes may differ in size.",
     "weight": "The share of the graph in the prior; the rest is the share of the features, or of a "

@@ -203,8 +203,8 @@ def _most_uncertain(subject: Subject, hidden: Any) -> str:
         rows.append(row if subject.truth is None else [*row, subject.truth[node]])
     return page.paragraph(
         f"The {hidden.size} most uncertain items without a label, the most uncertain first. "
-        f"Probability is that of {high}; the rest is that of {low}. Variance and mean are those of "
-        "the class that the field alone would give, without the overlap of the classes: variance "
+        f"Probability is that of {high}; the rest is that of {low}. Variance and mean ignore that "
+        "classes overlap. They are those of the sign of an item's latent value, the field: variance "
         f"from 0, certain, to 1, a coin toss; mean from -1, certainly {low}, to +1, certainly "
         f"{high}{field}, with its Monte Carlo error. " + LABEL_NEXT
     ) + _items_table(subject, hidden, [*header, *(["truth"] * (subject.truth is not None))], rows)
