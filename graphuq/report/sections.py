@@ -204,9 +204,9 @@ def _most_uncertain(subject: Subject, hidden: Any) -> str:
     return page.paragraph(
         f"The {hidden.size} most uncertain items without a label, the most uncertain first. "
         f"Probability is that of {high}; the rest is that of {low}. Variance and mean ignore that "
-        "classes overlap. They are those of the sign of an item's latent value, the field: variance "
-        f"from 0, certain, to 1, a coin toss; mean from -1, certainly {low}, to +1, certainly "
-        f"{high}{field}, with its Monte Carlo error. " + LABEL_NEXT
+        "classes overlap. They are those of the sign of an item's latent value, the field: the "
+        f"variance runs from 0, certain, to 1, a coin toss; the mean from -1, certainly {low}, to "
+        f"+1, certainly {high}{field}, with its Monte Carlo error. " + LABEL_NEXT
     ) + _items_table(subject, hidden, [*header, *(["truth"] * (subject.truth is not None))], rows)
 
 
