@@ -99,7 +99,8 @@ def run(options: argparse.Namespace) -> int:
         print_paragraph(note)
     print_paragraph(
         f"{count(len(table), 'new item')}: {describe_counts(predicted)}. {unsure} "
-        f"{choose_form(unsure, 'is', 'are')} unsure (confidence below {SURE:.0%})."
+        f"{choose_form(unsure, 'is', 'are')} unsure (confidence below {SURE:.0%}): between "
+        "classes, or far from all items of the result."
     )
     print_paragraph(f"Written to {target}: {', '.join(table.columns)}.")
     return 0

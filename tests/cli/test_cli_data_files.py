@@ -734,6 +734,36 @@ def test_names_of_items_are_no_labels(capsys):
     assert "each of the 30 items has a label of its own, such as 'item 0'" in error
 
 
+def test_measurements_are_no_labels(capsys):
+    frame = table()
+    frame.assign(label=frame["x"].round(2)).to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv")
+    assert "different numbers, such as" in error
+    frame.assign(label=np.arange(30) % 4 / 2).to_csv("items.csv", index=False)
+    assert len(classify(capsys, "items.csv")["predicted"]) == 4  # ratings in halves are classes
+
+
+def test_missing_values_of_a_misnamed_column_of_labels_are_not_complained_of(capsys):
+    frame = table()
+    frame["kind"] = frame.pop("label").map({"a": 0, "b": 1})
+    frame.to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv", "--label", "kimd")
+    assert error.endswith("items.csv has no column 'kimd' (--label): did you mean 'kind'?\n")
+
+
+@pytest.mark.parametrize("other", ["light RED", "Light red"])
+def test_classes_that_differ_only_in_case_or_spaces_are_asked_about(other, capsys):
+    labels = ["light red", "blue"] * 14 + ["light red ", other]
+    table(label=labels).to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv")
+    assert f"{other!r} in 1 row differs from 'light red' only in case or spaces: write" in error
+    assert f"or list both with --class 'light red' --class '{other}'" in error
+    error = refused(capsys, "classify", "items.csv", "--class", other)
+    assert f"'light red' in 15 rows differs from {other!r} only in case or spaces" in error
+    found = classify(capsys, "items.csv", "--class", "light red", "--class", other)
+    assert found["labels"] == 30
+
+
 def test_a_class_that_marks_unknown_labels_is_named_where_it_leaves_one_class(capsys):
     frame = table()
     frame["label"] = frame["label"].map({"a": "-1", "b": "1"})
@@ -820,6 +850,16 @@ def test_numbers_and_dates_of_two_meanings_are_asked_about(cells, message, capsy
     if "decimal" in message:
         for mark in ("comma", "point"):
             assert main(["classify", "items.csv", "--decimal", mark]) == 0
+
+
+@pytest.mark.parametrize(("cell", "given"), [("1.5", "comma"), ("1,5", "point")])
+def test_another_decimal_mark_than_the_file_has_is_named(cell, given, capsys):
+    mark = "point" if given == "comma" else "comma"
+    rows = "".join(f"{cell}{k};{'uv'[k % 2]}\n" for k in range(60))
+    write("items.csv", f"x;label\n7;u\n{rows}")
+    error = refused(capsys, "classify", "items.csv", "--decimal", given)
+    assert f"'{cell}0' has a decimal {mark}, where a decimal {given} is expected: leave" in error
+    assert main(["classify", "items.csv"]) == 0
 
 
 def test_points_beside_decimal_commas_are_asked_about(capsys):

@@ -183,6 +183,11 @@ def test_labels_may_be_corrected_and_classes_added(moons, capsys):
     run = run_of("result")
     assert run["classes"] == ["between", "lower", "upper"]
     assert run["n_tuned"] == 7  # three classes have other parameters than two
+    Path("more.csv").write_text("id,label\nm2,Upper\n")
+    assert main(["update", "result", "--labels", "more.csv", "--draws", "20"]) == 2
+    error = capsys.readouterr().err
+    assert error.endswith("'Upper' in 1 row differs from 'upper' only in case or spaces: write "
+                          "them alike\n")  # fmt: skip
 
 
 def test_a_graph_is_updated_too(tmp_path, monkeypatch, capsys):
@@ -235,6 +240,9 @@ def test_predictions_for_new_rows_are_those_of_the_estimator(moons, capsys):
         ("id,a,b\nn,1,north\n", "expected numbers, as in the first file, got 'north'"),
         ("id,a,b\nn,1,2020-01-31\n", "expected numbers, as in the first file, got '2020-01-31'"),
         ("id,a,b\n", "no rows"),
+        ("id,a,b\nn,1,2\nn,1,3\n", "line 2, column 'id': the id 'n' occurs again: give every"),
+        ("id,a,b\nn,1e200,2\n", "expected numbers up to 1e+100, got 1e+200: correct it\n"),
+        ('id,a,b\nn,"1,234",2\n', "'1,234' may be 1.234 or 1234: write numbers with a decimal"),
     ],
 )
 def test_new_rows_that_do_not_fit_are_refused(moons, new, message, capsys):

@@ -34,12 +34,16 @@ def test_a_success_replaces_the_file(tmp_path):
     assert os.listdir(tmp_path) == ["result.txt"]
 
 
-def test_places_where_no_file_can_be_are_refused(tmp_path):
+def test_places_where_no_file_can_be_are_refused(tmp_path, monkeypatch):
     with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"), \
             write_atomically(tmp_path):  # fmt: skip
         pass
     with pytest.raises(FileNotFoundError, match="does not exist: make it first"), \
             write_atomically(tmp_path / "no" / "file"):  # fmt: skip
+        pass
+    monkeypatch.setattr(os, "access", lambda *_: False)  # a superuser may write anywhere
+    with pytest.raises(PermissionError, match="cannot write to the folder"), \
+            write_atomically(tmp_path / "file"):  # fmt: skip
         pass
 
 

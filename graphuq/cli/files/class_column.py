@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from shlex import quote
 from typing import Any
@@ -90,6 +91,7 @@ def read_class_column(
         )
     names[found.missing] = None
     notes = []
+    _require_distinct(names, source, options, problems)
     n_missing = int(found.missing.sum())
     if n_missing:
         note = f"{source}: {count(n_missing, 'item')} without a label"
@@ -112,3 +114,29 @@ def read_class_column(
         if text not in found.marks
     ]
     return names, tuple(notes)
+
+
+def _require_distinct(
+    names: NDArray[Any], source: str, options: ReadOptions, problems: Problems
+) -> None:
+    """Refuse classes that differ only in case or spaces, unless the options list them."""
+    rows = Counter(dict.fromkeys(options.classes, 0))
+    rows.update(name for name in names if name is not None)
+    alike: dict[str, list[str]] = {}
+    for name, _ in rows.most_common():
+        alike.setdefault(" ".join(name.casefold().split()), []).append(name)
+    for group in alike.values():
+        odd = [name for name in group if name not in options.classes]
+        if len(group) == 1 or not odd:
+            continue
+        usual = next((name for name in group if name in options.classes), group[0])
+        other = odd[-1]
+        problems.add(
+            f"{source}: {other!r} in {count(rows[other], 'row')} differs from {usual!r} only in "
+            "case or spaces: write them alike"
+            + (
+                ""
+                if options.classes
+                else f", or list both with --class {quote(usual)} --class {quote(other)}"
+            )
+        )

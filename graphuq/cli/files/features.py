@@ -225,7 +225,7 @@ def _encode(
         if numbers is not None and not np.isfinite(numbers.values).any():
             _report_no_values(table, name, problems)
         elif numbers is not None:
-            require_moderate(table, name, numbers.values, problems)
+            require_moderate(table, name, numbers.values, problems, f"--ignore {quote(name)}")
             _require_spread(table, name, numbers.values, problems)
             blocks[name] = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
             forms.setdefault(numbers.note, []).append(name)
@@ -303,15 +303,17 @@ def _named_categorical(options: ReadOptions) -> tuple[str, ...]:
     return options.categorical if isinstance(options.categorical, tuple) else ()
 
 
-def require_moderate(table: Table, name: str, numbers: Array, problems: Problems) -> None:
-    """Refuse numbers whose squares would overflow."""
+def require_moderate(
+    table: Table, name: str, numbers: Array, problems: Problems, option: str = ""
+) -> None:
+    """Refuse numbers whose squares would overflow; ``option`` excludes the column."""
     largest = abs(numbers[np.isfinite(numbers)]).max(initial=0.0)
     if largest > validation.MAX_MAGNITUDE:
         problems.add(
             f"{table.path}, column {name!r}: expected numbers up to "
-            f"{validation.MAX_MAGNITUDE:g}, got {largest:g}: correct it, or exclude the column "
-            f"with --ignore {quote(name)}",
-            f"--ignore {quote(name)}",
+            f"{validation.MAX_MAGNITUDE:g}, got {largest:g}: correct it"
+            + (f", or exclude the column with {option}" if option else ""),
+            option,
         )
 
 

@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.cli.files.class_column import WHOLE
 from graphuq.cli.files.encoding import Encoding
+from graphuq.cli.files.numbers import is_number
 from graphuq.graphs import Graph, knn_graph
 from graphuq.graphs.labels import Labels
 from graphuq.utils.typing import Array
 
 # Default number of neighbors of an item.
 NEIGHBORS = 10
+
+# More classes that are numbers with decimals are measurements.
+MAX_DECIMALS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +100,13 @@ class Items:
                 f"{self.path}: each of the {len(values)} items has a label of its own, such as "
                 f"{values[0]!r}: name the column of labels with --label; if this one names the "
                 "items, use it with --id"
+            )
+        measured = [name for name in classes if is_number(name) and not WHOLE.fullmatch(name)]
+        if len(measured) > MAX_DECIMALS:
+            raise ValueError(
+                f"{self.path}: the labels are {len(classes)} different numbers, such as "
+                f"{measured[0]!r}: name a column of classes with --label, or write ranges of the "
+                "numbers as classes"
             )
         trust = None if self.confidence is None else self.confidence[nodes]
         return Labels(nodes, values, classes, confidence=trust)

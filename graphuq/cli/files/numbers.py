@@ -33,11 +33,18 @@ UNCLEAR = r"(\d{1,2})([/-])(\d{1,2})\2\d{4}"
 
 
 class AmbiguousColumnError(ValueError):
-    """A column that can be read in two ways."""
+    """A column that can be read in two ways, or only in another way than an option says.
 
-    def __init__(self, message: str, option: str = "") -> None:
-        self.option = option
-        super().__init__(message)
+    Attributes
+    ----------
+    fault : str
+    rewrite : str
+        How to write the values, where no option can be used.
+    """
+
+    def __init__(self, fault: str, remedy: str, rewrite: str) -> None:
+        self.fault, self.rewrite = fault, rewrite
+        super().__init__(f"{fault}: {remedy}")
 
 
 class Numbers(NamedTuple):
@@ -61,7 +68,8 @@ def read_numbers(column: pd.Series, decimal: str | None = None) -> Numbers | Non
     Raises
     ------
     AmbiguousColumnError
-        Numbers such as 1,234, or dates such as 03/04/2020, in all rows.
+        Numbers such as 1,234, or dates such as 03/04/2020, in all rows; numbers with the other
+        decimal mark than ``decimal``.
 
     Examples
     --------
@@ -96,27 +104,39 @@ def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, str] 
     answers = texts.str.lower().map(ANSWERS)
     if answers.notna().all():
         return answers.astype(float), ""
-    note = ""
     with_comma = texts.str.contains(",", regex=False)
-    if decimal == "," or (with_comma.any() and decimal is None):
-        mark = decimal or _find_decimal_mark(texts, texts[with_comma])
-        if mark == ",":
-            spelled = texts.str.fullmatch(DECIMAL_COMMA) | texts.str.fullmatch(WITHOUT_COMMA)
-            texts_of_numbers = texts.str.replace(".", "", regex=False).str.replace(",", ".")
-            numbers = pd.to_numeric(texts_of_numbers.where(spelled), errors="coerce")
-            note = COMMAS
-        else:
-            numbers, note = _without_thousands(texts)
-    elif decimal == ".":
-        numbers, note = _without_thousands(texts)
-    else:
-        numbers = pd.to_numeric(texts, errors="coerce")
+    mark = decimal or (_find_decimal_mark(texts, texts[with_comma]) if with_comma.any() else ".")
+    numbers, note = _with_mark(texts, mark)
+    if decimal is not None:
+        _require_mark(texts, numbers, decimal)
     if 2 * numbers.notna().sum() > len(texts):
         return numbers, note
     dates = _read_dates(texts)
     if dates is not None:
         return dates, "dates"
     return None
+
+
+def _with_mark(texts: pd.Series, mark: str) -> tuple[pd.Series, str]:
+    """Return numbers with this decimal mark, NaN for other texts, and a note."""
+    if mark == ".":
+        return _without_thousands(texts)
+    spelled = texts.str.fullmatch(DECIMAL_COMMA) | texts.str.fullmatch(WITHOUT_COMMA)
+    with_points = texts.str.replace(".", "", regex=False).str.replace(",", ".")
+    return pd.to_numeric(with_points.where(spelled), errors="coerce"), COMMAS
+
+
+def _require_mark(texts: pd.Series, numbers: pd.Series, decimal: str) -> None:
+    """Refuse a decimal mark under which fewer texts are numbers than under the other."""
+    other, name, given = (",", "comma", "point") if decimal == "." else (".", "point", "comma")
+    alike, _ = _with_mark(texts, other)
+    if 2 * alike.notna().sum() > len(texts) and alike.notna().sum() > numbers.notna().sum():
+        odd = texts[alike.notna() & numbers.isna()].iloc[0]
+        raise AmbiguousColumnError(
+            f"{odd!r} has a decimal {name}, where a decimal {given} is expected",
+            "leave out --decimal",
+            f"write numbers with a decimal {given}",
+        )
 
 
 def first_misfit(column: pd.Series) -> tuple[int, str]:
@@ -155,8 +175,9 @@ def _find_decimal_mark(texts: pd.Series, with_comma: pd.Series) -> str:
         if with_comma.str.fullmatch(EITHER).all():
             first = with_comma.iloc[0]
             raise AmbiguousColumnError(
-                f"{first!r} may be {float(first.replace(',', '.')):g} or "
-                f"{first.replace(',', '')}: use --decimal comma or --decimal point"
+                f"{first!r} may be {float(first.replace(',', '.')):g} or {first.replace(',', '')}",
+                "use --decimal comma or --decimal point",
+                "write numbers with a decimal point, and without commas",
             )
         return "."
     return "," if with_comma.str.fullmatch(DECIMAL_COMMA).any() else "."
@@ -182,8 +203,9 @@ def _read_dates(texts: pd.Series) -> pd.Series | None:
         seconds = max(int(match[3]) for match in parts if match)
         if (firsts > 12) == (seconds > 12):
             raise AmbiguousColumnError(
-                f"{spelled.iloc[0]!r} may begin with the day or with the month: write dates as "
-                "YYYY-MM-DD"
+                f"{spelled.iloc[0]!r} may begin with the day or with the month",
+                "write dates as YYYY-MM-DD",
+                "write dates as YYYY-MM-DD",
             )
         day_first = firsts > 12
     dates = pd.to_datetime(

@@ -136,9 +136,12 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
     frame = table.frame(as_text=roles.as_text, decimal=options.decimal)
     ids = roles.ids(frame, problems)
     columns = {name: frame[name].to_numpy(object) for name in roles.classes}
-    # A text column may be the one whose name was misspelled: it is judged once that is clear.
+    # A text column, or one with missing values, may be the one whose name was misspelled: it is
+    # judged once that is clear.
     features = [
-        name for name in roles.features if not unclear or pd.api.types.is_numeric_dtype(frame[name])
+        name
+        for name in roles.features
+        if not unclear or (pd.api.types.is_numeric_dtype(frame[name]) and frame[name].notna().all())
     ]
     if options.text in features:
         found = build_text_features(table, frame[options.text], options.missing, problems)

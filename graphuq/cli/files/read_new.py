@@ -104,6 +104,13 @@ def _read_columns(
             blocks[name] = block
     ids = np.arange(len(frame)).astype(str) if key is None else to_class_names(frame[key])
     ids = np.array([str(row) if name is None else name for row, name in enumerate(ids)])
+    _, first, copies = np.unique(ids, return_index=True, return_counts=True)
+    if (copies > 1).any():
+        row = int(first[copies > 1].min())
+        problems.add(
+            f"{table.where(row, key or '')}: the id {ids[row].item()!r} occurs again: give every "
+            "item its own id"
+        )
     if problems.found:
         return ids, np.empty((len(frame), 0)), ""
     gaps = [name for name, block in blocks.items() if np.isnan(block).any()]
@@ -135,7 +142,7 @@ def _read_column(
     try:
         numbers = read_numbers(column, expected.decimal)
     except AmbiguousColumnError as error:
-        problems.add(f"{where}: {error}")
+        problems.add(f"{where}: {error.fault}: {error.rewrite}")
         return None
     form = None if numbers is None else form_of(column, numbers).form
     if numbers is None or form != expected.form:

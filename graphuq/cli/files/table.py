@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from graphuq.cli.files.loaded_table import LoadedTable
@@ -21,6 +22,8 @@ def require_file(path: Path) -> str:
         raise IsADirectoryError(f"{path} is a folder: name a file in it")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}: check the name and the folder")
+    if not os.access(path, os.R_OK):
+        raise PermissionError(f"{path} cannot be read: allow it, for example with chmod u+r")
     suffix = kind(path)
     if suffix not in SUFFIXES:
         raise ValueError(
