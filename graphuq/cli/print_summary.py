@@ -68,7 +68,7 @@ def _print_model(run: RunSummary) -> None:
         if name == "weight" and glossary.COMPONENTS in _kinds(run.settings["prior"]):
             origin = "the default"  # no option gives the share of levels of components
         if name in run.at_edge:
-            origin += "; at the edge of the search range, barely constrained"
+            origin += "; at the edge of the search range, so the labels barely say what it is"
         print_paragraph(f"{name} = {value:.3g} ({origin})", "  ", hanging="    ")
         meaning = glossary.PRIOR.get(name) or glossary.of_parameter(likelihood, name)
         if (likelihood, name) == ("LevelSet", "gamma"):
@@ -142,7 +142,7 @@ def _print_predictions(run: RunSummary) -> None:
     two = len(run.classes) == 2
     print_paragraph(
         f"{describe_counts(run.predicted)}. {run.unsure} of {count(run.items, 'item')} are unsure "
-        f"(confidence below {SURE:.0%})."
+        f"(confidence below {SURE:.0%}); both counts include labeled items."
     )
     if run.at_base_rate.size:
         print_paragraph(

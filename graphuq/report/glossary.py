@@ -66,7 +66,7 @@ _PARAMETERS = {
 }
 
 _SAMPLERS = {
-    "Harmonic": "Exact Hamiltonian flow between walls. Its draws are nearly independent.",
+    "Harmonic": "Hamiltonian Monte Carlo without step errors. Its draws are nearly independent.",
     "HilbertHMC": "Hamiltonian Monte Carlo. Its draws are weakly correlated.",
     "PreconditionedHMC": "Hamiltonian Monte Carlo for many labels, with weakly correlated draws.",
     "EllipticalSlice": "Elliptical slice sampling, for any likelihood. Its draws are correlated.",

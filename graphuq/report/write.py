@@ -131,8 +131,9 @@ def _question(classes: list[Any]) -> str:
     """Return the question about each item."""
     if len(classes) > MAX_NAMED:
         return f"Which of {len(classes)} classes?"
-    *some, last = classes
-    return f"{', '.join(map(str, some))} or {last}?"
+    *some, last = names = [str(name) for name in classes]
+    numbered = all(name.lstrip("-").isdigit() for name in names)
+    return f"{'Class ' * numbered}{', '.join(some)} or {last}?"
 
 
 def _opening(subject: Subject, found: Trust) -> str:

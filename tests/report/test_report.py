@@ -16,6 +16,7 @@ from matplotlib.image import imread
 import graphuq as gq
 from graphuq.report import sections
 from graphuq.report.subject import Subject
+from graphuq.report.write import _question
 
 SECTIONS = ["trust", "run", "accuracy", "uncertain", "suspect", "plots", "reproduce"]
 NAMES = ["ant", "<b>ee", "cow"]
@@ -488,3 +489,8 @@ def test_many_classes_are_counted_in_the_title(three, tmp_path):
     page = Page((tmp_path / "many.html").read_text(encoding="utf-8"))
     assert "Which of 6 classes? 45 items" in page.whole
     assert "triangle" not in page.whole
+
+
+def test_classes_that_are_numbers_are_called_classes():
+    assert _question(["-1", "1"]) == _question([-1, 1]) == "Class -1 or 1?"
+    assert _question(["3a", "8"]) == "3a or 8?"
