@@ -1,14 +1,14 @@
 """Figure 4: images of fours and nines that probit finds hardest and easiest.
 
-The picture shows it: easy images look alike, hard ones do not. As in the paper, the unlabeled
-images of each class are ordered by the posterior mean s. The study compares how much the pixels of
-the hardest and the easiest tenth vary, and how many of their neighbors in the graph belong to the
-other digit. It also orders all images by |s|, which does not use the truth, and measures the
-accuracy of the most and the least certain tenth. The prior is spectral projection to 300 modes; the
-paper states no rank.
+The paper says that easy images look alike and hard ones do not, without a number. As there, the
+unlabeled images of each class are ordered by the posterior mean s. The study compares how much the
+pixels of the hardest and the easiest tenth vary, and how many of their neighbors in the graph
+belong to the other digit. It also orders all images by |s|, which does not use the truth, and
+measures the accuracy of the most and the least certain tenth. The prior is spectral projection to
+300 modes; the paper states no rank.
 
 The claim that the pixels of hard images vary by a tenth more holds for nines, and fails for fours:
-easy fours are of several kinds, as the picture shows. The distance from the mean image of the class
+easy fours are of several kinds, as our picture shows. The distance from the mean image of the class
 was added after this was seen, and has no bound.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.hard_and_easy [--quick]

@@ -7,15 +7,15 @@ cosine graph, and on a graph of 20 nearest neighbors, which is not the paper's; 
 pixels. The paper says that probit gives results similar to those of BLS.
 
 For both scenes and both graphs, more pixels are uncertain with approximation than with projection.
-Only for the river on its graph of neighbors do these pixels lie near the border of the target. The
-study measures why. On the cosine graphs of both scenes all eigenvalues from the fourth on are
-nearly 1. The 40 modes that are kept then give the field of a pixel next to no variance, and the
-tail (all other modes) gives it nearly all, as the table shows. Labels say next to nothing about
-other pixels, and all of these are uncertain. A chain that mixes cannot produce the paper's picture
-from such a prior. On the graph of neighbors the tail still has more variance than any single mode
-except the first two (measured outside the study). The first mode shows the river. In the video the
-first two modes show sky and ground, and the plume is spread over others, which have less variance
-than the tail.
+With approximation, they lie near the border of the target only for the river on its graph of
+neighbors. The study measures why. On the cosine graphs of both scenes all eigenvalues from the
+fourth on are nearly 1. The 40 modes that are kept then give the field of a pixel next to no
+variance, and the tail (all other modes) gives it nearly all, as the table shows. Labels say next to
+nothing about other pixels, and all of these are uncertain. A chain that mixes cannot produce the
+paper's picture from such a prior. On the graph of neighbors the first mode of the river scene shows
+the river itself. In the video only the first two modes have more variance than the tail (measured
+outside the study). They show sky and ground. The plume is spread over later modes, each with less
+variance than the tail.
 
 With the 40 modes of the cosine graph no field satisfies all labels of the plume, while some fields
 satisfy those of the river. (A linear program showed this outside the study.) A label that a field

@@ -55,7 +55,8 @@ def main() -> None:
             ratio = float(np.mean(gaps["projected"]) / np.mean(gaps["approximated"]))
             name = f"{type(model).__name__}, {'with' if loops else 'without'} self-loops"
             claim = (
-                f"distance under projection divided by that under approximation, {name}: at least 5"
+                "error of the posterior mean under projection, divided by that under "
+                f"approximation, {name}: at least 5"
             )
             claims[claim] = (
                 *report.of_chains(ratio, ratio >= 5, rows[-2:]),
