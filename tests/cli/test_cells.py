@@ -89,7 +89,7 @@ def repeat_names(adata):
     [
         (drop_neighbors, {}, "uns has no 'neighbors' (neighbors_key), but nothing: run scanpy"),
         (repeat_names, {}, "two cells have the name 'one': make names unique with adata.obs"),
-        (None, {"label": "celltype"}, "has no column 'celltype' (--label): name one of its colum"),
+        (None, {"label": "celltype"}, "has no column 'celltype' (--label): did you mean 'type'?"),
         (
             None,
             {"scale": True},

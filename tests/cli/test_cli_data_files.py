@@ -254,11 +254,11 @@ def test_ids_are_kept_as_written_and_found_again(own, given, capsys):
 
 def test_true_classes_that_no_label_shows_are_refused_or_listed(capsys):
     truth = np.where(np.arange(30) % 2, "b", "a")
-    table().assign(truth=np.where(np.arange(30) < 9, "A", truth)).to_csv("items.csv", index=False)
+    table().assign(truth=np.where(np.arange(30) < 9, "c", truth)).to_csv("items.csv", index=False)
     error = refused(capsys, "classify", "items.csv", "--truth", "truth")
-    assert "truth: 9 items of the true class 'A', which no label shows" in error
-    assert "list the class with --class A" in error
-    accuracy = classify(capsys, "items.csv", "--truth", "truth", "--class", "A")["accuracy"]
+    assert "truth: 9 items of the true class 'c', which no label shows" in error
+    assert "list the class with --class c" in error
+    accuracy = classify(capsys, "items.csv", "--truth", "truth", "--class", "c")["accuracy"]
     assert 0.7 < accuracy < 0.8  # 5 of the 20 items without a label are of this class
 
 
@@ -748,7 +748,7 @@ def test_missing_values_of_a_misnamed_column_of_labels_are_not_complained_of(cap
     frame["kind"] = frame.pop("label").map({"a": 0, "b": 1})
     frame.to_csv("items.csv", index=False)
     error = refused(capsys, "classify", "items.csv", "--label", "kimd")
-    assert error.endswith("items.csv has no column 'kimd' (--label): did you mean 'kind'?\n")
+    assert error.startswith("graphuq classify: items.csv has no column 'kimd' (--label): did you")
 
 
 @pytest.mark.parametrize("other", ["light RED", "Light red"])

@@ -197,9 +197,9 @@ def key_column(names: Sequence[str]) -> str:
 def no_column(path: Path, option: str, name: str, names: Sequence[str]) -> str:
     """Return the message for a column that does not exist."""
     near = get_close_matches(name, names, n=1)
-    remedy = f"did you mean {near[0]!r}?" if near else ""
-    remedy = remedy or f"name one of its columns: {list_names(names) or 'none'}"
-    return f"{path} has no column {name!r} ({option}): {remedy}"
+    guess = f"did you mean {near[0]!r}? Or " if near else ""
+    columns = list_names(names) or "none"
+    return f"{path} has no column {name!r} ({option}): {guess}name one of its columns: {columns}"
 
 
 def _known_rows(
