@@ -12,10 +12,11 @@ neighbors. The study measures why. On the cosine graphs of both scenes all eigen
 fourth on are nearly 1. The 40 modes that are kept then give the field of a pixel next to no
 variance, and the tail (all other modes) gives it nearly all, as the table shows. Labels say next to
 nothing about other pixels, and all of these are uncertain. A chain that mixes cannot produce the
-paper's picture from such a prior. On the graph of neighbors the first mode of the river scene shows
-the river itself. In the video only the first two modes have more variance than the tail (measured
-outside the study). They show sky and ground. The plume is spread over later modes, each with less
-variance than the tail.
+paper's picture from such a prior. On the graphs of neighbors it matters whether the modes that show
+the target have much variance. (These shares were measured outside the study.) The first mode of the
+river scene is nearly the river, and has 26% of the variance, against 62% in the tail. In the video
+the first two modes have 97%, and show mostly sky and ground. The plume is mostly in later modes,
+none of which has more than 0.2%, against 2.9% in the tail.
 
 With the 40 modes of the cosine graph no field satisfies all labels of the plume, while some fields
 satisfy those of the river. (A linear program showed this outside the study.) A label that a field

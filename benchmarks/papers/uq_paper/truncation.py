@@ -1,8 +1,9 @@
 """Section 5.3, voting records: the distance of projection and approximation from the full prior.
 
 The distance is the mean over nodes of |s - s*|, with s the posterior mean under a prior of 150
-modes, s* the posterior mean under the full prior, and gamma = 0.1 for both. The paper states
-neither whether its graph keeps self-loops nor which model it used.
+modes, s* the posterior mean under the full prior, and gamma = 0.1 for both. By its formula the
+weights have self-loops, but the paper does not say that its graph keeps them, nor which model it
+used.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.truncation [--quick]
 """

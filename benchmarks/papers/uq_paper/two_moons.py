@@ -1,14 +1,15 @@
 """Figures 5, 6a and 6c, two moons: variance against feature noise, share of labels, and gamma.
 
-Self-loops are kept, as in the paper's own full graphs. The paper states neither a rank nor a prior
-here, nor the ranges of Figure 6. This study uses spectral projection to 50 modes. As in the paper's
-captions, 3% of nodes are labeled in Figure 5 and 4% in Figure 6c.
+Self-loops are kept: the paper's formula for the weights gives a_ii = 1. The paper states neither a
+rank nor a prior here, nor the ranges of Figure 6. This study uses spectral projection to 50 modes.
+As in the paper's captions, 3% of nodes are labeled in Figure 5 and 4% in Figure 6c.
 
 Two curves of the level-set model are not monotone. In this model each label that the field
 contradicts costs a factor exp(-2 / gamma^2). Up to gamma = 0.3 this factor is so small that no draw
 contradicts a label. The draws for 0.1 and 0.3 are therefore identical, and their variances tie. At
-the highest noise the graph has nearly lost the moons, and both curves are flat: the level-set curve
-ends with a step down that is smaller than a standard error.
+the highest noise the graph has nearly lost the moons. The curves of variance against noise are flat
+there under both models, and that of level-set ends with a step down that is smaller than a standard
+error.
 
 python -m benchmarks.papers.uq_paper.two_moons [--quick]
 """
