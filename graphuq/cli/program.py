@@ -81,7 +81,7 @@ def execute(options: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as error:
-        print(f"graphuq {options.command}: {error or 'interrupted'}", file=sys.stderr)
+        print(f"graphuq {options.command}: {str(error) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
         print(describe_error(options.command, error), file=sys.stderr)
