@@ -13,8 +13,12 @@ from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.table import stem
 from graphuq.cli.heartbeat import begin_stage
 from graphuq.cli.options import add_command, add_file, add_json, read_items
+from graphuq.cli.output_file import require_output
 from graphuq.cli.printing import describe_counts, print_paragraph, to_json
-from graphuq.utils.atomic_files import require_destination, write_atomically
+from graphuq.utils.atomic_files import write_atomically
+
+# The header of the tables that this command writes.
+OWN = r"id,label,prediction(,confidence)?(,truth)?\r?\n"
 
 METHODS = {
     "laplace": "LaplaceLearning",
@@ -58,12 +62,12 @@ def run(options: argparse.Namespace) -> int:
     import pandas as pd
 
     target = options.out or Path(f"{stem(options.file)}-classes.csv")
-    require_destination(target)
     if target.exists() and any(
         given is not None and given.exists() and target.samefile(given)
         for given in (options.file, options.labels)
     ):
         raise ValueError(f"{target} is an input file: choose another --out")
+    require_output(target, ".csv", OWN)
     begin_stage(f"reading {options.file}")
     items = read_items(options)
     labels = items.labels()

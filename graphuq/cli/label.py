@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
 
     require_port(options.host, options.port)
     folder = options.results or Path(f"{stem(options.file)}-graphuq")
-    require_result_folder(folder)
+    require_result_folder(folder, options.file)
     require_destination(options.out)
     require_unlocked(options.out)
     if options.who is not None:

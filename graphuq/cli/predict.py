@@ -12,13 +12,17 @@ from graphuq.classifiers.new_rows import classify_new_rows
 from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.read_new import NewItems, read_new
 from graphuq.cli.options import add_command, add_json
+from graphuq.cli.output_file import require_output
 from graphuq.cli.printing import describe_counts, print_paragraph, to_json
 from graphuq.cli.result import read_run
 from graphuq.graphs.neighbors import Neighbors
 from graphuq.posterior.assessment.class_shares import reweight
 from graphuq.posterior.predictions import SURE, most_probable
-from graphuq.utils.atomic_files import require_destination, write_atomically
+from graphuq.utils.atomic_files import write_atomically
 from graphuq.utils.words import choose_form, count
+
+# The header of the tables that this command writes.
+OWN = "id,prediction,confidence,probability_"
 
 DESCRIPTION = """\
 Predict the classes of new items, which are connected to the graph of a result by the same rule. The
@@ -60,9 +64,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the new items, write a table of predictions and print a summary."""
     target = options.out or Path(f"{options.new.name.partition('.')[0]}-predictions.csv")
-    require_destination(target)
-    if target.exists() and options.new.exists() and target.samefile(options.new):
-        raise ValueError(f"{target} is an input file: choose another --out")
+    require_output(target, ".csv", OWN)
     result, problem = read_run(options.result)
     if problem.features is None or problem.encoding is None:
         raise ValueError(

@@ -11,10 +11,13 @@ import numpy as np
 import graphuq as gq
 from graphuq.cli.files import read_classes, to_class_names
 from graphuq.cli.options import add_command
+from graphuq.cli.output_file import require_output
 from graphuq.cli.result import Result, add_result, read_result
 from graphuq.cli.result_folder import PROBLEM
 from graphuq.cli.saved_problem import load_problem
-from graphuq.utils.atomic_files import require_destination
+
+# The beginning of the pages that this command writes.
+OWN = r'<!DOCTYPE html>\s+<html lang="en">\s+<head>\s+<meta name="generator" content="graphuq">'
 
 DESCRIPTION = """\
 Write one HTML page about a saved result: whether the sampler can be trusted, what was run, how
@@ -59,13 +62,8 @@ def run(options: argparse.Namespace) -> int:
     place = options.result.resolve()
     name = place.name if place.is_dir() else place.stem
     page = options.out or Path(f"{name}-report.html")
-    require_destination(page)
+    require_output(page, ".html", OWN)
     result = read_result(options.result)
-    if page.exists() and any(
-        given is not None and given.exists() and page.samefile(given)
-        for given in (result.file, options.truth)
-    ):
-        raise ValueError(f"{page} is an input file: choose another --out")
     folder = result.file.parent
     complete = bool(result.run) and (folder / PROBLEM).is_file()
     given = load_problem(folder, result.posterior).for_report() if complete else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -23,18 +24,39 @@ REPORT = "report.html"
 T = TypeVar("T")
 
 
-def require_result_folder(path: Path) -> None:
-    """Refuse a folder with other files than those of a result, and one that cannot be made."""
+def require_result_folder(path: Path, file: Path | None = None) -> None:
+    """Refuse a folder that cannot be made, or has other files than a result, or that of other data.
+
+    Parameters
+    ----------
+    path : Path
+    file : Path, optional
+        The file of items; by default the result of any file may be replaced.
+    """
     if path.is_dir():
         if any(path.iterdir()) and not (path / RUN).is_file():
             raise FileExistsError(
                 f"the folder {path} has files that graphuq did not write: choose another --out"
+            )
+        former = _file_of(path)
+        if file is not None and former is not None and former.name != file.name:
+            raise FileExistsError(
+                f"the folder {path} has the result of {former.name}: choose another --out, or "
+                "remove the folder"
             )
     elif path.exists():
         raise NotADirectoryError(f"{path} is a file: choose another --out for the folder")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.absolute().parent}: create it first")
     _make_beside(path).rmdir()  # a folder that cannot be written is known before any work
+
+
+def _file_of(path: Path) -> Path | None:
+    """Return the file of items of the result in a folder, None if it is not known."""
+    try:
+        return Path(json.loads((path / RUN).read_text(encoding="utf-8"))["file"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 @contextmanager

@@ -125,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     # Refuse mistakes before any work.
     folder = options.out or Path(f"{stem(options.file)}-graphuq")
-    require_result_folder(folder)
+    require_result_folder(folder, options.file)
     likelihood = build_likelihood(options)
     check_prior_options(options)
     data = read_data(options)

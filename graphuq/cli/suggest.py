@@ -10,10 +10,11 @@ import numpy as np
 
 from graphuq.cli.csv_file import write_csv
 from graphuq.cli.options import add_command, add_json, add_seed
+from graphuq.cli.output_file import require_output
 from graphuq.cli.printing import print_paragraph, print_table, to_json
 from graphuq.cli.result import read_run
 from graphuq.posterior.assessment.suggestion import BY_DRAWS, BY_PRIOR
-from graphuq.utils.atomic_files import require_destination, write_atomically
+from graphuq.utils.atomic_files import write_atomically
 
 DESCRIPTION = """\
 List the items whose labels would be most informative and not redundant, best first. With --out,
@@ -54,9 +55,7 @@ def run(options: argparse.Namespace) -> int:
     import pandas as pd
 
     if options.out is not None:
-        require_destination(options.out)
-        if options.out.exists():  # its labels may be filled in
-            raise FileExistsError(f"{options.out} exists: choose another --out, or remove the file")
+        require_output(options.out, ".csv")  # labels in an earlier table may be filled in
     result, problem = read_run(options.result)
     post = result.posterior
     nodes = post.suggest(options.k, options.method, prior=problem.prior, seed=options.seed)

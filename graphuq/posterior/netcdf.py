@@ -18,6 +18,9 @@ from graphuq.posterior.checksums import (
 from graphuq.utils import validation
 from graphuq.utils.atomic_files import write_atomically
 
+# The beginning of an HDF5 file, and so of a NetCDF file.
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
 
 def save(posterior: Any, path: str | os.PathLike[str]) -> None:
     """Write ``posterior`` to a NetCDF file, whole or not at all.
@@ -33,11 +36,25 @@ def save(posterior: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     OSError
-        The file cannot be written; a file that was there before is kept.
+        The file cannot be written, or a file of another kind is there; what was there before is
+        kept.
     """
+    _require_replaceable(Path(path))
     content = _encode(posterior._arviz_groups())
     with write_atomically(path) as temporary:
         Path(temporary).write_bytes(content)
+
+
+def _require_replaceable(path: Path) -> None:
+    """Refuse to replace a file that is no NetCDF file."""
+    if not path.is_file():
+        return
+    with open(path, "rb") as file:
+        beginning = file.read(len(SIGNATURE))
+    if beginning and beginning != SIGNATURE:
+        raise FileExistsError(
+            f"{path} exists and is not a NetCDF file: choose another name, or remove the file"
+        )
 
 
 def _encode(groups: dict[str, xr.Dataset]) -> memoryview:

@@ -89,6 +89,7 @@ def page(title: str, opening: str, sections: Iterable[Section], closing: str) ->
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
+<meta name="generator" content="graphuq">
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy"
  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">

@@ -131,8 +131,12 @@ def require_destination(path: Path) -> None:
         raise IsADirectoryError(f"{path} is a folder: name a file in it")
     if path.exists() and not path.is_file():
         raise FileExistsError(f"{path} is a device or a pipe, which would be replaced: name a file")
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"cannot write to the folder {path.parent}: name a file in another")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise OSError(
+            f"cannot write to the folder {path.parent} ({error.strerror}): name a file in another"
+        ) from error
 
 
 def umask() -> int:

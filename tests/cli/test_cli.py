@@ -489,7 +489,7 @@ def test_the_truth_of_a_report(karate, capsys):
         assert message in error
         assert error.count("\n") == 1
     assert main(["report", "quick.nc", "--out", "quick.nc"]) == 2
-    assert "is an input file" in capsys.readouterr().err
+    assert "let the name end in .html" in capsys.readouterr().err
     assert {*os.listdir()} - {*before} == {"short.csv", "odd.csv", "parties.csv"}
     assert gq.load("quick.nc").n_nodes == 34
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from graphuq.cli import files
 from graphuq.cli.program import main
 
 
@@ -159,7 +160,6 @@ def test_repeated_edges_are_added_with_a_note(capsys):
     write("labels.csv", "id,label\na,p\nc,q\n")
     note = "added the weights of edges listed more than once (2 repeated)"
     assert note in classify(capsys, "edges.csv", "--labels", "labels.csv")["notes"]
-    from graphuq.cli import files
 
     def read(text):
         write("edges.csv", text)
@@ -176,8 +176,6 @@ def test_repeated_edges_are_added_with_a_note(capsys):
 
 def test_directions_of_a_graph_are_added(capsys):
     networkx = pytest.importorskip("networkx")
-    from graphuq.cli import files
-
     network = networkx.DiGraph()
     network.add_weighted_edges_from([("a", "b", 1), ("b", "a", 5), ("b", "c", 2), ("c", "c", 3)])
     networkx.write_graphml(network, "directed.graphml")
@@ -445,7 +443,7 @@ def test_warnings_are_one_line(capsys, monkeypatch):
 
     table().to_csv("items.csv", index=False)
     monkeypatch.setattr(
-        "graphuq.cli.classify.require_destination", lambda _: warnings.warn("so\n so", stacklevel=2)
+        "graphuq.cli.classify.require_output", lambda *_: warnings.warn("so\n so", stacklevel=2)
     )
     assert main(["classify", "items.csv"]) == 0
     assert capsys.readouterr().err == "graphuq classify: warning: so so\n"
@@ -802,8 +800,6 @@ def test_the_encoding_does_not_hide_other_problems(capsys):
 
 
 def test_text_columns_may_be_categories_one_by_one(capsys):
-    from graphuq.cli import files
-
     write("messy.csv", "x,team,city,label\n1,red,Rome,u\n2,blue,Oslo,\n5,red,Rome,v\n")
     with pytest.raises(ValueError, match="column 'city'"):
         files.read("messy.csv", files.ReadOptions(categorical=("team",)))
@@ -828,8 +824,6 @@ def test_text_columns_may_be_categories_one_by_one(capsys):
     ],
 )
 def test_numbers_and_dates_are_read_as_their_country_writes_them(cells, values):
-    from graphuq.cli import files
-
     rows = "".join(f"{k};{cell};{'uv'[k % 2]}\n" for k, cell in enumerate(cells))
     write("items.csv", f"k;x;label\n{rows}")
     items = files.read("items.csv", files.ReadOptions(scale=False))
@@ -852,6 +846,19 @@ def test_numbers_and_dates_of_two_meanings_are_asked_about(cells, message, capsy
             assert main(["classify", "items.csv", "--decimal", mark]) == 0
 
 
+def test_one_point_among_decimal_commas_stands_between_thousands_or_is_a_misfit(capsys):
+    table(60).assign(x=[f"{k + 1000},5" for k in range(59)] + ["1.450"]).to_csv(
+        "items.csv", sep=";", index=False
+    )
+    items = files.read("items.csv", files.ReadOptions(scale=False))
+    assert items.features[-2:, 0].tolist() == [1058.5, 1450.0]
+    table(60).assign(x=[f"{k},5" for k in range(59)] + ["1.45"]).to_csv(
+        "items.csv", sep=";", index=False
+    )
+    error = refused(capsys, "classify", "items.csv")
+    assert "line 61, column 'x': '1.45' has a decimal point, and other values of the" in error
+
+
 @pytest.mark.parametrize(("cell", "given"), [("1.5", "comma"), ("1,5", "point")])
 def test_another_decimal_mark_than_the_file_has_is_named(cell, given, capsys):
     mark = "point" if given == "comma" else "comma"
@@ -866,8 +873,6 @@ def test_points_beside_decimal_commas_are_asked_about(capsys):
     write("items.csv", "pop;height;label\n1.234;1,75;u\n2.500;1,8;\n12;1,62;v\n")
     error = refused(capsys, "classify", "items.csv")
     assert "line 2, column 'pop': the point in '1.234' may be a decimal point or stand" in error
-    from graphuq.cli import files
-
     items = files.read("items.csv", files.ReadOptions(decimal=",", scale=False))
     np.testing.assert_allclose(items.features, [[1234, 1.75], [2500, 1.8], [12, 1.62]])
 

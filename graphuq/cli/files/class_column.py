@@ -64,7 +64,7 @@ def to_ids(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def read_class_column(
-    values: Any, source: str, options: ReadOptions, problems: Problems
+    values: Any, source: str, options: ReadOptions, problems: Problems, path: str = ""
 ) -> tuple[NDArray[Any], tuple[str, ...]]:
     """Return the class of each item, None where it is unknown, and notes on what was decided.
 
@@ -77,7 +77,10 @@ def read_class_column(
     options : ReadOptions
     problems : Problems
         Collects values that may be classes or marks of unknown labels.
+    path : str
+        The file, for messages about problems, unless ``source`` names it.
     """
+    place = f"{path}, {source}" if path else source
     names = to_class_names(values)
     dtype = getattr(values, "dtype", None)
     is_unsigned = isinstance(dtype, np.dtype) and dtype.kind == "u"
@@ -86,12 +89,12 @@ def read_class_column(
     )
     for text, n in found.doubtful.items():
         problems.add(
-            f"{source}: {text!r} occurs in {count(n, 'row')}: use --unlabeled {quote(text)} if it "
+            f"{place}: {text!r} occurs in {count(n, 'row')}: use --unlabeled {quote(text)} if it "
             f"marks items without a label, or --class {quote(text)} if it is a class"
         )
     names[found.missing] = None
     notes = []
-    _require_distinct(names, source, options, problems)
+    _require_distinct(names, place, options, problems)
     n_missing = int(found.missing.sum())
     if n_missing:
         note = f"{source}: {count(n_missing, 'item')} without a label"
@@ -117,7 +120,7 @@ def read_class_column(
 
 
 def _require_distinct(
-    names: NDArray[Any], source: str, options: ReadOptions, problems: Problems
+    names: NDArray[Any], place: str, options: ReadOptions, problems: Problems
 ) -> None:
     """Refuse classes that differ only in case or spaces, unless the options list them."""
     rows = Counter(dict.fromkeys(options.classes, 0))
@@ -132,7 +135,7 @@ def _require_distinct(
         usual = next((name for name in group if name in options.classes), group[0])
         other = odd[-1]
         problems.add(
-            f"{source}: {other!r} in {count(rows[other], 'row')} differs from {usual!r} only in "
+            f"{place}: {other!r} in {count(rows[other], 'row')} differs from {usual!r} only in "
             "case or spaces: write them alike"
             + (
                 ""

@@ -345,6 +345,15 @@ def _has_few_texts(table: Table, column: pd.Series, ids: str | None, problems: P
     return False
 
 
+def _fault_of(text: str) -> str:
+    """Return why a text in a column of numbers is none."""
+    if not is_number(text) or not any(map(str.isdigit, text)):
+        return "is not a finite number"
+    if np.isfinite(float(text)):
+        return "has a decimal point, and other values of the column have a decimal comma"
+    return "is too large"
+
+
 def _report_invalid(
     table: Table, frame: pd.DataFrame, invalid: dict[str, NDArray[np.bool_]], problems: Problems
 ) -> None:
@@ -358,8 +367,7 @@ def _report_invalid(
     fault = "the value is missing"
     if pd.notna(frame[name].iloc[row]):
         text = table.cell(row, name)
-        overflows = is_number(text) and any(map(str.isdigit, text))
-        fault = f"{reprlib.repr(text)} is {'too large' if overflows else 'not a finite number'}"
+        fault = f"{reprlib.repr(text)} {_fault_of(text)}"
     where = f" in {list_names(names, MAX_NAMED)}" if len(names) > 1 else ""
     problems.add(
         f"{table.where(row, name)}: {fault} (found in {int(rows.any(axis=1).sum())} of "

@@ -130,10 +130,10 @@ def _require_mark(texts: pd.Series, numbers: pd.Series, decimal: str) -> None:
     """Refuse a decimal mark under which fewer texts are numbers than under the other."""
     other, name, given = (",", "comma", "point") if decimal == "." else (".", "point", "comma")
     alike, _ = _with_mark(texts, other)
-    if 2 * alike.notna().sum() > len(texts) and alike.notna().sum() > numbers.notna().sum():
-        odd = texts[alike.notna() & numbers.isna()].iloc[0]
+    odd = texts[alike.notna() & numbers.isna() & texts.str.contains(other, regex=False)]
+    if odd.size and alike.notna().sum() > max(numbers.notna().sum(), len(texts) / 2):
         raise AmbiguousColumnError(
-            f"{odd!r} has a decimal {name}, where a decimal {given} is expected",
+            f"{odd.iloc[0]!r} has a decimal {name}, where a decimal {given} is expected",
             "leave out --decimal",
             f"write numbers with a decimal {given}",
         )
@@ -169,7 +169,9 @@ def may_be_thousands(texts: Iterable[str]) -> bool:
 
 def _find_decimal_mark(texts: pd.Series, with_comma: pd.Series) -> str:
     """Return the decimal mark of a column with commas."""
-    if texts.str.fullmatch(POINTED).any():
+    plain = texts.str.fullmatch(DECIMAL_COMMA) & ~texts.str.fullmatch(THOUSANDS)
+    n_pointed = texts.str.fullmatch(POINTED).sum()
+    if n_pointed and n_pointed >= plain.sum():
         return "."
     if with_comma.str.fullmatch(THOUSANDS).all():
         if with_comma.str.fullmatch(EITHER).all():

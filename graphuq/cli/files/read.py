@@ -207,7 +207,7 @@ def _classes(
     if options.labels is not None:
         found = read_label_table(Path(options.labels), ids, options, problems, "--labels")
     elif own in contents.columns and own not in options.ignore:
-        found[own] = _read_column(contents, own, options, problems)
+        found[own] = _read_column(path, contents, own, options, problems)
     if own not in found:
         found[own] = ClassColumn(np.full(ids.size, None, dtype=object), ())
     known, notes, trust = found[own]
@@ -220,7 +220,7 @@ def _classes(
 
     of_truth = for_truth(options, known)
     if truth in contents.columns and truth not in found:
-        found[truth] = _read_column(contents, truth, of_truth, problems)
+        found[truth] = _read_column(path, contents, truth, of_truth, problems)
     elif truth not in found and _is_table(truth):
         table = replace(of_truth, label=None, truth=None)
         found[truth] = read_label_table(Path(truth), ids, table, problems, "--truth")[LABEL]
@@ -257,10 +257,11 @@ def _require_shown(
 
 
 def _read_column(
-    contents: Contents, name: str, options: ReadOptions, problems: Problems
+    path: Path, contents: Contents, name: str, options: ReadOptions, problems: Problems
 ) -> ClassColumn:
     """Return the classes in a column of the file."""
-    column = read_class_column(contents.columns[name], f"column {name!r}", options, problems)
+    source = f"column {name!r}"
+    column = read_class_column(contents.columns[name], source, options, problems, f"{path}")
     return ClassColumn(*column)
 
 
