@@ -68,7 +68,8 @@ def _print_model(run: RunSummary) -> None:
         if name == "weight" and glossary.COMPONENTS in _kinds(run.settings["prior"]):
             origin = "the default"  # no option gives the share of levels of components
         if name in run.at_edge:
-            origin += "; at the edge of the search range, so the labels barely say what it is"
+            origin += "; at the edge of the search range: the labels say little about it, which "
+            origin += "is no fault"
         print_paragraph(f"{name} = {value:.3g} ({origin})", "  ", hanging="    ")
         meaning = glossary.PRIOR.get(name) or glossary.of_parameter(likelihood, name)
         if (likelihood, name) == ("LevelSet", "gamma"):
@@ -142,7 +143,8 @@ def _print_predictions(run: RunSummary) -> None:
     two = len(run.classes) == 2
     print_paragraph(
         f"{describe_counts(run.predicted)}. {run.unsure} of {count(run.items, 'item')} are unsure "
-        f"(confidence below {SURE:.0%}); both counts include labeled items."
+        f"(confidence below {SURE:.0%}); both counts include labeled items. {NODES} ranks all "
+        "items."
     )
     if run.at_base_rate.size:
         print_paragraph(
@@ -238,7 +240,7 @@ def _print_files(run: RunSummary) -> None:
         "item), and the parts of the entropy: total, aleatoric, epistemic"
     )
     for name, contents in (
-        (NODES, f"one row per item: {columns}"),
+        (NODES, f"one row per item, in the order of the file: {columns}"),
         (SUSPECTS, "the given labels, most doubtful first, and whether each is suspect"),
         (REPORT, "all of this with plots, for a browser"),
         (DRAWS, "all draws, for gq.load, arviz and graphuq info"),

@@ -756,6 +756,8 @@ def test_classes_that_differ_only_in_case_or_spaces_are_asked_about(other, capsy
     error = refused(capsys, "classify", "items.csv")
     assert f"{other!r} in 1 row differs from 'light red' only in case or spaces: write" in error
     assert f"or list both with --class 'light red' --class '{other}'" in error
+    table(label=labels, y=[None] + [1] * 29).to_csv("both.csv", index=False)
+    assert refused(capsys, "classify", "both.csv").endswith("  For 1, add: --fill-missing\n")
     error = refused(capsys, "classify", "items.csv", "--class", other)
     assert f"'light red' in 15 rows differs from {other!r} only in case or spaces" in error
     found = classify(capsys, "items.csv", "--class", "light red", "--class", other)

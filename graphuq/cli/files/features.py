@@ -371,7 +371,7 @@ def _report_invalid(
     where = f" in {list_names(names, MAX_NAMED)}" if len(names) > 1 else ""
     problems.add(
         f"{table.where(row, name)}: {fault} (found in {int(rows.any(axis=1).sum())} of "
-        f"{count(len(frame), 'row')}{where}): correct it, drop such rows with --drop-missing, or "
-        "replace such values by the column mean with --fill-missing",
+        f"{count(len(frame), 'row')}{where}): correct it, replace such values by the column mean "
+        "with --fill-missing, or leave such rows out of the results with --drop-missing",
         "--fill-missing",
     )

@@ -16,17 +16,21 @@ class FileProblemsError(ValueError):
     problems : tuple of str
         One line for each problem: its place, the problem and the remedy.
     remedy : str
-        Options that remedy all of them, or "".
+        Options that remedy them, or "".
+    left : tuple of int
+        Numbers of the problems, from 1, that no option remedies.
     """
 
-    def __init__(self, problems: Sequence[str], remedy: str = "") -> None:
-        self.problems, self.remedy = tuple(problems), remedy
+    def __init__(
+        self, problems: Sequence[str], remedy: str = "", left: tuple[int, ...] = ()
+    ) -> None:
+        self.problems, self.remedy, self.left = tuple(problems), remedy, left
         if len(problems) == 1:
             text = problems[0]
         else:
             listed = (f"({k}) {problem}" for k, problem in enumerate(problems, 1))
             text = f"{len(problems)} problems: {'; '.join(listed)}"
-            text += f"; these options remedy them: {remedy}" if remedy else ""
+            text += f"; these options remedy them: {remedy}" if remedy and not left else ""
         super().__init__(text)
 
 
@@ -79,5 +83,6 @@ line 3: the value is missing; these options remedy them: --ignore name --fill-mi
         if len(messages) > MAX_LISTED:
             rest = len(messages) - MAX_LISTED
             messages = [*messages[:MAX_LISTED], f"and {rest} more: correct these first"]
-        remedy = " ".join(dict.fromkeys(options)) if all(options) else ""
-        raise FileProblemsError(messages, remedy)
+        remedy = " ".join(option for option in dict.fromkeys(options) if option)
+        left = tuple(k for k, option in enumerate(options, 1) if not option)
+        raise FileProblemsError(messages, remedy, left)

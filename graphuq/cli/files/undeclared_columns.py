@@ -49,9 +49,9 @@ def report_texts(
             first = f"if these are the labels, use --label {quote(name)}; otherwise "
         problems.add(
             f"{table.where(row, name)}: {str(column.iloc[row]).strip()!r} is {fault}: {first}"
-            "correct it, treat text columns as categories with --categorical, or this one with "
-            f"--categorical {quote(name)}, exclude it with --ignore {quote(name)}, or, if it names "
-            f"the items, use --id {quote(name)}",
+            f"correct it; or, if the column has categories, use --categorical {quote(name)} "
+            f"(--categorical alone for all text columns); if it names the items, --id "
+            f"{quote(name)}; if neither, exclude it with --ignore {quote(name)}",
             option,
         )
 
