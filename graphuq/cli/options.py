@@ -35,6 +35,7 @@ def add_command(commands: Any, name: str, summary: str, description: str, epilog
         description=description,
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # --label of one command would be --labels of another
     )
     return parser
 

@@ -83,7 +83,10 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, xr.Dataset]:
     """
     file = validation.file_path("path", path)
     if file.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it that save wrote")
+        raise IsADirectoryError(
+            f"{path} is a folder: name a file in it that save wrote, such as posterior.nc in the "
+            "folder that graphuq sample wrote"
+        )
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     content = file.read_bytes()

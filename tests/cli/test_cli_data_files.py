@@ -764,6 +764,35 @@ def test_classes_that_differ_only_in_case_or_spaces_are_asked_about(other, capsy
     assert found["labels"] == 30
 
 
+@pytest.mark.filterwarnings("default:.*typing error:RuntimeWarning")
+def test_classes_that_are_nearly_alike_are_warned_of(capsys):
+    labels = ["Grignolino", "Barolo"] * 14 + ["Barolo", "Grignolno"]
+    table(label=labels).to_csv("items.csv", index=False)
+    assert main(["classify", "items.csv"]) == 0
+    error = capsys.readouterr().err
+    assert "'Grignolno' in 1 row is nearly 'Grignolino': correct it if it is a typing" in error
+    table(label=["type 1", "type 2"] * 14 + ["type 1", "type 3"]).to_csv("items.csv", index=False)
+    assert main(["classify", "items.csv"]) == 0
+    assert not capsys.readouterr().err
+
+
+def test_labels_that_all_belong_to_dropped_rows_are_named(capsys):
+    frame = table()
+    frame["z"] = frame["x"].where(frame["label"].isna())
+    frame.to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv", "--drop-missing")
+    assert "the rows that --drop-missing leaves, 20 of 30, have no label: use --fill" in error
+
+
+def test_a_column_of_predictions_is_no_labels(capsys):
+    table().assign(id=range(30)).drop(columns="label").to_csv("items.csv", index=False)
+    table()[["label"]].fillna("a").rename(columns={"label": "prediction"}).rename_axis("id").to_csv(
+        "predicted.csv"
+    )
+    error = refused(capsys, "classify", "items.csv", "--labels", "predicted.csv")
+    assert "predicted.csv has no column 'label' (--labels)" in error
+
+
 def test_a_class_that_marks_unknown_labels_is_named_where_it_leaves_one_class(capsys):
     frame = table()
     frame["label"] = frame["label"].map({"a": "-1", "b": "1"})

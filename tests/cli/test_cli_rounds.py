@@ -240,7 +240,12 @@ def test_predictions_for_new_rows_are_those_of_the_estimator(moons, capsys):
         ("id,a,b\nn,1,north\n", "expected numbers, as in the first file, got 'north'"),
         ("id,a,b\nn,1,2020-01-31\n", "expected numbers, as in the first file, got '2020-01-31'"),
         ("id,a,b\n", "no rows"),
-        ("id,a,b\nn,1,2\nn,1,3\n", "line 2, column 'id': the id 'n' occurs again: give every"),
+        ("id,a,b\nn,1,2\nn,1,3\n", "line 3, column 'id': duplicate id 'n': give every item"),
+        (
+            "id,a,B\nn,1,2\n",
+            "from which features are made: rename the column 'B'",
+        ),
+        ("id,a,b\nn,1,NaN\n", "values are missing or invalid in 1 of 1 row"),
         ("id,a,b\nn,1e200,2\n", "expected numbers up to 1e+100, got 1e+200: correct it\n"),
         ('id,a,b\nn,"1,234",2\n', "'1,234' may be 1.234 or 1234: write numbers with a decimal"),
     ],

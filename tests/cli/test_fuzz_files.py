@@ -22,7 +22,10 @@ from graphuq.cli import files
 from graphuq.cli.program import main
 
 # random numbers may dwarf others of their column
-pytestmark = pytest.mark.filterwarnings("ignore:.*dwarfs:RuntimeWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*dwarfs:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:.*if it is a typing error:RuntimeWarning"),
+]
 
 FEW, MANY = 40, 1000
 EXPECTED = (ValueError, TypeError, OSError, ImportError)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable
+from difflib import get_close_matches
 from shlex import quote
 from typing import Any
 
@@ -16,6 +18,12 @@ from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.graphs.class_values import as_given, find_unlabeled, is_missing
 from graphuq.utils.words import count
+
+# Names of classes that are this similar, by `difflib`, may be meant to be one.
+NEARLY = 0.85
+
+# Among more classes, names are not compared: they are probably those of items.
+MAX_COMPARED = 50
 
 # A whole number, which has one text however it is written: 1, +1, 1.0.
 WHOLE = re.compile(r"\+?(-?(?:0|[1-9]\d*))(?:\.0*)?")
@@ -128,6 +136,7 @@ def _require_distinct(
     alike: dict[str, list[str]] = {}
     for name, _ in rows.most_common():
         alike.setdefault(" ".join(name.casefold().split()), []).append(name)
+    _warn_of_typos(rows, place)
     for group in alike.values():
         odd = [name for name in group if name not in options.classes]
         if len(group) == 1 or not odd:
@@ -143,3 +152,22 @@ def _require_distinct(
                 else f", or list both with --class {quote(usual)} --class {quote(other)}"
             )
         )
+
+
+def _warn_of_typos(rows: Counter[str], place: str) -> None:
+    """Warn of a class in one row whose name is nearly that of another, such as ``Barollo``."""
+    for name in [name for name, n in rows.items() if n == 1 and len(rows) <= MAX_COMPARED]:
+        others = [other for other in rows if other != name]
+        near = get_close_matches(name, others, n=1, cutoff=NEARLY)
+        if near and rows[near[0]] != 1 and _letters(name) != _letters(near[0]):
+            warnings.warn(
+                f"{place}: {name!r} in 1 row is nearly {near[0]!r}: correct it if it is a typing "
+                "error; now it is a class of its own",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def _letters(name: str) -> str:
+    """Return a name without digits: those of type 1 and type 2 differ on purpose."""
+    return re.sub(r"[\W\d_]", "", name.casefold())

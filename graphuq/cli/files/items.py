@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.cli.files.class_column import WHOLE
 from graphuq.cli.files.encoding import Encoding
-from graphuq.cli.files.numbers import is_number
 from graphuq.graphs import Graph, knn_graph
 from graphuq.graphs.labels import Labels
 from graphuq.utils.typing import Array
@@ -20,7 +19,7 @@ from graphuq.utils.typing import Array
 NEIGHBORS = 10
 
 # More classes that are numbers with decimals are measurements.
-MAX_DECIMALS = 10
+MEASURED, MAX_DECIMALS = re.compile(r"[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?"), 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +81,12 @@ class Items:
         """
         nodes = np.flatnonzero([label is not None for label in self.known])
         values = [str(label) for label in self.known[nodes]]
+        if not values and self.left_out:
+            raise ValueError(
+                f"{self.path}: the rows that --drop-missing leaves, {self.ids.size} of "
+                f"{self.ids.size + len(self.left_out)}, have no label: use --fill-missing, or "
+                "exclude columns with many missing values with --ignore"
+            )
         if not values:
             raise ValueError(
                 f"{self.path}: no item has a label: name the column of labels with --label, or a "
@@ -101,7 +106,7 @@ class Items:
                 f"{values[0]!r}: name the column of labels with --label; if this one names the "
                 "items, use it with --id"
             )
-        measured = [name for name in classes if is_number(name) and not WHOLE.fullmatch(name)]
+        measured = [name for name in classes if MEASURED.fullmatch(name)]
         if len(measured) > MAX_DECIMALS:
             raise ValueError(
                 f"{self.path}: the labels are {len(classes)} different numbers, such as "

@@ -108,7 +108,7 @@ def read_label_table(
     names, label = table.columns, options.label
     key = key_column(names)
     own = label or (LABEL if LABEL in names else names[-1])
-    unclear = label is None and LABEL not in names and len(names) > 2
+    unclear = label is None and LABEL not in names and (len(names) > 2 or own == PREDICTION)
     if own not in names or own == key or unclear:
         raise ValueError(no_column(path, option, own if label else LABEL, names))
     position = {name: at for at, name in enumerate(ids.tolist())}

@@ -17,6 +17,7 @@ from graphuq.cli.files.features import require_moderate
 from graphuq.cli.files.numbers import AmbiguousColumnError, first_misfit, read_numbers
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import TABLES, Table, open_table, require_file
+from graphuq.cli.files.text_table import MISSING
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
 
@@ -89,9 +90,11 @@ def _read_columns(
     key = encoding.id_column
     absent = [name for name in columns if name not in table.columns]
     if absent:
+        near = [name for name in table.columns if name.lower() == absent[0].lower()]
         raise ValueError(
-            f"{table.path} has no column {list_names(absent)}, from which features are made: add "
-            f"{'it' if len(absent) == 1 else 'them'}"
+            f"{table.path} has no column {list_names(absent)}, from which features are made: "
+            + (f"rename the column {near[0]!r}" if near else "")
+            + ("" if near else f"add {'it' if len(absent) == 1 else 'them'}")
         )
     key = key if key in table.columns else None
     # A column with decimal commas stays text until it is read with them.
@@ -104,12 +107,11 @@ def _read_columns(
             blocks[name] = block
     ids = np.arange(len(frame)).astype(str) if key is None else to_class_names(frame[key])
     ids = np.array([str(row) if name is None else name for row, name in enumerate(ids)])
-    _, first, copies = np.unique(ids, return_index=True, return_counts=True)
-    if (copies > 1).any():
-        row = int(first[copies > 1].min())
+    again = np.flatnonzero(pd.Series(ids).duplicated())
+    if again.size:
         problems.add(
-            f"{table.where(row, key or '')}: the id {ids[row].item()!r} occurs again: give every "
-            "item its own id"
+            f"{table.where(int(again[0]), key or '')}: duplicate id {ids[again[0]].item()!r}: give "
+            "every item its own id"
         )
     if problems.found:
         return ids, np.empty((len(frame), 0)), ""
@@ -122,6 +124,7 @@ def _read_column(
 ) -> Array | None:
     """Return the encoded column, NaN where a value is missing; add what does not fit."""
     name = str(column.name)
+    column = column.where(~column.isin(MISSING))  # as text, only blanks were missing
     known = column.notna().to_numpy()
     if not known.any():
         width = len(expected.categories) if expected.form == CATEGORIES else 1
