@@ -144,7 +144,7 @@ def _print_predictions(run: RunSummary) -> None:
     print_paragraph(
         f"{describe_counts(run.predicted)}. {run.unsure} of {count(run.items, 'item')} are unsure "
         f"(confidence below {SURE:.0%}); both counts include labeled items. {NODES} ranks all "
-        "items."
+        "items by entropy, labeled ones too."
     )
     if run.at_base_rate.size:
         print_paragraph(

@@ -49,9 +49,10 @@ def report_texts(
             first = f"if these are the labels, use --label {quote(name)}; otherwise "
         problems.add(
             f"{table.where(row, name)}: {str(column.iloc[row]).strip()!r} is {fault}: {first}"
-            f"correct it; or, if the column has categories, use --categorical {quote(name)} "
-            f"(--categorical alone for all text columns); if it names the items, --id "
-            f"{quote(name)}; if neither, exclude it with --ignore {quote(name)}",
+            "correct it; or, if the column may tell classes apart, make its categories features "
+            f"with --categorical {quote(name)} (those of all text columns with --categorical); if "
+            f"not, leave it out with --ignore {quote(name)}; if it names the items, use --id "
+            f"{quote(name)}",
             option,
         )
 
