@@ -7,6 +7,7 @@ from typing import Any
 
 import graphuq as gq
 from graphuq.cli import digit_problem as digits
+from graphuq.cli.files.table import require_file
 from graphuq.cli.options import add_command, add_file, add_json, add_seed, read_items
 from graphuq.cli.print_trust import R_HAT_MEANING, advise_draws, list_doubts
 from graphuq.cli.printing import print_paragraph, print_table, to_json
@@ -71,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compare_methods(options: argparse.Namespace) -> int:
+    require_file(options.file)
     if options.truth is None:
         raise ValueError(
             f"{options.file}: methods are scored against the true classes: name their column "

@@ -40,6 +40,7 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
         raise TypeError(
             "prior must be a Prior, such as gq.Prior.projected(graph, rank), a FeaturePrior, or a "
             f"sum of them, gq.SumPrior.of([...]){others}, got {type(prior).__name__}"
+            + ("; build a graph of features by gq.knn_graph(X)" * isinstance(prior, np.ndarray))
         )
     require_labels(labels, prior.n_nodes)
 

@@ -784,6 +784,17 @@ def test_labels_that_all_belong_to_dropped_rows_are_named(capsys):
     assert "the rows that --drop-missing leaves, 20 of 30, have no label: use --fill" in error
 
 
+def test_what_filling_in_replaces_is_told(capsys):
+    frame = table().assign(z=[*map(str, range(28)), "127.o", "12%"], few=[1.0, 2.0, *[None] * 28])
+    frame.to_csv("items.csv", index=False)
+    notes = classify(capsys, "items.csv", "--fill-missing")["notes"]
+    assert "invalid: '127.o' in items.csv, line 30, column 'z', and 1 more" in notes
+    assert "most values of 'few' are replaced, 28 of 30 (to exclude it, use --ignore few)" in notes
+    frame[:1].to_csv("one.csv", index=False)
+    error = refused(capsys, "classify", "one.csv", "--fill-missing", "--ignore", "z")
+    assert error.endswith("one.csv has 1 row, but at least 2 are needed\n")
+
+
 def test_a_column_of_predictions_is_no_labels(capsys):
     table().assign(id=range(30)).drop(columns="label").to_csv("items.csv", index=False)
     table()[["label"]].fillna("a").rename(columns={"label": "prediction"}).rename_axis("id").to_csv(

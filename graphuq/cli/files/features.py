@@ -112,6 +112,8 @@ def build_features(
     if encoded is None:
         return Features(np.empty((len(frame), 0)), np.ones(len(frame), dtype=np.bool_), ())
     X, kept, notes = treat_missing(str(table.path), encoded.X, encoded.invalid, options.missing)
+    used = frame[list(encoded.columns)]
+    notes += _describe_invalid(table, used, encoded.invalid, options.missing)
     numeric = [name for name, column in encoded.columns.items() if column.form != CATEGORIES]
     warn_of_outliers(
         np.where(kept[:, None], encoded.X, np.nan)[:, encoded.is_number],
@@ -187,6 +189,8 @@ def treat_missing(
             f"dropped {n_rows} of {count(kept.size, 'row')} ({n_rows / kept.size:.1%}) with "
             "missing or invalid values"
         )
+    if kept.size < 2:
+        raise ValueError(f"{place} has {count(kept.size, 'row')}, but at least 2 are needed")
     if len(X) < 2:
         raise ValueError(
             f"{place} has {count(len(X), 'row')} without missing values, but at least 2 are "
@@ -343,6 +347,26 @@ def _has_few_texts(table: Table, column: pd.Series, ids: str | None, problems: P
         f"--{'id' if name == ids else 'ignore'} {quote(name)}",
     )
     return False
+
+
+def _describe_invalid(
+    table: Table, frame: pd.DataFrame, invalid: NDArray[np.bool_], missing: str
+) -> list[str]:
+    """Return notes on texts that are no numbers, and on columns that are mostly filled in."""
+    notes = []
+    rows, columns = np.nonzero(invalid & frame.notna().to_numpy())
+    if rows.size:
+        name = str(frame.columns[columns[0]])
+        more = f", and {rows.size - 1} more" if rows.size > 1 else ""
+        text = table.cell(int(rows[0]), name)
+        notes.append(f"invalid: {text!r} in {table.where(int(rows[0]), name)}{more}")
+    filled = (2 * invalid.sum(axis=0) > len(frame)) & (missing == "fill")
+    notes += [
+        f"most values of {frame.columns[k]!r} are replaced, {int(invalid[:, k].sum())} of "
+        f"{len(frame)} (to exclude it, use --ignore {quote(str(frame.columns[k]))})"
+        for k in np.flatnonzero(filled)
+    ]
+    return notes
 
 
 def _fault_of(text: str) -> str:
