@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from graphuq.cli.print_trust import print_trust
 from graphuq.cli.printing import describe_counts, join_names, print_paragraph, print_table
-from graphuq.cli.result_folder import DRAWS, NODES, PROBLEM, REPORT, RUN, SUSPECTS
+from graphuq.cli.result_folder import DRAWS, NODES, PROBLEM, REPORT, RUN, SUSPECTS, UNCERTAIN
 from graphuq.cli.run_summary import RunSummary
 from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.predictions import SURE
@@ -143,8 +143,7 @@ def _print_predictions(run: RunSummary) -> None:
     two = len(run.classes) == 2
     print_paragraph(
         f"{describe_counts(run.predicted)}. {run.unsure} of {count(run.items, 'item')} are unsure "
-        f"(confidence below {SURE:.0%}); both counts include labeled items. {NODES} ranks all "
-        "items by entropy, labeled ones too."
+        f"(confidence below {SURE:.0%}); both counts include labeled items."
     )
     if run.at_base_rate.size:
         print_paragraph(
@@ -241,10 +240,11 @@ def _print_files(run: RunSummary) -> None:
     )
     for name, contents in (
         (NODES, f"one row per item, in the order of the file: {columns}"),
+        (UNCERTAIN, "the items without a label, the most uncertain first: the largest entropy"),
         (SUSPECTS, "the given labels, most doubtful first, and whether each is suspect"),
         (REPORT, "all of this with plots, for a browser"),
         (DRAWS, "all draws, for gq.load, arviz and graphuq info"),
         (PROBLEM, "the graph and the features, for graphuq suggest, update and predict"),
         (RUN, "settings, versions and seed, to reproduce the run"),
     ):
-        print_paragraph(f"{name:<12}  {contents}", "  ", hanging=" " * 16)
+        print_paragraph(f"{name:<13}  {contents}", "  ", hanging=" " * 17)

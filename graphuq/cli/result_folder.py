@@ -18,6 +18,7 @@ RUN = "run.json"
 DRAWS = "posterior.nc"
 PROBLEM = "problem.npz"
 NODES = "nodes.csv"
+UNCERTAIN = "uncertain.csv"
 SUSPECTS = "suspects.csv"
 REPORT = "report.html"
 

@@ -49,7 +49,8 @@ examples:
                  (the paper's prior and noise)
 
 files in the folder:
-  nodes.csv      one row per item
+  nodes.csv      one row per item, in the order of the file
+  uncertain.csv  the items without a label, the most uncertain first
   suspects.csv   the labels, most doubtful first, and whether each is suspect
   report.html    all results with plots, for a browser
   posterior.nc   all draws, for gq.load and arviz

@@ -20,6 +20,7 @@ from graphuq.cli.result_folder import (
     REPORT,
     RUN,
     SUSPECTS,
+    UNCERTAIN,
     result_folder,
     write_or_rescue,
 )
@@ -97,6 +98,8 @@ def sample_and_write(
         # Write all files to a temporary folder, then move them in.
         with result_folder(folder) as temporary:
             write_csv(answers.nodes, temporary / NODES)
+            uncertain = answers.nodes.iloc[answers.most_uncertain].drop(columns="label")
+            write_csv(uncertain, temporary / UNCERTAIN)
             write_csv(answers.suspects, temporary / SUSPECTS)
             post.save(temporary / DRAWS)
             problem.save(temporary / PROBLEM)

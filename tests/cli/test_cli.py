@@ -56,7 +56,10 @@ def karate(tmp_path, monkeypatch):
     return network
 
 
-FILES = ["nodes.csv", "posterior.nc", "problem.npz", "report.html", "run.json", "suspects.csv"]
+FILES = [
+    "nodes.csv", "posterior.nc", "problem.npz", "report.html", "run.json", "suspects.csv",
+    "uncertain.csv",
+]  # fmt: skip
 VOTES = ["votes.csv", "--id", "member", "--label", "known"]
 
 

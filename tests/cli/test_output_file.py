@@ -60,7 +60,7 @@ def test_own_files_are_written_again(command):
 
 
 @pytest.mark.parametrize("command", ["predict", "classify"])
-@pytest.mark.parametrize("name", ["nodes.csv", "suspects.csv"])
+@pytest.mark.parametrize("name", ["nodes.csv", "uncertain.csv", "suspects.csv"])
 def test_files_of_a_result_are_kept(command, name, capsys):
     arguments, _ = WRITERS[command]
     before = Path("result", name).read_bytes()
@@ -77,6 +77,14 @@ def test_the_result_of_another_file_is_kept(capsys):
     )
     assert Path("result/run.json").read_bytes() == before
     assert main(["sample", "moons.csv", "--out", "result", "--draws", "20"]) == 0
+
+
+def test_the_items_without_a_label_are_listed_by_their_uncertainty():
+    nodes, ranked = pd.read_csv("result/nodes.csv"), pd.read_csv("result/uncertain.csv")
+    hidden = nodes[nodes["label"].isna()].sort_values("rank").drop(columns="label")
+    pd.testing.assert_frame_equal(ranked, hidden.reset_index(drop=True))
+    assert len(ranked) == 50
+    assert (np.diff(ranked["total"]) <= 1e-12).all()
 
 
 def test_a_posterior_replaces_netcdf_files_only():
