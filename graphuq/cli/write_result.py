@@ -98,7 +98,9 @@ def sample_and_write(
         # Write all files to a temporary folder, then move them in.
         with result_folder(folder) as temporary:
             write_csv(answers.nodes, temporary / NODES)
-            uncertain = answers.nodes.iloc[answers.most_uncertain].drop(columns="label")
+            # Ranks count labeled items too, and would have gaps.
+            listed = answers.nodes.iloc[answers.most_uncertain]
+            uncertain = listed.drop(columns=["label", "rank"])
             write_csv(uncertain, temporary / UNCERTAIN)
             write_csv(answers.suspects, temporary / SUSPECTS)
             post.save(temporary / DRAWS)
