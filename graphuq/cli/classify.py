@@ -62,12 +62,8 @@ def run(options: argparse.Namespace) -> int:
     import pandas as pd
 
     target = options.out or Path(f"{stem(options.file)}-classes.csv")
-    if target.exists() and any(
-        given is not None and given.exists() and target.samefile(given)
-        for given in (options.file, options.labels)
-    ):
-        raise ValueError(f"{target} is an input file: choose another --out")
-    require_output(target, ".csv", OWN)
+    given = None if options.truth is None else Path(options.truth)  # a column, or a table
+    require_output(target, ".csv", OWN, (options.file, options.labels, given))
     begin_stage(f"reading {options.file}")
     items = read_items(options)
     labels = items.labels()

@@ -24,10 +24,9 @@ def describe_error(command: str, error: Exception) -> str:
         lines = [f"graphuq {command}: {len(error.problems)} problems:"]
         lines += [f"  {k}. {visible(text)}" for k, text in enumerate(error.problems, 1)]
         if error.remedy:
-            numbers = [f"{k}" for k in range(1, len(error.problems) + 1) if k not in error.left]
             how = "To continue without editing the file, add"
-            if error.left:
-                how = f"For {' and '.join(numbers)}, add"
+            if error.some:
+                how = f"For {', '.join(map(str, error.some))}, add"
             lines.append(f"  {how}: {visible(error.remedy)}")
         return "\n".join(lines)
     text = visible(" ".join(str(error).split()))

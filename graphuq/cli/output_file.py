@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from graphuq.utils.atomic_files import require_destination
@@ -11,7 +12,9 @@ from graphuq.utils.atomic_files import require_destination
 BEGINNING = 1000
 
 
-def require_output(path: Path, suffix: str, own: str | None = None) -> None:
+def require_output(
+    path: Path, suffix: str, own: str | None = None, inputs: Iterable[Path | None] = ()
+) -> None:
     """Refuse a file with another suffix, and one that exists and is not the command's own.
 
     Parameters
@@ -22,6 +25,8 @@ def require_output(path: Path, suffix: str, own: str | None = None) -> None:
     own : str, optional
         A regular expression for the beginning of the files that the command writes, and which it
         may replace; by default it replaces none.
+    inputs : iterable of Path or None
+        Files that the command reads, and never replaces.
 
     Raises
     ------
@@ -41,6 +46,8 @@ def require_output(path: Path, suffix: str, own: str | None = None) -> None:
         )
     if not path.exists():
         return
+    if any(given is not None and given.exists() and path.samefile(given) for given in inputs):
+        raise FileExistsError(f"{path} is an input file: choose another --out")
     with open(path, "rb") as file:
         beginning = file.read(BEGINNING).decode(errors="replace")
     if own is None or (beginning and not re.match(own, beginning)):

@@ -22,7 +22,7 @@ from graphuq.utils.atomic_files import write_atomically
 from graphuq.utils.words import choose_form, count
 
 # The header of the tables that this command writes.
-OWN = "id,prediction,confidence,probability_"
+OWN = 'id,prediction,confidence,"?probability_'
 
 DESCRIPTION = """\
 Predict the classes of new items, which are connected to the graph of a result by the same rule. The
@@ -64,7 +64,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the new items, write a table of predictions and print a summary."""
     target = options.out or Path(f"{options.new.name.partition('.')[0]}-predictions.csv")
-    require_output(target, ".csv", OWN)
+    require_output(target, ".csv", OWN, (options.new,))
     result, problem = read_run(options.result)
     if problem.features is None or problem.encoding is None:
         raise ValueError(

@@ -240,7 +240,7 @@ def _print_files(run: RunSummary) -> None:
     )
     for name, contents in (
         (NODES, f"one row per item, in the order of the file: {columns}"),
-        (UNCERTAIN, "the items without a label, the most uncertain first: the largest entropy"),
+        (UNCERTAIN, "the items without a label, the most uncertain first"),
         (SUSPECTS, "the given labels, most doubtful first, and whether each is suspect"),
         (REPORT, "all of this with plots, for a browser"),
         (DRAWS, "all draws, for gq.load, arviz and graphuq info"),

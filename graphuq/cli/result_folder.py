@@ -40,9 +40,9 @@ def require_result_folder(path: Path, file: Path | None = None) -> None:
                 f"the folder {path} has files that graphuq did not write: choose another --out"
             )
         former = _file_of(path)
-        if file is not None and former is not None and former.name != file.name:
+        if file is not None and former is not None and _differ(former, file):
             raise FileExistsError(
-                f"the folder {path} has the result of {former.name}: choose another --out, or "
+                f"the folder {path} has the result of {former}: choose another --out, or "
                 "remove the folder"
             )
     elif path.exists():
@@ -50,6 +50,13 @@ def require_result_folder(path: Path, file: Path | None = None) -> None:
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.absolute().parent}: create it first")
     _make_beside(path).rmdir()  # a folder that cannot be written is known before any work
+
+
+def _differ(former: Path, file: Path) -> bool:
+    """Return whether two paths are those of two files; a file may have moved with its folder."""
+    return former.name != file.name or (
+        former.exists() and file.exists() and not former.samefile(file)
+    )
 
 
 def _file_of(path: Path) -> Path | None:

@@ -62,6 +62,15 @@ def add(commands: Any) -> None:
         help="table with columns id and label, and optionally confidence; rows without a label "
         "are ignored",
     )
+    parser.add_argument(
+        "--class",
+        dest="classes",
+        metavar="VALUE",
+        action="append",
+        default=[],
+        help="value that is a class, although it looks like another or like a mark of unknown "
+        "labels; can be repeated",
+    )
     parser.add_argument("--encoding", default="utf-8", help="encoding of --labels (default: utf-8)")
     parser.add_argument(
         "--out",
@@ -123,7 +132,8 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     known = np.full(ids.size, None, dtype=object)
     known[labels.nodes] = labels.values
     every, classes = np.array([*ids, *left_out]), tuple(labels.classes.tolist())
-    table = read_classes(options.labels, every, "--labels", options.encoding, classes)
+    known_classes = (*classes, *options.classes)
+    table = read_classes(options.labels, every, "--labels", options.encoding, known_classes)
     read = table.names[: ids.size]
     new = np.flatnonzero([label is not None for label in read])
     trust = np.ones(ids.size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +40,27 @@ def save(posterior: Any, path: str | os.PathLike[str]) -> None:
         The file cannot be written, or a file of another kind is there; what was there before is
         kept.
     """
-    _require_replaceable(Path(path))
+    _require_replaceable(validation.file_path("path", path))
     content = _encode(posterior._arviz_groups())
     with write_atomically(path) as temporary:
         Path(temporary).write_bytes(content)
 
 
 def _require_replaceable(path: Path) -> None:
-    """Refuse to replace a file that is no NetCDF file."""
-    if not path.is_file():
+    """Refuse to replace a file that `save` did not write; a damaged one counts as its own."""
+    if not path.is_file() or not path.stat().st_size:
         return
     with open(path, "rb") as file:
-        beginning = file.read(len(SIGNATURE))
-    if beginning and beginning != SIGNATURE:
+        own = file.read(len(SIGNATURE)) == SIGNATURE
+    if own:
+        import h5netcdf
+
+        with suppress(Exception), h5netcdf.File(path) as found:
+            own = "posterior" in found.groups
+    if not own:
         raise FileExistsError(
-            f"{path} exists and is not a NetCDF file: choose another name, or remove the file"
+            f"{path} exists and is not a file that save wrote: choose another name, or remove the "
+            "file"
         )
 
 

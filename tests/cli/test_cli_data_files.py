@@ -755,7 +755,7 @@ def test_classes_that_differ_only_in_case_or_spaces_are_asked_about(other, capsy
     table(label=labels).to_csv("items.csv", index=False)
     error = refused(capsys, "classify", "items.csv")
     assert f"{other!r} in 1 row differs from 'light red' only in case or spaces: write" in error
-    assert f"or list both with --class 'light red' --class '{other}'" in error
+    assert f"or list them with --class 'light red' --class '{other}'" in error
     table(label=labels, y=[None] + [1] * 29).to_csv("both.csv", index=False)
     assert refused(capsys, "classify", "both.csv").endswith("  For 1, add: --fill-missing\n")
     error = refused(capsys, "classify", "items.csv", "--class", other)
@@ -782,6 +782,22 @@ def test_labels_that_all_belong_to_dropped_rows_are_named(capsys):
     frame.to_csv("items.csv", index=False)
     error = refused(capsys, "classify", "items.csv", "--drop-missing")
     assert "the rows that --drop-missing leaves, 20 of 30, have no label: use --fill" in error
+
+
+def test_true_classes_that_differ_in_case_can_be_listed(capsys):
+    truth = np.where(np.arange(30) % 2, "b", "a").astype(object)
+    truth[-1] = "B"
+    table().assign(truth=truth).to_csv("items.csv", index=False)
+    error = refused(capsys, "classify", "items.csv", "--truth", "truth")
+    assert "write them alike, or list them with --class b --class B" in error
+    options = ["--truth", "truth", "--class", "b", "--class", "B"]
+    assert classify(capsys, "items.csv", *options)["labels"] == 10
+
+
+def test_codes_with_letters_and_points_are_classes(capsys):
+    codes = [f"1.{k:02d}" for k in range(12)]
+    table(36, label=[*codes, *codes, *codes[:-1], "v0"]).to_csv("items.csv", index=False)
+    assert len(classify(capsys, "items.csv")["predicted"]) == 13
 
 
 def test_what_filling_in_replaces_is_told(capsys):
@@ -898,13 +914,13 @@ def test_one_point_among_decimal_commas_stands_between_thousands_or_is_a_misfit(
         "items.csv", sep=";", index=False
     )
     error = refused(capsys, "classify", "items.csv")
-    assert "line 61, column 'x': '1.45' has a decimal point, and other values of the" in error
+    assert "line 61, column 'x': '1.45' is written in another way than the other" in error
 
 
 @pytest.mark.parametrize(("cell", "given"), [("1.5", "comma"), ("1,5", "point")])
 def test_another_decimal_mark_than_the_file_has_is_named(cell, given, capsys):
     mark = "point" if given == "comma" else "comma"
-    rows = "".join(f"{cell}{k};{'uv'[k % 2]}\n" for k in range(60))
+    rows = "".join(f"{cell}{k % 10};{'uv'[k % 2]}\n" for k in range(60))
     write("items.csv", f"x;label\n7;u\n{rows}")
     error = refused(capsys, "classify", "items.csv", "--decimal", given)
     assert f"'{cell}0' has a decimal {mark}, where a decimal {given} is expected: leave" in error

@@ -72,9 +72,9 @@ def test_files_of_a_result_are_kept(command, name, capsys):
 def test_the_result_of_another_file_is_kept(capsys):
     before = Path("result/run.json").read_bytes()
     assert main(["sample", "others.csv", "--out", "result", "--draws", "20"]) == 2
-    assert "the folder result has the result of moons.csv: choose another" in (
-        capsys.readouterr().err
-    )
+    error = capsys.readouterr().err
+    assert "the folder result has the result of" in error
+    assert "moons.csv: choose another --out" in error
     assert Path("result/run.json").read_bytes() == before
     assert main(["sample", "moons.csv", "--out", "result", "--draws", "20"]) == 0
 
@@ -89,7 +89,35 @@ def test_the_items_without_a_label_are_listed_by_their_uncertainty():
 
 def test_a_posterior_replaces_netcdf_files_only():
     post = gq.load("result/posterior.nc")
-    with pytest.raises(FileExistsError, match=r"moons\.csv exists and is not a NetCDF file"):
+    with pytest.raises(
+        FileExistsError, match=r"moons\.csv exists and is not a file that save wrote"
+    ):
         post.save("moons.csv")
     for _ in range(2):
         post.save("saved.nc")
+    import h5netcdf
+
+    with h5netcdf.File("cells.h5ad", "w") as file:
+        file.create_group("obs")
+    with pytest.raises(FileExistsError, match="not a file that save wrote"):
+        post.save("cells.h5ad")
+
+
+def test_input_files_are_kept(capsys):
+    assert main(["classify", "moons.csv", "--out", "truth.csv"]) == 0
+    table = pd.read_csv("truth.csv").assign(label=["low", "up"] * 30)[["id", "label", "prediction"]]
+    table.to_csv("truth.csv", index=False)
+    assert main(["classify", "moons.csv", "--truth", "truth.csv", "--out", "truth.csv"]) == 2
+    assert "truth.csv is an input file" in capsys.readouterr().err
+    assert main(["predict", "result", "new.csv", "--out", "both.csv"]) == 0
+    joined = pd.read_csv("both.csv").merge(pd.read_csv("new.csv"), on="id")
+    joined.to_csv("both.csv", index=False)
+    assert main(["predict", "result", "both.csv", "--out", "both.csv"]) == 2
+    assert "both.csv is an input file" in capsys.readouterr().err
+
+
+def test_a_file_of_the_same_name_in_another_folder_is_another(capsys):
+    Path("deeper").mkdir()
+    pd.read_csv("moons.csv").to_csv("deeper/moons.csv", index=False)
+    assert main(["sample", "deeper/moons.csv", "--out", "result", "--draws", "20"]) == 2
+    assert "has the result of" in capsys.readouterr().err

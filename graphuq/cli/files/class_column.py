@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any
@@ -102,7 +102,12 @@ def read_class_column(
         )
     names[found.missing] = None
     notes = []
-    _require_distinct(names, place, options, problems)
+    listed = frozenset(options.classes)
+    counts = Counter(name for name in names if name is not None and name not in found.doubtful)
+    usual_first = sorted(listed) + [name for name, _ in counts.most_common() if name not in listed]
+    rows = {name: counts[name] for name in usual_first}
+    _require_distinct(rows, place, listed, problems)
+    _warn_of_typos(rows, place, listed)
     n_missing = int(found.missing.sum())
     if n_missing:
         note = f"{source}: {count(n_missing, 'item')} without a label"
@@ -128,38 +133,42 @@ def read_class_column(
 
 
 def _require_distinct(
-    names: NDArray[Any], place: str, options: ReadOptions, problems: Problems
+    rows: Mapping[str, int], place: str, classes: Set[str], problems: Problems
 ) -> None:
-    """Refuse classes that differ only in case or spaces, unless the options list them."""
-    rows = Counter(dict.fromkeys(options.classes, 0))
-    rows.update(name for name in names if name is not None)
-    alike: dict[str, list[str]] = {}
-    for name, _ in rows.most_common():
-        alike.setdefault(" ".join(name.casefold().split()), []).append(name)
-    _warn_of_typos(rows, place)
-    for group in alike.values():
-        odd = [name for name in group if name not in options.classes]
-        if len(group) == 1 or not odd:
-            continue
-        usual = next((name for name in group if name in options.classes), group[0])
-        other = odd[-1]
-        problems.add(
-            f"{place}: {other!r} in {count(rows[other], 'row')} differs from {usual!r} only in "
-            "case or spaces: write them alike"
-            + (
-                ""
-                if options.classes
-                else f", or list both with --class {quote(usual)} --class {quote(other)}"
-            )
-        )
+    """Refuse classes that differ only in case or spaces, unless all of them are listed.
+
+    Parameters
+    ----------
+    rows : mapping of str to int
+        The classes, those listed first and then the most frequent, and how often each occurs.
+    place : str
+    classes : set of str
+        Those that the options list.
+    problems : Problems
+    """
+    groups: dict[str, list[str]] = {}
+    for name in rows:
+        groups.setdefault(" ".join(name.lower().split()), []).append(name)
+    alike = [group for group in groups.values() if len(group) > 1 and not classes >= {*group}]
+    if not alike:
+        return
+    first = alike[0]
+    more = f" (and {len(alike) - 1} more such classes)" if len(alike) > 1 else ""
+    listed = " ".join(f"--class {quote(name)}" for group in alike for name in group)
+    problems.add(
+        f"{place}: {first[-1]!r} in {count(rows[first[-1]], 'row')} differs from {first[0]!r} only "
+        f"in case or spaces{more}: write them alike, or list them with {listed}"
+    )
 
 
-def _warn_of_typos(rows: Counter[str], place: str) -> None:
+def _warn_of_typos(rows: Mapping[str, int], place: str, classes: Set[str]) -> None:
     """Warn of a class in one row whose name is nearly that of another, such as ``Barollo``."""
-    for name in [name for name, n in rows.items() if n == 1 and len(rows) <= MAX_COMPARED]:
-        others = [other for other in rows if other != name]
-        near = get_close_matches(name, others, n=1, cutoff=NEARLY)
-        if near and rows[near[0]] != 1 and _letters(name) != _letters(near[0]):
+    if len(rows) > MAX_COMPARED:
+        return
+    usual = [name for name, n in rows.items() if n > 1 or name in classes]
+    for name in rows:
+        near = get_close_matches(name, usual, n=1, cutoff=NEARLY)
+        if name not in usual and near and _letters(name) != _letters(near[0]):
             warnings.warn(
                 f"{place}: {name!r} in 1 row is nearly {near[0]!r}: correct it if it is a typing "
                 "error; now it is a class of its own",

@@ -374,7 +374,7 @@ def _fault_of(text: str) -> str:
     if not is_number(text) or not any(map(str.isdigit, text)):
         return "is not a finite number"
     if np.isfinite(float(text)):
-        return "has a decimal point, and other values of the column have a decimal comma"
+        return "is written in another way than the other values of the column"
     return "is too large"
 
 

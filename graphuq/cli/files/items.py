@@ -81,12 +81,6 @@ class Items:
         """
         nodes = np.flatnonzero([label is not None for label in self.known])
         values = [str(label) for label in self.known[nodes]]
-        if not values and self.left_out:
-            raise ValueError(
-                f"{self.path}: the rows that --drop-missing leaves, {self.ids.size} of "
-                f"{self.ids.size + len(self.left_out)}, have no label: use --fill-missing, or "
-                "exclude columns with many missing values with --ignore"
-            )
         if not values:
             raise ValueError(
                 f"{self.path}: no item has a label: name the column of labels with --label, or a "
@@ -107,11 +101,12 @@ class Items:
                 "items, use it with --id"
             )
         measured = [name for name in classes if MEASURED.fullmatch(name)]
-        if len(measured) > MAX_DECIMALS:
+        whole = sum(name.lstrip("+-").isdigit() for name in classes)
+        if len(measured) > MAX_DECIMALS and len(measured) + whole == len(classes):
             raise ValueError(
                 f"{self.path}: the labels are {len(classes)} different numbers, such as "
-                f"{measured[0]!r}: name a column of classes with --label, or write ranges of the "
-                "numbers as classes"
+                f"{measured[0]!r}: name a column of classes with --label, write ranges of the "
+                "numbers as classes, or, if they are names, write a letter in front of each"
             )
         trust = None if self.confidence is None else self.confidence[nodes]
         return Labels(nodes, values, classes, confidence=trust)

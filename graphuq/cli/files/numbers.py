@@ -23,6 +23,9 @@ WITHOUT_COMMA = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:[eE][+-]?\d+)?"
 POINTS_BETWEEN_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
 POINTED = r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?"
 
+# Numbers with points are few if this many times as many have a decimal comma.
+FEW = 10
+
 # How numbers with decimal commas were read.
 COMMAS = "decimal commas"
 
@@ -131,7 +134,7 @@ def _require_mark(texts: pd.Series, numbers: pd.Series, decimal: str) -> None:
     other, name, given = (",", "comma", "point") if decimal == "." else (".", "point", "comma")
     alike, _ = _with_mark(texts, other)
     odd = texts[alike.notna() & numbers.isna() & texts.str.contains(other, regex=False)]
-    if odd.size and alike.notna().sum() > max(numbers.notna().sum(), len(texts) / 2):
+    if odd.size > numbers.notna().sum() and 2 * alike.notna().sum() > len(texts):
         raise AmbiguousColumnError(
             f"{odd.iloc[0]!r} has a decimal {name}, where a decimal {given} is expected",
             "leave out --decimal",
@@ -171,7 +174,7 @@ def _find_decimal_mark(texts: pd.Series, with_comma: pd.Series) -> str:
     """Return the decimal mark of a column with commas."""
     plain = texts.str.fullmatch(DECIMAL_COMMA) & ~texts.str.fullmatch(THOUSANDS)
     n_pointed = texts.str.fullmatch(POINTED).sum()
-    if n_pointed and n_pointed >= plain.sum():
+    if FEW * n_pointed > plain.sum():  # a few points may stand between thousands
         return "."
     if with_comma.str.fullmatch(THOUSANDS).all():
         if with_comma.str.fullmatch(EITHER).all():

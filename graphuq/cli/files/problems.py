@@ -17,20 +17,20 @@ class FileProblemsError(ValueError):
         One line for each problem: its place, the problem and the remedy.
     remedy : str
         Options that remedy them, or "".
-    left : tuple of int
-        Numbers of the problems, from 1, that no option remedies.
+    some : tuple of int
+        Numbers of these problems, from 1, if there are others.
     """
 
     def __init__(
-        self, problems: Sequence[str], remedy: str = "", left: tuple[int, ...] = ()
+        self, problems: Sequence[str], remedy: str = "", some: tuple[int, ...] = ()
     ) -> None:
-        self.problems, self.remedy, self.left = tuple(problems), remedy, left
+        self.problems, self.remedy, self.some = tuple(problems), remedy, some
         if len(problems) == 1:
             text = problems[0]
         else:
             listed = (f"({k}) {problem}" for k, problem in enumerate(problems, 1))
             text = f"{len(problems)} problems: {'; '.join(listed)}"
-            text += f"; these options remedy them: {remedy}" if remedy and not left else ""
+            text += f"; these options remedy them: {remedy}" if remedy and not some else ""
         super().__init__(text)
 
 
@@ -83,6 +83,8 @@ line 3: the value is missing; these options remedy them: --ignore name --fill-mi
         if len(messages) > MAX_LISTED:
             rest = len(messages) - MAX_LISTED
             messages = [*messages[:MAX_LISTED], f"and {rest} more: correct these first"]
+        if not all(options):
+            options = options[:MAX_LISTED]
         remedy = " ".join(option for option in dict.fromkeys(options) if option)
-        left = tuple(k for k, option in enumerate(options, 1) if not option)
-        raise FileProblemsError(messages, remedy, left)
+        some = tuple(k for k, option in enumerate(options, 1) if option)
+        raise FileProblemsError(messages, remedy, () if all(options) else some)

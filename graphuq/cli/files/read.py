@@ -85,6 +85,11 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
     kept = np.ones(ids.size, dtype=bool) if contents.kept is None else contents.kept
     notes = (*contents.notes, *notes)
     lost = sum(value is not None for value in known[~kept])
+    if lost and not any(value is not None for value in known[kept]):
+        raise ValueError(
+            f"{path}: the rows that --drop-missing leaves, {kept.sum()} of {kept.size}, have no "
+            "label: use --fill-missing, or exclude columns with many missing values with --ignore"
+        )
     if lost:
         notes += (f"the dropped items include {count(lost, 'labeled item')}",)
     return Items(

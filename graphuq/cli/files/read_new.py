@@ -11,13 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.files.archive import read_matrix
-from graphuq.cli.files.class_column import to_class_names
+from graphuq.cli.files.class_column import to_ids
 from graphuq.cli.files.encoding import CATEGORIES, ColumnForm, Encoding, form_of, to_indicators
 from graphuq.cli.files.features import require_moderate
 from graphuq.cli.files.numbers import AmbiguousColumnError, first_misfit, read_numbers
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import TABLES, Table, open_table, require_file
-from graphuq.cli.files.text_table import MISSING
+from graphuq.cli.files.text_table import MISSING, TextTable
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
 
@@ -91,28 +91,32 @@ def _read_columns(
     absent = [name for name in columns if name not in table.columns]
     if absent:
         near = [name for name in table.columns if name.lower() == absent[0].lower()]
+        remedy = f"add {'it' if len(absent) == 1 else 'them'}"
+        if len(absent) == 1 and near and near[0] not in columns:
+            remedy = f"rename the column {near[0]!r}"
         raise ValueError(
             f"{table.path} has no column {list_names(absent)}, from which features are made: "
-            + (f"rename the column {near[0]!r}" if near else "")
-            + ("" if near else f"add {'it' if len(absent) == 1 else 'them'}")
+            f"{remedy}"
         )
     key = key if key in table.columns else None
     # A column with decimal commas stays text until it is read with them.
     as_text = [name for name, form in columns.items() if form.decimal == ","]
     frame = table.frame(as_text=[*as_text, *([] if key is None else [key])])
+    if isinstance(table, TextTable):  # in columns read as text, only blanks are missing
+        frame[as_text] = frame[as_text].where(~frame[as_text].isin(MISSING))
     blocks: dict[str, Array] = {}
     for name, form in columns.items():
         block = _read_column(table, frame[name], form, problems)
         if block is not None:
             blocks[name] = block
-    ids = np.arange(len(frame)).astype(str) if key is None else to_class_names(frame[key])
-    ids = np.array([str(row) if name is None else name for row, name in enumerate(ids)])
-    again = np.flatnonzero(pd.Series(ids).duplicated())
+    ids = np.arange(len(frame)).astype(str) if key is None else to_ids(frame[key])
+    again = np.flatnonzero(pd.Series(ids).duplicated() & pd.Series(ids).notna())
     if again.size:
         problems.add(
-            f"{table.where(int(again[0]), key or '')}: duplicate id {ids[again[0]].item()!r}: give "
+            f"{table.where(int(again[0]), key or '')}: duplicate id {ids[again[0]]!r}: give "
             "every item its own id"
         )
+    ids = np.array([str(row) if name is None else name for row, name in enumerate(ids)])
     if problems.found:
         return ids, np.empty((len(frame), 0)), ""
     gaps = [name for name, block in blocks.items() if np.isnan(block).any()]
@@ -124,7 +128,6 @@ def _read_column(
 ) -> Array | None:
     """Return the encoded column, NaN where a value is missing; add what does not fit."""
     name = str(column.name)
-    column = column.where(~column.isin(MISSING))  # as text, only blanks were missing
     known = column.notna().to_numpy()
     if not known.any():
         width = len(expected.categories) if expected.form == CATEGORIES else 1
