@@ -56,7 +56,7 @@ def _require_replaceable(path: Path) -> None:
         import h5netcdf
 
         with suppress(Exception), h5netcdf.File(path) as found:
-            own = "posterior" in found.groups
+            own = not {"posterior", "node_summary"}.isdisjoint(found.groups)
     if not own:
         raise FileExistsError(
             f"{path} exists and is not a file that save wrote: choose another name, or remove the "
