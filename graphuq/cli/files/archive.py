@@ -14,8 +14,9 @@ from scipy import sparse
 from graphuq.cli.files.class_column import to_ids
 from graphuq.cli.files.contents import NUMBERED, Contents
 from graphuq.cli.files.encoding import Encoding
-from graphuq.cli.files.features import treat_missing, warn_of_outliers
+from graphuq.cli.files.features import warn_of_outliers
 from graphuq.cli.files.label_table import LABEL, no_column
+from graphuq.cli.files.missing_values import treat_missing
 from graphuq.cli.files.options import ReadOptions
 from graphuq.graphs import Graph
 from graphuq.utils.atomic_files import read_npz

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections import Counter
-from collections.abc import Iterable, Mapping, Set
-from difflib import get_close_matches
+from collections.abc import Iterable
 from shlex import quote
 from typing import Any
 
@@ -16,14 +13,9 @@ from numpy.typing import NDArray
 from graphuq.cli.files.numbers import is_number
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.similar_classes import check_similar
 from graphuq.graphs.class_values import as_given, find_unlabeled, is_missing
 from graphuq.utils.words import count
-
-# Names of classes that are this similar, by `difflib`, may be meant to be one.
-NEARLY = 0.85
-
-# Among more classes, names are not compared: they are probably those of items.
-MAX_COMPARED = 50
 
 # A whole number, which has one text however it is written: 1, +1, 1.0.
 WHOLE = re.compile(r"\+?(-?(?:0|[1-9]\d*))(?:\.0*)?")
@@ -102,12 +94,8 @@ def read_class_column(
         )
     names[found.missing] = None
     notes = []
-    listed = frozenset(options.classes)
-    counts = Counter(name for name in names if name is not None and name not in found.doubtful)
-    usual_first = sorted(listed) + [name for name, _ in counts.most_common() if name not in listed]
-    rows = {name: counts[name] for name in usual_first}
-    _require_distinct(rows, place, listed, problems)
-    _warn_of_typos(rows, place, listed)
+    clear = [name for name in names if name is not None and name not in found.doubtful]
+    check_similar(clear, place, frozenset(options.classes), problems)
     n_missing = int(found.missing.sum())
     if n_missing:
         note = f"{source}: {count(n_missing, 'item')} without a label"
@@ -130,53 +118,3 @@ def read_class_column(
         if text not in found.marks
     ]
     return names, tuple(notes)
-
-
-def _require_distinct(
-    rows: Mapping[str, int], place: str, classes: Set[str], problems: Problems
-) -> None:
-    """Refuse classes that differ only in case or spaces, unless all of them are listed.
-
-    Parameters
-    ----------
-    rows : mapping of str to int
-        The classes, those listed first and then the most frequent, and how often each occurs.
-    place : str
-    classes : set of str
-        Those that the options list.
-    problems : Problems
-    """
-    groups: dict[str, list[str]] = {}
-    for name in rows:
-        groups.setdefault(" ".join(name.lower().split()), []).append(name)
-    alike = [group for group in groups.values() if len(group) > 1 and not classes >= {*group}]
-    if not alike:
-        return
-    first = alike[0]
-    more = f" (and {len(alike) - 1} more such classes)" if len(alike) > 1 else ""
-    listed = " ".join(f"--class {quote(name)}" for group in alike for name in group)
-    problems.add(
-        f"{place}: {first[-1]!r} in {count(rows[first[-1]], 'row')} differs from {first[0]!r} only "
-        f"in case or spaces{more}: write them alike, or list them with {listed}"
-    )
-
-
-def _warn_of_typos(rows: Mapping[str, int], place: str, classes: Set[str]) -> None:
-    """Warn of a class in one row whose name is nearly that of another, such as ``Barollo``."""
-    if len(rows) > MAX_COMPARED:
-        return
-    usual = [name for name, n in rows.items() if n > 1 or name in classes]
-    for name in rows:
-        near = get_close_matches(name, usual, n=1, cutoff=NEARLY)
-        if name not in usual and near and _letters(name) != _letters(near[0]):
-            warnings.warn(
-                f"{place}: {name!r} in 1 row is nearly {near[0]!r}: correct it if it is a typing "
-                "error; now it is a class of its own",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-
-
-def _letters(name: str) -> str:
-    """Return a name without digits: those of type 1 and type 2 differ on purpose."""
-    return re.sub(r"[\W\d_]", "", name.casefold())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 import warnings
 from collections.abc import Callable
 from shlex import quote
@@ -21,18 +20,18 @@ from graphuq.cli.files.encoding import (
     form_of,
     to_indicators,
 )
+from graphuq.cli.files.missing_values import describe_invalid, report_invalid, treat_missing
 from graphuq.cli.files.numbers import (
     COMMAS,
     AmbiguousColumnError,
     Numbers,
     first_misfit,
-    is_number,
     may_be_thousands,
     read_numbers,
 )
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.probable_roles import find_ids, find_labels
-from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.problems import MAX_NAMED, Problems
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.undeclared_columns import (
     report_counters,
@@ -42,13 +41,10 @@ from graphuq.cli.files.undeclared_columns import (
 from graphuq.utils import validation
 from graphuq.utils.outliers import describe_outliers
 from graphuq.utils.typing import Array
-from graphuq.utils.words import count, list_names
+from graphuq.utils.words import list_names
 
 # A text column with more different values is refused: it is probably a column of names.
 MAX_CATEGORIES = 50
-
-# Notes list this many columns by name.
-MAX_NAMED = 5
 
 
 class Features(NamedTuple):
@@ -113,7 +109,7 @@ def build_features(
         return Features(np.empty((len(frame), 0)), np.ones(len(frame), dtype=np.bool_), ())
     X, kept, notes = treat_missing(str(table.path), encoded.X, encoded.invalid, options.missing)
     used = frame[list(encoded.columns)]
-    notes += _describe_invalid(table, used, encoded.invalid, options.missing)
+    notes += describe_invalid(table, used, encoded.invalid, options.missing)
     numeric = [name for name, column in encoded.columns.items() if column.form != CATEGORIES]
     warn_of_outliers(
         np.where(kept[:, None], encoded.X, np.nan)[:, encoded.is_number],
@@ -162,48 +158,6 @@ def warn_of_outliers(X: Array, name: Callable[[int, int], str]) -> None:
             RuntimeWarning,
             stacklevel=2,
         )
-
-
-def treat_missing(
-    place: str, X: Array, invalid: NDArray[np.bool_], missing: str
-) -> tuple[Array, NDArray[np.bool_], list[str]]:
-    """Drop rows with NaN, or fill them in by column means; return X, the kept rows and notes.
-
-    Parameters
-    ----------
-    place : str
-        The file, for messages.
-    X : ndarray, shape (n, d)
-        NaN where a value is missing or invalid.
-    invalid : ndarray of bool, shape (n, columns)
-        Invalid cells of the file.
-    missing : {"refuse", "drop", "fill"}
-    """
-    kept: NDArray[np.bool_] = np.ones(len(X), dtype=np.bool_)
-    notes: list[str] = []
-    n_rows, n_cells = int(invalid.any(axis=1).sum()), int(invalid.sum())
-    if missing == "drop" and n_rows:
-        kept = np.asarray(~invalid.any(axis=1))
-        X = X[kept]
-        notes.append(
-            f"dropped {n_rows} of {count(kept.size, 'row')} ({n_rows / kept.size:.1%}) with "
-            "missing or invalid values"
-        )
-    if kept.size < 2:
-        raise ValueError(f"{place} has {count(kept.size, 'row')}, but at least 2 are needed")
-    if len(X) < 2:
-        raise ValueError(
-            f"{place} has {count(len(X), 'row')} without missing values, but at least 2 are "
-            "needed: fill missing values with --fill-missing, or exclude the columns with the "
-            "most missing values with --ignore"
-        )
-    if missing == "fill" and n_rows:
-        X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-        notes.append(
-            f"replaced {count(n_cells, 'missing or invalid value')} in {count(n_rows, 'row')} by "
-            "the column mean"
-        )
-    return X, kept, notes
 
 
 def _encode(
@@ -255,7 +209,7 @@ def _encode(
         for name in [name for name in labels if name in invalid]:
             option = f"--label {quote(name)}" if len(labels) == 1 else ""
             report_numbers_of_labels(table, name, invalid.pop(name), option, problems)
-        _report_invalid(table, frame, invalid, problems)
+        report_invalid(table, frame, invalid, problems)
     named = options.id_column is not None or default_id(table.columns, options.ignore) is not None
     report_counters(table, plain, named or ids is not None, problems)
     if problems.found:
@@ -347,55 +301,3 @@ def _has_few_texts(table: Table, column: pd.Series, ids: str | None, problems: P
         f"--{'id' if name == ids else 'ignore'} {quote(name)}",
     )
     return False
-
-
-def _describe_invalid(
-    table: Table, frame: pd.DataFrame, invalid: NDArray[np.bool_], missing: str
-) -> list[str]:
-    """Return notes on texts that are no numbers, and on columns that are mostly filled in."""
-    notes = []
-    rows, columns = np.nonzero(invalid & frame.notna().to_numpy())
-    if rows.size:
-        name = str(frame.columns[columns[0]])
-        more = f", and {rows.size - 1} more" if rows.size > 1 else ""
-        text = table.cell(int(rows[0]), name)
-        notes.append(f"invalid: {text!r} in {table.where(int(rows[0]), name)}{more}")
-    filled = (2 * invalid.sum(axis=0) > len(frame)) & (missing == "fill")
-    notes += [
-        f"most values of {frame.columns[k]!r} are replaced, {int(invalid[:, k].sum())} of "
-        f"{len(frame)} (to exclude it, use --ignore {quote(str(frame.columns[k]))})"
-        for k in np.flatnonzero(filled)
-    ]
-    return notes
-
-
-def _fault_of(text: str) -> str:
-    """Return why a text in a column of numbers is none."""
-    if not is_number(text) or not any(map(str.isdigit, text)):
-        return "is not a finite number"
-    if np.isfinite(float(text)):
-        return "is written in another way than the other values of the column"
-    return "is too large"
-
-
-def _report_invalid(
-    table: Table, frame: pd.DataFrame, invalid: dict[str, NDArray[np.bool_]], problems: Problems
-) -> None:
-    """Add the problem of missing or invalid values: the first of them, and the columns."""
-    names = [name for name, mask in invalid.items() if mask.any()]
-    if not names:
-        return
-    rows = np.column_stack([invalid[name] for name in names])
-    row, at = (int(index[0]) for index in np.nonzero(rows))
-    name = names[at]
-    fault = "the value is missing"
-    if pd.notna(frame[name].iloc[row]):
-        text = table.cell(row, name)
-        fault = f"{reprlib.repr(text)} {_fault_of(text)}"
-    where = f" in {list_names(names, MAX_NAMED)}" if len(names) > 1 else ""
-    problems.add(
-        f"{table.where(row, name)}: {fault} (found in {int(rows.any(axis=1).sum())} of "
-        f"{count(len(frame), 'row')}{where}): correct it, replace such values by the column mean "
-        "with --fill-missing, or leave such rows out of the results with --drop-missing",
-        "--fill-missing",
-    )

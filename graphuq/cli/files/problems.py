@@ -7,6 +7,9 @@ from collections.abc import Sequence
 # A message lists this many problems.
 MAX_LISTED = 12
 
+# Messages and notes list this many columns by name.
+MAX_NAMED = 5
+
 
 class FileProblemsError(ValueError):
     """What is wrong with a file.

@@ -1,0 +1,119 @@
+"""Missing and invalid values of features: told, dropped or replaced."""
+
+from __future__ import annotations
+
+import reprlib
+from shlex import quote
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graphuq.cli.files.numbers import is_number
+from graphuq.cli.files.problems import MAX_NAMED, Problems
+from graphuq.cli.files.table import Table
+from graphuq.utils.typing import Array
+from graphuq.utils.words import count, list_names
+
+
+def report_invalid(
+    table: Table, frame: pd.DataFrame, invalid: dict[str, NDArray[np.bool_]], problems: Problems
+) -> None:
+    """Add the problem of missing or invalid values: the first of them, and the columns."""
+    names = [name for name, mask in invalid.items() if mask.any()]
+    if not names:
+        return
+    rows = np.column_stack([invalid[name] for name in names])
+    row, at = (int(index[0]) for index in np.nonzero(rows))
+    name = names[at]
+    fault = "the value is missing"
+    if pd.notna(frame[name].iloc[row]):
+        text = table.cell(row, name)
+        fault = f"{reprlib.repr(text)} {_fault_of(text)}"
+    where = f" in {list_names(names, MAX_NAMED)}" if len(names) > 1 else ""
+    problems.add(
+        f"{table.where(row, name)}: {fault} (found in {int(rows.any(axis=1).sum())} of "
+        f"{count(len(frame), 'row')}{where}): correct it, replace such values by the column mean "
+        "with --fill-missing, or leave such rows out of the results with --drop-missing",
+        "--fill-missing",
+    )
+
+
+def _fault_of(text: str) -> str:
+    """Return why a text in a column of numbers is not used as a number."""
+    if not is_number(text) or not any(map(str.isdigit, text)):
+        return "is not a finite number"
+    if np.isfinite(float(text)):
+        return "is written in another way than the other values of the column"
+    return "is too large"
+
+
+def treat_missing(
+    place: str, X: Array, invalid: NDArray[np.bool_], missing: str
+) -> tuple[Array, NDArray[np.bool_], list[str]]:
+    """Drop rows with NaN, or fill them in by column means; return X, the kept rows and notes.
+
+    Parameters
+    ----------
+    place : str
+        The file, for messages.
+    X : ndarray, shape (n, d)
+        NaN where a value is missing or invalid.
+    invalid : ndarray of bool, shape (n, columns)
+        Invalid cells of the file.
+    missing : {"refuse", "drop", "fill"}
+    """
+    kept: NDArray[np.bool_] = np.ones(len(X), dtype=np.bool_)
+    notes: list[str] = []
+    n_rows, n_cells = int(invalid.any(axis=1).sum()), int(invalid.sum())
+    if missing == "drop" and n_rows:
+        kept = np.asarray(~invalid.any(axis=1))
+        X = X[kept]
+        notes.append(
+            f"dropped {n_rows} of {count(kept.size, 'row')} ({n_rows / kept.size:.1%}) with "
+            "missing or invalid values"
+        )
+    if kept.size < 2:
+        raise ValueError(f"{place} has {count(kept.size, 'row')}, but at least 2 are needed")
+    if len(X) < 2:
+        raise ValueError(
+            f"{place} has {count(len(X), 'row')} without missing values, but at least 2 are "
+            "needed: fill missing values with --fill-missing, or exclude the columns with the "
+            "most missing values with --ignore"
+        )
+    if missing == "fill" and n_rows:
+        X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+        notes.append(
+            f"replaced {count(n_cells, 'missing or invalid value')} in {count(n_rows, 'row')} by "
+            "the column mean"
+        )
+    return X, kept, notes
+
+
+def describe_invalid(
+    table: Table, frame: pd.DataFrame, invalid: NDArray[np.bool_], missing: str
+) -> list[str]:
+    """Return notes on values that are not numbers, and on columns in which most are replaced.
+
+    Parameters
+    ----------
+    table : Table
+    frame : DataFrame, shape (n, columns)
+        The columns of the features.
+    invalid : ndarray of bool, shape (n, columns)
+    missing : {"refuse", "drop", "fill"}
+    """
+    notes = []
+    rows, columns = np.nonzero(invalid & frame.notna().to_numpy())
+    if rows.size:
+        name = str(frame.columns[columns[0]])
+        more = f", and {rows.size - 1} more" if rows.size > 1 else ""
+        text = table.cell(int(rows[0]), name)
+        notes.append(f"invalid: {text!r} in {table.where(int(rows[0]), name)}{more}")
+    filled = (2 * invalid.sum(axis=0) > len(frame)) & (missing == "fill")
+    notes += [
+        f"most values of {frame.columns[k]!r} are replaced, {int(invalid[:, k].sum())} of "
+        f"{len(frame)} (to exclude it, use --ignore {quote(str(frame.columns[k]))})"
+        for k in np.flatnonzero(filled)
+    ]
+    return notes
