@@ -128,14 +128,19 @@ def _add_columns(add: Any) -> None:
         default=[],
         help="value that marks an unknown label, in addition to blanks and -1; can be repeated",
     )
+    add_classes(add)
+
+
+def add_classes(add: Any) -> None:
+    """Add ``--class``."""
     add(
         "--class",
         dest="classes",
         metavar="VALUE",
         action="append",
         default=[],
-        help="value that is a class although no label shows it, or although it looks like a mark "
-        "of unknown labels, such as NA or -1; can be repeated",
+        help="value that is a class although no label shows it, or although it looks like another "
+        "class or like a mark of unknown labels, such as NA or -1; can be repeated",
     )
 
 

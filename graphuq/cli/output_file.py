@@ -8,8 +8,8 @@ from pathlib import Path
 
 from graphuq.utils.atomic_files import require_destination
 
-# Bytes of a file that show which command wrote it.
-BEGINNING = 1000
+# Bytes at the beginning of a file that show which command wrote it.
+N_READ = 1000
 
 
 def require_output(
@@ -49,7 +49,7 @@ def require_output(
     if any(given is not None and given.exists() and path.samefile(given) for given in inputs):
         raise FileExistsError(f"{path} is an input file: choose another --out")
     with open(path, "rb") as file:
-        beginning = file.read(BEGINNING).decode(errors="replace")
+        beginning = file.read(N_READ).decode(errors="replace")
     if own is None or (beginning and not re.match(own, beginning)):
         unknown = "" if own is None else " and has other contents than this command writes"
         raise FileExistsError(f"{path} exists{unknown}: choose another --out, or remove the file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,6 @@ from graphuq.cli.output_file import require_output
 from graphuq.cli.result import Result, add_result, read_result
 from graphuq.cli.result_folder import PROBLEM
 from graphuq.cli.saved_problem import load_problem
-
-# The beginning of the pages that this command writes.
-OWN = r'<!DOCTYPE html>\s+<html lang="en">\s+<head>\s+<meta name="generator" content="graphuq">'
 
 DESCRIPTION = """\
 Write one HTML page about a saved result: whether the sampler can be trusted, what was run, how
@@ -57,12 +55,13 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Load a result and write its report."""
+    from graphuq.report.page import BEGINNING
     from graphuq.report.subject import Subject  # imports plots, which --help does not need
 
     place = options.result.resolve()
     name = place.name if place.is_dir() else place.stem
     page = options.out or Path(f"{name}-report.html")
-    require_output(page, ".html", OWN)
+    require_output(page, ".html", re.escape(BEGINNING))
     result = read_result(options.result)
     folder = result.file.parent
     complete = bool(result.run) and (folder / PROBLEM).is_file()

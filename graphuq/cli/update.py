@@ -12,7 +12,7 @@ import numpy as np
 import graphuq as gq
 from graphuq.cli.class_shares import add_class_shares, choose_shares
 from graphuq.cli.files import Items, read_classes
-from graphuq.cli.options import add_command, add_json
+from graphuq.cli.options import add_classes, add_command, add_json
 from graphuq.cli.result import Result, read_run
 from graphuq.cli.result_folder import require_result_folder
 from graphuq.cli.sample_steps import (
@@ -62,15 +62,7 @@ def add(commands: Any) -> None:
         help="table with columns id and label, and optionally confidence; rows without a label "
         "are ignored",
     )
-    parser.add_argument(
-        "--class",
-        dest="classes",
-        metavar="VALUE",
-        action="append",
-        default=[],
-        help="value that is a class, although it looks like another or like a mark of unknown "
-        "labels; can be repeated",
-    )
+    add_classes(parser.add_argument)
     parser.add_argument("--encoding", default="utf-8", help="encoding of --labels (default: utf-8)")
     parser.add_argument(
         "--out",
@@ -131,9 +123,8 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     ids, left_out = result.ids, former["left_out"]
     known = np.full(ids.size, None, dtype=object)
     known[labels.nodes] = labels.values
-    every, classes = np.array([*ids, *left_out]), tuple(labels.classes.tolist())
-    known_classes = (*classes, *options.classes)
-    table = read_classes(options.labels, every, "--labels", options.encoding, known_classes)
+    every, classes = np.array([*ids, *left_out]), (*labels.classes.tolist(), *options.classes)
+    table = read_classes(options.labels, every, "--labels", options.encoding, classes)
     read = table.names[: ids.size]
     new = np.flatnonzero([label is not None for label in read])
     trust = np.ones(ids.size)

@@ -86,11 +86,7 @@ def page(title: str, opening: str, sections: Iterable[Section], closing: str) ->
     body = "".join(
         f'<section id="{s.name}">\n<h2>{text(s.title)}</h2>\n{s.body}</section>\n' for s in sections
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta name="generator" content="graphuq">
-<meta charset="utf-8">
+    return f"""{BEGINNING}<meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy"
  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -109,6 +105,14 @@ def page(title: str, opening: str, sections: Iterable[Section], closing: str) ->
 </html>
 """
 
+
+# It shows that a page is one of ours, which may be replaced.
+BEGINNING = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta name="generator" content="graphuq">
+"""
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;

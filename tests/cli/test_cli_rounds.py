@@ -242,7 +242,7 @@ def test_predictions_for_new_rows_are_those_of_the_estimator(moons, capsys):
         ("id,a,b\nn,1,north\n", "expected numbers, as in the first file, got 'north'"),
         ("id,a,b\nn,1,2020-01-31\n", "expected numbers, as in the first file, got '2020-01-31'"),
         ("id,a,b\n", "no rows"),
-        ("id,a,b\nn,1,2\nn,1,3\n", "line 3, column 'id': duplicate id 'n': give every item"),
+        ("id,a,b\nn,1,2\nn,1,3\n", "line 3, column 'id': duplicate id 'n' (first in new.csv, li"),
         (
             "id,a,B\nn,1,2\n",
             "from which features are made: rename the column 'B'",

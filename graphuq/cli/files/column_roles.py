@@ -70,19 +70,24 @@ class ColumnRoles:
             more = f" (in {len(blank)} rows)" if len(blank) > 1 else ""
             where = self._table.where(blank[0], self.key)
             problems.add(f"{where}: the id is missing{more}: give the item an id")
-        first: dict[str, int] = {}
-        repeated = []
-        for row, text in enumerate(written):
-            if text is not None and first.setdefault(text, row) != row:
-                repeated.append(row)
-        if repeated:
-            row, text = repeated[0], written[repeated[0]]
-            more = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
-            problems.add(
-                f"{self._table.where(row, self.key)}: duplicate id {text!r} (first in "
-                f"{self._table.where(first[text], self.key)}{more}): give every item its own id"
-            )
+        report_repeated_ids(self._table, self.key, written, problems)
         return np.array(["" if text is None else text for text in written])
+
+
+def report_repeated_ids(table: Table, key: str, written: NDArray[Any], problems: Problems) -> None:
+    """Add the problem of ids that several rows have; None is not an id."""
+    first: dict[str, int] = {}
+    repeated = []
+    for row, text in enumerate(written):
+        if text is not None and first.setdefault(text, row) != row:
+            repeated.append(row)
+    if repeated:
+        row, text = repeated[0], written[repeated[0]]
+        more = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
+        problems.add(
+            f"{table.where(row, key)}: duplicate id {text!r} (first in "
+            f"{table.where(first[text], key)}{more}): give every item its own id"
+        )
 
 
 def own_label(names: Sequence[str], options: ReadOptions) -> str | None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.cli.files.encoding import Encoding
+from graphuq.cli.files.numbers import DECIMAL_COMMA, POINTED
 from graphuq.graphs import Graph, knn_graph
 from graphuq.graphs.labels import Labels
 from graphuq.utils.typing import Array
@@ -19,7 +20,7 @@ from graphuq.utils.typing import Array
 NEIGHBORS = 10
 
 # More classes that are numbers with decimals are measurements.
-MEASURED, MAX_DECIMALS = re.compile(r"[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?"), 10
+MAX_DECIMALS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,12 @@ class Items:
                 "file of labels with --labels"
             )
         classes = sorted({*values, *self.classes})
+        self._require_classes(values, classes)
+        trust = None if self.confidence is None else self.confidence[nodes]
+        return Labels(nodes, values, classes, confidence=trust)
+
+    def _require_classes(self, values: list[str], classes: list[str]) -> None:
+        """Refuse a single class, names of items and measurements."""
         if len(classes) < 2:
             found = f"all {len(values)} labels are" if len(values) > 1 else "the only label is"
             marks = "".join(f"; {note}" for note in self.notes if "use --class" in note)
@@ -100,16 +107,14 @@ class Items:
                 f"{values[0]!r}: name the column of labels with --label; if this one names the "
                 "items, use it with --id"
             )
-        measured = [name for name in classes if MEASURED.fullmatch(name)]
+        decimals = [name for name in classes if re.fullmatch(f"{POINTED}|{DECIMAL_COMMA}", name)]
         whole = sum(name.lstrip("+-").isdigit() for name in classes)
-        if len(measured) > MAX_DECIMALS and len(measured) + whole == len(classes):
+        if len(decimals) > MAX_DECIMALS and len(decimals) + whole == len(classes):
             raise ValueError(
                 f"{self.path}: the labels are {len(classes)} different numbers, such as "
-                f"{measured[0]!r}: name a column of classes with --label, write ranges of the "
+                f"{decimals[0]!r}: name a column of classes with --label, write ranges of the "
                 "numbers as classes, or, if they are names, write a letter in front of each"
             )
-        trust = None if self.confidence is None else self.confidence[nodes]
-        return Labels(nodes, values, classes, confidence=trust)
 
     def to_graph(self, n_neighbors: int | None = None) -> Graph:
         """Return the graph of the file, or the nearest-neighbor graph of its features.

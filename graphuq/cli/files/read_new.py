@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphuq.cli.files.archive import read_matrix
 from graphuq.cli.files.class_column import to_ids
+from graphuq.cli.files.column_roles import report_repeated_ids
 from graphuq.cli.files.encoding import CATEGORIES, ColumnForm, Encoding, form_of, to_indicators
 from graphuq.cli.files.features import require_moderate
 from graphuq.cli.files.numbers import AmbiguousColumnError, first_misfit, read_numbers
@@ -109,14 +110,11 @@ def _read_columns(
         block = _read_column(table, frame[name], form, problems)
         if block is not None:
             blocks[name] = block
-    ids = np.arange(len(frame)).astype(str) if key is None else to_ids(frame[key])
-    again = np.flatnonzero(pd.Series(ids).duplicated() & pd.Series(ids).notna())
-    if again.size:
-        problems.add(
-            f"{table.where(int(again[0]), key or '')}: duplicate id {ids[again[0]]!r}: give "
-            "every item its own id"
-        )
-    ids = np.array([str(row) if name is None else name for row, name in enumerate(ids)])
+    ids = np.arange(len(frame)).astype(str)
+    if key is not None:
+        written = to_ids(frame[key])
+        report_repeated_ids(table, key, written, problems)
+        ids = np.array([ids[row] if name is None else name for row, name in enumerate(written)])
     if problems.found:
         return ids, np.empty((len(frame), 0)), ""
     gaps = [name for name, block in blocks.items() if np.isnan(block).any()]
