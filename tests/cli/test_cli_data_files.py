@@ -437,6 +437,15 @@ def test_an_unforeseen_error_says_what_to_report(capsys, monkeypatch):
     assert error.count("\n") == 1
 
 
+def test_ctrl_c_outside_of_a_stage_says_that_it_interrupted(capsys, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphuq.cli.classify.require_output", interrupt)
+    assert main(["classify", "items.csv"]) == 130
+    assert capsys.readouterr().err == "graphuq classify: interrupted\n"
+
+
 @pytest.mark.filterwarnings("default")
 def test_warnings_are_one_line(capsys, monkeypatch):
     import warnings
@@ -781,7 +790,7 @@ def test_labels_that_all_belong_to_dropped_rows_are_named(capsys):
     frame["z"] = frame["x"].where(frame["label"].isna())
     frame.to_csv("items.csv", index=False)
     error = refused(capsys, "classify", "items.csv", "--drop-missing")
-    assert "the rows that --drop-missing leaves, 20 of 30, have no label: use --fill" in error
+    assert "the items that are kept, 20 of 30, have no label: use --fill-missing" in error
 
 
 def test_true_classes_that_differ_in_case_can_be_listed(capsys):

@@ -86,9 +86,13 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
     notes = (*contents.notes, *notes)
     lost = sum(value is not None for value in known[~kept])
     if lost and not any(value is not None for value in known[kept]):
+        remedy = (
+            "label an item of the largest component"
+            if contents.graph is not None
+            else "use --fill-missing, or exclude columns with many missing values with --ignore"
+        )
         raise ValueError(
-            f"{path}: the rows that --drop-missing leaves, {kept.sum()} of {kept.size}, have no "
-            "label: use --fill-missing, or exclude columns with many missing values with --ignore"
+            f"{path}: the items that are kept, {kept.sum()} of {kept.size}, have no label: {remedy}"
         )
     if lost:
         notes += (f"the dropped items include {count(lost, 'labeled item')}",)
