@@ -37,10 +37,11 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
         others = "" if needs_prior else ", or a Spectrum or Graph"
         if isinstance(prior, Spectrum | Graph):
             others = ", or gq.tune(graph, labels).prior, which the labels choose"
+        is_array = isinstance(prior, np.ndarray)
+        hint = "; build a graph of features by gq.knn_graph(X)" if is_array else ""
         raise TypeError(
             "prior must be a Prior, such as gq.Prior.projected(graph, rank), a FeaturePrior, or a "
-            f"sum of them, gq.SumPrior.of([...]){others}, got {type(prior).__name__}"
-            + ("; build a graph of features by gq.knn_graph(X)" * isinstance(prior, np.ndarray))
+            f"sum of them, gq.SumPrior.of([...]){others}, got {type(prior).__name__}{hint}"
         )
     require_labels(labels, prior.n_nodes)
 

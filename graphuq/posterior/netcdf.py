@@ -19,9 +19,6 @@ from graphuq.posterior.checksums import (
 from graphuq.utils import validation
 from graphuq.utils.atomic_files import write_atomically
 
-# The beginning of an HDF5 file, and so of a NetCDF file.
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
-
 
 def save(posterior: Any, path: str | os.PathLike[str]) -> None:
     """Write ``posterior`` to a NetCDF file, whole or not at all.
@@ -37,8 +34,8 @@ def save(posterior: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     OSError
-        The file cannot be written, or a file of another kind is there; what was there before is
-        kept.
+        The file cannot be written, or another file than `save` writes is there; what was there
+        before is kept.
     """
     _require_replaceable(validation.file_path("path", path))
     content = _encode(posterior._arviz_groups())
@@ -47,16 +44,14 @@ def save(posterior: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _require_replaceable(path: Path) -> None:
-    """Refuse to replace a file that `save` did not write; a damaged one counts as its own."""
+    """Refuse to replace a file that `save` did not write, or that is damaged."""
+    import h5netcdf
+
     if not path.is_file() or not path.stat().st_size:
         return
-    with open(path, "rb") as file:
-        own = file.read(len(SIGNATURE)) == SIGNATURE
-    if own:
-        import h5netcdf
-
-        with suppress(Exception), h5netcdf.File(path) as found:
-            own = not {"posterior", "node_summary"}.isdisjoint(found.groups)
+    own = False
+    with suppress(Exception), h5netcdf.File(path) as found:  # damage can make it fail in any way
+        own = "node_summary" in found.groups
     if not own:
         raise FileExistsError(
             f"{path} exists and is not a file that save wrote: choose another name, or remove the "

@@ -131,9 +131,10 @@ def _question(classes: list[Any]) -> str:
     """Return the question about each item."""
     if len(classes) > MAX_NAMED:
         return f"Which of {len(classes)} classes?"
-    *some, last = names = [str(name) for name in classes]
-    numbered = all(name.lstrip("-").isdigit() for name in names)
-    return f"{'Class ' * numbered}{', '.join(some)} or {last}?"
+    *some, last = [str(name) for name in classes]
+    question = f"{', '.join(some)} or {last}?"
+    are_numbers = all(name.lstrip("-").isdigit() for name in (*some, last))
+    return f"Class {question}" if are_numbers else question
 
 
 def _opening(subject: Subject, found: Trust) -> str:
