@@ -791,6 +791,12 @@ def test_labels_that_all_belong_to_dropped_rows_are_named(capsys):
     frame.to_csv("items.csv", index=False)
     error = refused(capsys, "classify", "items.csv", "--drop-missing")
     assert "the items that are kept, 20 of 30, have no label: use --fill-missing" in error
+    write("edges.csv", "source,target\na,b\nb,c\nc,a\nx,y\n")
+    write("labels.csv", "id,label\nx,u\ny,v\n")
+    error = refused(
+        capsys, "classify", "edges.csv", "--labels", "labels.csv", "--largest-component"
+    )
+    assert "the items that are kept, 3 of 5, have no label: label an item of the largest" in error
 
 
 def test_true_classes_that_differ_in_case_can_be_listed(capsys):
