@@ -16,7 +16,10 @@ from graphuq.utils.typing import Array, Nodes
 
 # Candidates requested beyond the number of neighbors, and the factor by which their number grows
 # while the farthest of them may tie with the K-th neighbor.
-SPARE_CANDIDATES, GROWTH = 10, 4
+SPARE_CANDIDATES, GROWTH = 3, 4
+
+# Numbers whose differences are in the cache of a core.
+CACHED = 2**17
 
 # Squared lengths tie up to this relative difference. It is far above rounding, which depends on the
 # order of rows.
@@ -111,10 +114,11 @@ def squared_lengths(X: Array, i: Nodes, j: Nodes, Y: Array | None = None) -> Arr
     """
     Y = X if Y is None else Y
     squared = np.empty(i.size)
-    block = max(1, 10**7 // X.shape[1])
+    block = max(1, CACHED // X.shape[1])
     for start in range(0, i.size, block):
         part = slice(start, start + block)
-        difference = X[i[part]] - Y[j[part]]
+        difference = X[i[part]]
+        difference -= Y[j[part]]
         squared[part] = np.einsum("ij,ij->i", difference, difference)
     return squared
 

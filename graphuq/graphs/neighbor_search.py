@@ -28,13 +28,6 @@ PAIR_SECONDS = 1e-10
 # share fewer items less well.
 BLOCK_ROWS, EXACT_ROWS = 100_000, 4096
 
-# Up to this many features scikit-learn searches a tree, and below this many pairs of items it ends
-# before the compiled search is loaded.
-TREE_FEATURES, MIN_PAIRS = 15, 10**8
-
-# Single precision ends after the first items if this share of them needs double precision.
-MAX_UNSURE = 0.5
-
 # Items that train a cell, and the number of cells relative to the square root of n.
 ITEMS_PER_CELL, CELLS_PER_ROOT = 40, 4
 
@@ -68,11 +61,7 @@ def build_search(X: Array, k: int, method: str) -> Search:
 
 
 class Exact:
-    """All distances, in blocks, by matrix products on all cores.
-
-    The products are in single precision first. Items for which its rounding may matter, such as
-    those with many neighbors at the same distance, are searched in double precision.
-    """
+    """All distances, in blocks, on all cores, or a tree where features are few."""
 
     recall = 1.0
 
@@ -97,20 +86,9 @@ class Exact:
 
     def _find(self, X: Array, k: int) -> Nodes:
         found = np.empty((X.shape[0], k), dtype=np.int64)
-        fast = None
-        if X.shape[1] > TREE_FEATURES and X.shape[0] * self._X.shape[0] >= MIN_PAIRS:
-            # compiled code is slow to import, and not needed for few items
-            from graphuq.graphs.single_search import SingleSearch
-
-            fast = SingleSearch(self._X)
         for start in range(0, X.shape[0], EXACT_ROWS):
-            part = np.arange(start, min(start + EXACT_ROWS, X.shape[0]))
-            if fast is not None:
-                found[part], sure = fast.find(X[part], k)
-                part = part[~sure]
-                fast = fast if part.size <= MAX_UNSURE * sure.size else None
-            if part.size:
-                found[part] = self._search.kneighbors(X[part], k, return_distance=False)
+            part = slice(start, start + EXACT_ROWS)
+            found[part] = self._search.kneighbors(X[part], k, return_distance=False)
         return found
 
 

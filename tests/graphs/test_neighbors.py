@@ -7,6 +7,7 @@ import pytest
 
 import graphuq as gq
 from graphuq.graphs import neighbor_search as module
+from graphuq.graphs.nearest import find_nearest
 from graphuq.graphs.neighbor_search import Approximate, Exact, build_search
 
 faiss = pytest.importorskip("faiss")
@@ -30,6 +31,44 @@ def test_exact_neighbors_are_those_of_all_distances(X):
     np.fill_diagonal(squared, np.inf)
     np.testing.assert_array_equal(Exact(some).nearest(None, K), squared.argsort(axis=1)[:, :K])
     np.testing.assert_array_equal(Exact(some).nearest(some[:5], 1)[:, 0], np.arange(5))
+
+
+rng = np.random.default_rng(0)
+spread = rng.normal(size=(700, 20)) * np.geomspace(5, 0.1, 20)
+CASES = {
+    "spread": spread,
+    "large units": 1e120 * spread,
+    "small units": 1e-120 * spread,
+    "an outlier": np.vstack([spread, 1e9 * spread[:1]]),
+    "clusters far apart": spread + 1e3 * rng.integers(0, 2, (700, 1)),
+    "clusters closer than single precision": 3e-4 * spread + rng.choice([-1, 1], (700, 1)),
+    "binary": (rng.random((700, 20)) < 0.3).astype(float),
+    "copies": np.repeat(spread[:70], 10, axis=0),
+    "all but one equal": np.vstack([np.zeros((699, 20)), np.ones((1, 20))]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_links_are_those_of_all_differences(name):
+    Y = CASES[name]
+    squared = ((Y[:, None] - Y) ** 2).sum(axis=2)
+    np.fill_diagonal(squared, np.inf)
+    links = find_nearest(Exact(Y), None, Y, 9)
+    kth = np.sort(squared, axis=1)[:, 8]
+    assert np.allclose(links.kth, kth, rtol=1e-12, atol=0)
+    near = squared <= kth[:, None] * (1 + 1e-9)
+    assert np.array_equal(np.bincount(links.i, minlength=len(Y)), near.sum(axis=1))
+    assert near[links.i, links.j].all()
+
+
+@pytest.mark.parametrize("name", ["binary", "copies", "spread"])
+def test_graphs_are_the_same_in_any_order_of_the_rows(name):
+    X = CASES[name]
+    before = gq.knn_graph(X, 8).adjacency
+    order = rng.permutation(len(X))
+    after = gq.knn_graph(X[order], 8).adjacency
+    assert abs(after - before[order][:, order]).max() < 1e-12
+    assert after.nnz == before.nnz
 
 
 def test_blocks_of_an_exact_search_change_nothing(X, monkeypatch):
