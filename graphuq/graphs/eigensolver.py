@@ -36,7 +36,7 @@ DENSE_SECONDS, DENSE_BYTES = 5e-10, 32.0
 
 # Above this many nodes "auto" iterates in single precision: it takes a third of the time, and its
 # errors of posterior means are far below the Monte Carlo error (benchmarks/speed/eigenpairs.py).
-SINGLE_NODES = 5000
+SINGLE_NODES = 1000
 
 # The iterations missed a pair that is below the highest pair kept by this share of the spectrum's
 # width.
@@ -89,7 +89,7 @@ def smallest_eigenpairs(
     known : (ndarray, ndarray), shapes (k,) and (n, k), optional
         The first k < rank pairs; only the others are computed.
     precision : {"auto", "single", "double"}
-        Precision of the iterations; "auto" is single above 5,000 nodes. Pairs from single precision
+        Precision of the iterations; "auto" is single above 1,000 nodes. Pairs from single precision
         are made orthonormal and the best in their span, in double precision. Where they are not
         accurate enough, double precision follows.
     progress : bool

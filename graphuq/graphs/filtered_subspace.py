@@ -1,6 +1,7 @@
-"""The smallest eigenpairs of a large matrix, by a Chebyshev filter in single precision.
+"""The smallest eigenpairs of a large matrix, from vectors in single precision.
 
-Subspace iteration with a polynomial of the matrix (Zhou, Saad, Tiago and Chelikowsky 2006): the
+A dense solver finds the vectors of few nodes, and a Chebyshev filter those of many. The latter is
+subspace iteration with a polynomial of the matrix (Zhou, Saad, Tiago and Chelikowsky 2006): the
 polynomial is large below a cut and at most 1 between the cut and the largest eigenvalue. It works
 on many vectors at once, so that each entry of the matrix is read once for all of them.
 """
@@ -19,6 +20,10 @@ from graphuq.utils.typing import Array, Nodes
 
 # Vectors beyond the rank, relative to it. More make fewer rounds.
 EXTRA_SHARE = 0.3
+
+# Up to this many nodes, and from this share of all pairs on, a dense solver in single precision
+# takes less time. It finds SPARE pairs more than are wanted.
+DENSE_NODES, DENSE_SHARE, SPARE = 2500, 0.1, 8
 
 # Random vectors from which the ends of the spectrum are estimated, and products with each.
 PROBES, PROBE_STEPS = 16, 30
@@ -91,6 +96,10 @@ def filtered_eigenpairs(
     array([1., 2., 3.])
     """
     n = null.size
+    if n <= DENSE_NODES and rank > DENSE_SHARE * n:
+        V = _dense_in_single(M, null, bound, rank)
+        bar.update(rank)
+        return _in_double(M, V, null, rank)
     order = np.arange(n)
     if not isinstance(M, np.ndarray):
         order = order_by_cells(M)
@@ -128,16 +137,31 @@ def filtered_eigenpairs(
     else:
         return None
     # 4. the same in double precision
-    products = BlockProducts(M, np.float64)
-    found = _best_in_span(V, products.times(V), null)
     bar.update(size)
+    accurate = _in_double(M, V, null, rank)
+    if accurate is None:
+        return None
+    values, vectors, residuals, following = accurate
+    return values, vectors[np.argsort(order)], residuals, following
+
+
+def _dense_in_single(M: Any, null: Array, bound: float, rank: int) -> Any:
+    """Return the vectors of the smallest pairs, and of some more."""
+    dense = (M.toarray() if hasattr(M, "toarray") else M).astype(np.float32)
+    q = null.astype(np.float32)
+    dense += np.multiply.outer(np.float32(1.5 * bound) * q, q)  # q_0 moves above all others
+    last = min(null.size - 2, rank + SPARE)
+    return linalg.eigh(dense, subset_by_index=[0, last], overwrite_a=True, check_finite=False)[1]
+
+
+def _in_double(M: Any, V: Any, null: Array, rank: int) -> tuple[Array, Array, Array, float] | None:
+    """Return the best pairs in the span of V in double precision; None if V is not accurate."""
+    found = _best_in_span(V, BlockProducts(M, np.float64).times(V), null)
     values, residuals = found.values[:rank], found.residuals[:rank]
     gaps = np.maximum(found.values[-1] - values, residuals)
-    if (residuals**2 > MAX_VALUE_ERROR * values * gaps).any():
+    if found.values.size <= rank or (residuals**2 > MAX_VALUE_ERROR * values * gaps).any():
         return None
-    back = np.argsort(order)
-    V = V[back]
-    vectors = _rotate(V, found._replace(rotation=found.rotation[:, :rank]), null[back], np.float64)
+    vectors = _rotate(V, found._replace(rotation=found.rotation[:, :rank]), null, np.float64)
     return values, vectors, residuals, float(found.values[rank])
 
 

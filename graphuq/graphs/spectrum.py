@@ -216,7 +216,7 @@ class Spectrum:
         precision : {"auto", "single", "double"}
             Precision of the iterations. "single" takes a third of the time and changes posterior
             means by up to 2e-4; where it is not accurate enough, "double" follows. "auto" is
-            single above 5,000 nodes. Vectors are orthonormal to full accuracy in any case.
+            single above 1,000 nodes. Vectors are orthonormal to full accuracy in any case.
         known : Spectrum, optional
             Fewer modes of the same graph, for example from a file; only the others are computed.
             It saves no time on a disconnected graph.
@@ -367,9 +367,8 @@ class Spectrum:
 
 def _warn_of_falling_apart(value: float, vector: Array) -> None:
     """Warn of nodes that are attached to the others by small weights only."""
-    side = np.flatnonzero(vector < 0)
-    if 2 * side.size > vector.size:
-        side = np.flatnonzero(vector >= 0)
+    apart = (vector < 0) != (vector[0] < 0)  # from node 0: the sign of the vector is arbitrary
+    side = np.flatnonzero(apart if 2 * np.count_nonzero(apart) <= apart.size else ~apart)
     warnings.warn(
         f"the graph nearly falls apart: lambda_1 = {value:.2g}; "
         f"{count(side.size, 'node')}, first node {side[0]}, "

@@ -33,10 +33,10 @@ def find(graph, rank, kind="normalized", known=None):
     return filtered_eigenpairs(M, null, bound, rank, known, SILENT), M, null, bound
 
 
+@pytest.mark.parametrize("rank", [30, 120], ids=["filter", "dense in single precision"])
 @pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
 @pytest.mark.parametrize("name", GRAPHS)
-def test_pairs_are_those_of_a_dense_solver(name, kind):
-    rank = 30
+def test_pairs_are_those_of_a_dense_solver(name, kind, rank):
     (values, vectors, residuals, beyond), M, null, bound = find(GRAPHS[name], rank, kind)
     dense = M if isinstance(M, np.ndarray) else M.toarray()
     true = np.linalg.eigvalsh(dense)[1:]
