@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from scipy.special import entr, ndtri
 
 from graphuq.graphs.labels import Labels
-from graphuq.inference.evidence.class_propagation import ClassSites, label_model, new_label_model
+from graphuq.inference.check_by_draws import describe_poor_probabilities
+from graphuq.inference.evidence.class_propagation import ClassSites, label_model
 from graphuq.inference.evidence.evidence import converged_class_sites
 from graphuq.inference.problem import Problem
+from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.likelihoods.argmax_sites import LabelModel
 from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian
 from graphuq.posterior.approximate import ApproximatePosterior
-from graphuq.posterior.assessment.argmax_probability import argmax_probability
 from graphuq.posterior.class_entropy import add_class_entropy
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.conditional import Rows
@@ -24,13 +25,16 @@ from graphuq.priors.given_labeled import GivenLabeled
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread
-from graphuq.utils.typing import Array
+from graphuq.utils.typing import Array, Nodes
 
 # Draws of the fields at each labeled node, from the Gaussian with and without its label each.
-DRAWS = 256
+DRAWS = 512
 
 # Draws of the fields at every node, for their entropy.
 ENTROPY_DRAWS = 64
+
+# Means that differ by less, relative to the largest, are the same.
+SAME = 1e-6
 
 # Below the likelihoods of all draws that count.
 MIN_LIKELIHOOD = 1e-300
@@ -51,7 +55,9 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
         "take gq.sample, or fewer labels",
     )
     given_sites = None if start is None else _sites_of(start, labels)
-    sites = converged_class_sites(prior, problem.likelihood, problem.bound, given_sites)
+    sites = converged_class_sites(
+        prior, problem.likelihood, problem.bound, given_sites, must_converge=False
+    )
     n = prior.n_nodes
     mean, variance, latent, by_class = (np.empty((n, K)) for _ in range(4))
     aleatoric, overlap = np.empty(n), problem.bound.overlap
@@ -73,10 +79,10 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
             mean[rows], variance[rows], latent[rows], by_class[rows], aleatoric[rows] = found
         at = labels.nodes
         latent[at], by_class[at], aleatoric[at], overlaps = _at_labeled(sites, problem)
-        assert problem.bound.sign_model is not None
-        wrong, right = new_label_model(problem.bound)
+        new_label = problem.bound.sign_model
+        assert new_label is not None
         left_out = argmax_probability_of_gaussian(
-            sites.cavities.mean, sites.cavities.covariance, problem.bound.sign_model[0]
+            sites.cavities.mean, sites.cavities.covariance, float(new_label.noise)
         )
     square = (latent**2).sum(axis=1)
     return {
@@ -89,10 +95,11 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
         "latent_variance": variance,
         "site_precision": sites.precision,
         "site_shift": sites.shift,
-        "leave_one_out": wrong + (right - wrong) * left_out,
+        "leave_one_out": new_label.of_label(left_out, K),
         "log_evidence": LogEvidence(
             sites.log_evidence, "expectation propagation", sites.correction
         ),
+        "describe_poor": partial(describe_poor_probabilities, problem, by_class),
     }
 
 
@@ -122,7 +129,8 @@ def _moments(
         probability = argmax_probability_of_gaussian(mean, covariance, overlap)
         # the entropy at a few draws of the fields
         white = _white(n_classes, ENTROPY_DRAWS)
-        u = mean[:, None] + white @ _root(covariance).transpose(0, 2, 1)
+        order = np.argsort(-mean, axis=1)
+        u = _draw(*_in_order(mean, covariance, order), white)
         draws = np.ascontiguousarray(u.transpose(2, 1, 0), dtype=np.float32)
         fixed = np.zeros(which.size)
         every = np.arange(ENTROPY_DRAWS)
@@ -183,28 +191,52 @@ def _weighted(
     Here g is 1(argmax u = k), P(argmax u + overlap eta = k), the entropy of the latter, and
     1(argmax u is not y) P(y is not flipped | u, y).
     """
-    roots = [_root(covariance) for _, covariance in laws]
-    u = np.concatenate(
-        [
-            mean[:, None] + white @ root.transpose(0, 2, 1)
-            for (mean, _), root in zip(laws, roots, strict=True)
-        ],
-        axis=1,
-    )
-    densities = [_log_density(u, mean, root) for (mean, _), root in zip(laws, roots, strict=True)]
+    # classes are drawn in the order of their means, so that their names change nothing
+    order = np.argsort(-laws[1][0], axis=1)
+    laws, y = [_in_order(*law, order) for law in laws], np.argmax(order == y[:, None], axis=1)
+    u = np.concatenate([_draw(*law, white) for law in laws], axis=1)
+    densities = [_log_density(u, *law) for law in laws]
     weight = 1 / (1 + np.exp(np.minimum(densities[1] - densities[0], 700.0)))
-    right = argmax_probability(u, model.noise)[np.arange(y.size), :, y]
+    wins = argmax_probability(u, model.noise)
+    right = wins[np.arange(y.size), :, y]
     likelihood = model.wrong + (model.right - model.wrong) * right
     weight *= likelihood
     largest = u.argmax(axis=2)[:, :, None] == np.arange(u.shape[2])
-    predictive = argmax_probability(u, overlap)
+    predictive = wins if overlap == model.noise else argmax_probability(u, overlap)
     weight /= weight.sum(axis=1, keepdims=True)
     latent, by_class = (np.einsum("js,jsk->jk", weight, p) for p in (largest, predictive))
-    other = u.argmax(axis=2) != y[:, None]
+    other, back = u.argmax(axis=2) != y[:, None], np.argsort(order, axis=1)
+    alike = _alike(laws[1][0])
+    latent, by_class = (
+        np.take_along_axis(np.einsum("jkl,jl->jk", alike, p), back, axis=1)
+        for p in (latent, by_class)
+    )
     overlaps = (weight * other * model.right * right / np.maximum(likelihood, MIN_LIKELIHOOD)).sum(
         axis=1
     )
     return latent, by_class, np.einsum("js,jsk->j", weight, entr(predictive)), overlaps
+
+
+def _in_order(mean: Array, covariance: Array, order: Nodes) -> tuple[Array, Array]:
+    """Return means and covariances of each node's fields in another order of the classes."""
+    rows = np.take_along_axis(covariance, order[:, :, None], axis=1)
+    covariance = np.take_along_axis(rows, order[:, None, :], axis=2)
+    return np.take_along_axis(mean, order, axis=1), covariance
+
+
+def _alike(mean: Array) -> Array:
+    """Return a matrix for each node that averages over classes with the same mean, in order.
+
+    Such classes, as those without labels, have the same law, and draws would tell them apart.
+    """
+    group = np.cumsum(np.diff(mean, axis=1, prepend=mean[:, :1]) < -SAME * abs(mean).max(), axis=1)
+    same = (group[:, :, None] == group[:, None, :]).astype(np.float64)
+    return np.asarray(same / same.sum(axis=2, keepdims=True))
+
+
+def _draw(mean: Array, covariance: Array, white: Array) -> Array:
+    """Return draws of the fields of each node, shape (n, draws, K)."""
+    return np.asarray(mean[:, None] + white @ _root(covariance).transpose(0, 2, 1))
 
 
 def _root(covariance: Array) -> Array:
@@ -215,8 +247,9 @@ def _root(covariance: Array) -> Array:
     return np.asarray(np.linalg.cholesky(covariance + diagonal), dtype=np.float64)
 
 
-def _log_density(u: Array, mean: Array, root: Array) -> Array:
+def _log_density(u: Array, mean: Array, covariance: Array) -> Array:
     """Return the log density of each node's draws, up to a constant, shape (J, draws)."""
+    root = _root(covariance)
     white = np.linalg.solve(root, (u - mean[:, None]).transpose(0, 2, 1))
     log_root = np.log(np.einsum("jkk->jk", root)).sum(axis=1)
     return np.asarray(-0.5 * (white**2).sum(axis=1) - log_root[:, None])

@@ -8,17 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
-from scipy.special import expit, ndtr
 
 from graphuq.graphs.labels import Labels
-from graphuq.inference.evidence.class_propagation import new_label_model
 from graphuq.inference.map_classes import minimize_classes
 from graphuq.inference.problem import Problem
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.bound import Bound, differentiate, evaluate
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import Argmax
-from graphuq.posterior.assessment.argmax_probability import argmax_probability
 from graphuq.posterior.map_estimate import MapEstimate
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -205,14 +202,14 @@ class _End(NamedTuple):
 
 def _is_probit(bound: Bound) -> bool:
     """Whether there is noise before the threshold and none after it."""
-    if bound.sign_model is None or bound.sign_model[0] == 0:
+    if bound.sign_model is None or bound.sign_model.noise == 0:
         return False
-    return bool(np.min(bound.cost) == math.inf)
+    return bool(np.min(bound.label_model.cost) == math.inf)
 
 
 def _explain_no_gradient(bound: Bound, name: str) -> str:
     """Return the message for a likelihood without a gradient."""
-    if bound.sign_model is not None and bound.sign_model[0] == 0:
+    if bound.sign_model is not None and bound.sign_model.noise == 0:
         return (
             f"{name} has no MAP estimate: its potential is piecewise constant, and J has no "
             "minimum, only an infimum as u tends to 0 (section 3.2). Use gq.Probit, or gq.sample "
@@ -222,15 +219,12 @@ def _explain_no_gradient(bound: Bound, name: str) -> str:
 
 
 def _probability(bound: Bound, field: Array) -> Array | None:
-    """Return f + (1 - 2 f) Psi(u; gamma), where labels flip at odds f / (1 - f) = exp(-cost)."""
+    """Return the probability of a new label: for two classes, of the second."""
     if bound.sign_model is None:
         return None
     if isinstance(bound.rule, Argmax):
-        wrong, right = new_label_model(bound)
-        return wrong + (right - wrong) * argmax_probability(field, bound.sign_model[0])
-    noise, cost = bound.sign_model
-    flip = expit(-cost)
-    return np.asarray(flip + (1 - 2 * flip) * ndtr(field / noise))
+        return bound.sign_model.probability(field)
+    return bound.sign_model.probability(field[:, None])[:, 1]
 
 
 def _newton(prior: GaussianPrior, bound: Bound, tol: float, max_iter: int) -> _End:
@@ -242,7 +236,7 @@ def _newton(prior: GaussianPrior, bound: Bound, tol: float, max_iter: int) -> _E
     s = phi / Psi at t = y u / gamma, W = s (t + s) / gamma^2 = grad Phi (grad Phi - u / gamma^2).
     """
     assert bound.sign_model is not None
-    gamma = bound.sign_model[0]
+    gamma = bound.sign_model.noise
     law, nodes = prior.law, bound.nodes
     C = law.covariance(nodes, nodes)
     a = np.zeros(C.shape[0])

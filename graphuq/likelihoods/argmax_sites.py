@@ -79,6 +79,7 @@ def visit_nodes(
     model: LabelModel,
     sites: NodeSites,
     step: float,
+    least: float = -math.inf,
 ) -> Cavities | None:
     """Update the sites of each node in place, given the Gaussian of its fields; None if one fails.
 
@@ -93,10 +94,13 @@ def visit_nodes(
     sites : NodeSites
     step : float
         The share of the way to the new sites that they move.
+    least : float
+        The least precision of a site. Labels that may be wrong have negative ones where others
+        contradict them, and with -infinity these are as they are.
     """
     cavities = Cavities(np.empty(mean.shape), np.empty(covariance.shape), np.empty(y.size))
     parts = map(np.ascontiguousarray, (mean, covariance, y))
-    return cavities if _visit(*parts, model, sites, step, log_cdf, cavities) else None
+    return cavities if _visit(*parts, model, sites, step, least, log_cdf, cavities) else None
 
 
 @numba.njit
@@ -122,11 +126,13 @@ def _multiply(S, m, k, tau, nu, g):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _condition(S, m, c, noise, log_cdf, tau, nu, g):  # type: ignore[no-untyped-def]
-    """Add sites for w > u_k + noise eta_k, k != c; return the log of their probability, or NaN."""
-    K = m.size - 1
-    tau[:], nu[:] = 0.0, 0.0
-    log_gaussian, log_terms = 0.0, 0.0
+def _condition(S, m, c, noise, log_cdf, tau, nu, log_gaussian, g):  # type: ignore[no-untyped-def]
+    """Fit sites for w > u_k + noise eta_k, k != c; return the log of their probability, or NaN.
+
+    N(m, S) holds the sites so far, whose log mass under the Gaussian without them is
+    ``log_gaussian``.
+    """
+    K, log_terms = m.size - 1, 0.0
     for _ in range(MAX_PASSES):
         moved, log_terms = 0.0, 0.0
         for k in range(K):
@@ -170,8 +176,11 @@ def _condition(S, m, c, noise, log_cdf, tau, nu, g):  # type: ignore[no-untyped-
 
 
 @numba.njit
-def _match(S, m, c, means, variances, tau, nu, g):  # type: ignore[no-untyped-def]
-    """Set sites such that each d_k has a given mean and variance, by proportional fitting."""
+def _match(S, m, c, means, variances, least, tau, nu, g):  # type: ignore[no-untyped-def]
+    """Set sites such that each d_k has a given mean and variance, by proportional fitting.
+
+    Variances are smaller where a site would be less precise than ``least``.
+    """
     K = m.size - 1
     tau[:], nu[:] = 0.0, 0.0
     for _ in range(MAX_PASSES):
@@ -180,8 +189,8 @@ def _match(S, m, c, means, variances, tau, nu, g):  # type: ignore[no-untyped-de
             v, d = S[K, K] - 2.0 * S[K, k] + S[k, k], m[K] - m[k]
             if k == c or v <= 0.0:
                 continue
-            d_tau = 1.0 / variances[k] - 1.0 / v
-            d_nu = means[k] / variances[k] - d / v
+            d_tau = max(1.0 / variances[k] - 1.0 / v, least - tau[k])
+            d_nu = means[k] * (1.0 / v + d_tau) - d / v
             moved = max(moved, abs(d_tau) * v, abs(d_nu - d_tau * d) * math.sqrt(v))
             _multiply(S, m, k, d_tau, d_nu, g)
             tau[k] += d_tau
@@ -191,16 +200,15 @@ def _match(S, m, c, means, variances, tau, nu, g):  # type: ignore[no-untyped-de
 
 
 @numba.njit
-def _tilt(S, m, c, j, model, log_cdf, tau, nu, g):  # type: ignore[no-untyped-def]
-    """Write the sites of label j, of class c, given its cavity.
+def _tilt(S, m, c, j, model, least, log_cdf, tau, nu, g):  # type: ignore[no-untyped-def]
+    """Write the sites of label j, of class c, which may be wrong, given its cavity.
 
     Return the log of its mass, or NaN.
     """
     K = m.size - 1
     S_right, m_right = S.copy(), m.copy()
-    log_right = _condition(S_right, m_right, c, model.noise, log_cdf, tau, nu, g)
-    if model.wrong[j] == 0.0:
-        return log_right
+    tau[:], nu[:] = 0.0, 0.0
+    log_right = _condition(S_right, m_right, c, model.noise, log_cdf, tau, nu, 0.0, g)
     # a mixture: the label says nothing with the rest of its probability
     share = (model.right[j] - model.wrong[j]) * math.exp(log_right)
     mass = model.wrong[j] + share
@@ -212,16 +220,24 @@ def _tilt(S, m, c, j, model, log_cdf, tau, nu, g):  # type: ignore[no-untyped-de
         gap = m_right[K] - m_right[k] - d
         means[k] = d + share * gap
         variances[k] = v + share * (v_right - v) + share * (1.0 - share) * gap * gap
-    _match(S.copy(), m.copy(), c, means, variances, tau, nu, g)
+    _match(S.copy(), m.copy(), c, means, variances, least, tau, nu, g)
     return math.log(mass)
 
 
 @kernel(
     types.boolean(
-        _MATRIX, _CUBE, types.int64[::1], _MODEL, _SITES, types.float64, _LOG_CDF, _CAVITIES
+        _MATRIX,
+        _CUBE,
+        types.int64[::1],
+        _MODEL,
+        _SITES,
+        types.float64,
+        types.float64,
+        _LOG_CDF,
+        _CAVITIES,
     )
 )
-def _visit(mean, covariance, y, model, sites, step, log_cdf, out):  # type: ignore[no-untyped-def]
+def _visit(mean, covariance, y, model, sites, step, least, log_cdf, out):  # type: ignore[no-untyped-def]
     """Update ``sites``, and write the cavities; return False where a node fails."""
     J, K = mean.shape
     S, m, g = np.empty((K + 1, K + 1)), np.empty(K + 1), np.empty(K + 1)
@@ -246,13 +262,20 @@ def _visit(mean, covariance, y, model, sites, step, log_cdf, out):  # type: igno
         for k in range(K):
             S[K, K] += weights[k] * S[k, K]
         # 2. the cavity: without the sites of this node
+        S_before, m_before = S.copy(), m.copy()
         log_mass = 0.0
         for k in range(K):
             if k != c:
                 log_mass += _multiply(S, m, k, -sites.tau[j, k], -sites.nu[j, k], g)
         out.mean[j], out.covariance[j] = m[:K], S[:K, :K]
         # 3. new sites, damped
-        out.log_mass[j] = log_mass + _tilt(S, m, c, j, model, log_cdf, tau, nu, g)
+        if model.wrong[j] == 0.0:  # the sites are near to those of the label
+            tau[:], nu[:] = sites.tau[j], sites.nu[j]
+            out.log_mass[j] = log_mass + _condition(
+                S_before, m_before, c, model.noise, log_cdf, tau, nu, -log_mass, g
+            )
+        else:
+            out.log_mass[j] = log_mass + _tilt(S, m, c, j, model, least, log_cdf, tau, nu, g)
         if not math.isfinite(out.log_mass[j]):
             return False
         for k in range(K):

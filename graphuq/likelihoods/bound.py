@@ -13,7 +13,7 @@ from numba.extending import is_jitted
 from numpy.typing import NDArray
 
 from graphuq.graphs.labels import Labels
-from graphuq.likelihoods.confidence import combined_cost, combined_flip_rate, flip_rate_of
+from graphuq.likelihoods import sign_kernels
 from graphuq.likelihoods.contract import (
     FIELD,
     GRADIENT,
@@ -26,17 +26,10 @@ from graphuq.likelihoods.contract import (
     adopt,
 )
 from graphuq.likelihoods.label_rule import Argmax, LabelRule, Sign, label_rule
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.utils import validation
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array
-
-# Attributes of likelihoods in earlier versions, each with the method that replaces it. Without the
-# log normalizer, evidence would be wrong.
-FORMER_NAMES = {
-    "sign_model_of": "sign_model",
-    "log_normaliser": "log_normalizer",
-    "log_normaliser_of": "log_normalizer",
-}
 
 
 class Bound(NamedTuple):
@@ -48,7 +41,8 @@ class Bound(NamedTuple):
     nodes: NDArray[np.int64] | None
     """The nodes read; None for all."""
     label: str
-    sign_model: tuple[float, float] | None
+    sign_model: SignModel | None
+    """That of labels of confidence 1."""
     log_normalizer: float | None = None
     rule: LabelRule = Sign()
     """How the fields at a node become its label."""
@@ -58,12 +52,10 @@ class Bound(NamedTuple):
     """That of each label, shape (J,); None if it is 1."""
 
     @property
-    def cost(self) -> float | Array:
-        """The cost of a wrong label under a sign model: one number, or one for each label."""
+    def label_model(self) -> SignModel:
+        """The sign model of the given labels, with their confidences."""
         assert self.sign_model is not None
-        if self.confidence is None:
-            return self.sign_model[1]
-        return combined_cost(self.sign_model[1], self.confidence, self.rule.n_classes)
+        return self.sign_model.with_confidence(self.confidence, self.rule.n_classes)
 
     @property
     def n_fields(self) -> int:
@@ -79,27 +71,19 @@ class Bound(NamedTuple):
             sign_model=sign_model,
             log_normalizer=log_normalizer,
             overlap=overlap,
-        )._with_confidence(self.confidence)
+        )._completed(likelihood)
 
-    def _with_confidence(self, confidence: Array | None) -> Bound:
-        """Return this for labels of some confidence, whose potential the sign model says."""
-        if confidence is None:
+    def _completed(self, likelihood: Likelihood) -> Bound:
+        """Return this with the potential of the sign model, where the likelihood's does not do."""
+        if likelihood.potential is not None and self.confidence is None:
             return self
-        from graphuq.likelihoods import level_set, probit_kernels  # few labels have confidences
-
-        assert self.sign_model is not None
-        noise, cost = self.sign_model
-        n_classes = self.rule.n_classes
-        if noise == 0:
-            kernels = level_set.confident_potential, None
-            parameters = combined_cost(cost, confidence, n_classes)
-        else:
-            kernels = probit_kernels.noisy_potential, probit_kernels.noisy_gradient
-            flips = combined_flip_rate(flip_rate_of(cost, n_classes), confidence, n_classes)
-            parameters = np.append(noise, flips)
-        observed = self.observed._replace(parameters=parameters)
+        potential, gradient, parameters = sign_kernels.functions_of(
+            self.label_model, self.rule.n_classes
+        )
         return self._replace(
-            potential=kernels[0], gradient=kernels[1], observed=observed, confidence=confidence
+            potential=potential,
+            gradient=gradient,
+            observed=self.observed._replace(parameters=parameters),
         )
 
     def without_labels(self) -> Bound:
@@ -146,7 +130,7 @@ def bind(likelihood: Likelihood, labels: Labels, n_nodes: int) -> Bound:
     )
     if labels.confidence is not None:
         _require_confidence(likelihood, sign_model)
-        bound = bound._with_confidence(labels.confidence)
+    bound = bound._replace(confidence=labels.confidence)._completed(likelihood)
     size = len(labels) if nodes is not None else n_nodes
     _compile(bound, np.full((size, bound.n_fields), 0.1), name)
     return bound
@@ -163,12 +147,13 @@ def _require_confidence(likelihood: Likelihood, sign_model: Any) -> None:
 
 def _models(
     likelihood: Likelihood, rule: LabelRule
-) -> tuple[tuple[float, float] | None, float | None, float]:
+) -> tuple[SignModel | None, float | None, float]:
     """Return sign model, log normalizer and overlap for a rule's number of classes, checked."""
     name = type(likelihood).__name__
     sign_model = likelihood.sign_model(rule.n_classes)
     if sign_model is not None:
         _check_sign_model(name, sign_model)
+        sign_model = SignModel(*sign_model)
     log_normalizer = likelihood.log_normalizer(rule.n_classes)
     if log_normalizer is not None:
         log_normalizer = validation.real(f"{name}.log_normalizer", log_normalizer)
@@ -194,7 +179,7 @@ def _check_attributes(likelihood: Likelihood) -> None:
         ("potential", likelihood.potential),
         ("gradient", likelihood.gradient),
     ):
-        if not is_jitted(function) and not (what == "gradient" and function is None):
+        if not is_jitted(function) and function is not None:
             raise TypeError(
                 f"{name}.{what} must be a function decorated with numba.njit, got {function!r}; "
                 f"inside the class write {what} = staticmethod(your_function)"
@@ -208,12 +193,6 @@ def _check_attributes(likelihood: Likelihood) -> None:
             raise TypeError(
                 f"{name}.{what} must be a method of the number of classes, got {method!r}: "
                 f"inside the class write def {what}(self, n_classes=2)"
-            )
-    for former, what in FORMER_NAMES.items():
-        if hasattr(likelihood, former):
-            raise TypeError(
-                f"{name}.{former} is no longer supported: inside the class write "
-                f"def {what}(self, n_classes=2)"
             )
 
 
@@ -282,8 +261,11 @@ def describe_sign_model(bound: Bound) -> dict[str, float] | None:
     """Return noise and flip rate of a sign model; unlike an infinite cost, JSON can store them."""
     if bound.sign_model is None:
         return None
-    noise, cost = bound.sign_model
-    return {"noise": float(noise), "flip_rate": flip_rate_of(cost, bound.rule.n_classes)}
+    model = bound.sign_model
+    return {
+        "noise": float(model.noise),
+        "flip_rate": float(model.flip_rate(bound.rule.n_classes)),
+    }
 
 
 @kernel(types.float64(POTENTIAL, FIELD, OBSERVED))

@@ -9,6 +9,8 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from graphuq.likelihoods.sign_model import SignModel
+
 READS = ("labelled", "all")
 LABEL = ("sign", "field")
 
@@ -46,8 +48,13 @@ class Likelihood:
     """How labels arise from the field u, through the potential Phi.
 
     Phi is minus the log-likelihood, up to a constant. A likelihood is a frozen dataclass whose
-    fields are numbers, its parameters. It defines ``potential``; everything else has a default. A
-    dataclass that does not inherit from this class gets the same defaults.
+    fields are numbers, its parameters. It defines ``potential`` or `sign_model`, from which a
+    potential follows; everything else has a default. A dataclass that does not inherit from this
+    class gets the same defaults.
+
+    A likelihood that defines `sign_model` is supported by all samplers, by `graphuq.tune`,
+    `graphuq.evidence` and `graphuq.approximate`, and tells which labels are likely to be mistakes.
+    It may have labels with confidences.
 
     The compiled functions get ``u``, the field at the m nodes that they read: float64[m, C], and
     ``seen``, an `Observed`. For two classes C = 1, and a label is the sign of the field. For
@@ -89,25 +96,25 @@ class Likelihood:
     >>> round(likelihood.log_normalizer(), 3)                 # log(2 pi) / 2
     0.919
     >>> gq.LevelSet(gamma=1.0).sign_model()                   # no noise, a step of 2 / gamma^2
-    (0.0, 2.0)
+    SignModel(noise=0.0, cost=2.0)
     >>> gq.NoisyProbit(gamma=0.3, flip_rate=0.1).overlap()    # flips are mistakes
     0.3
     """
 
-    potential: ClassVar[Any]
+    potential: ClassVar[Any | None] = None
     gradient: ClassVar[Any | None] = None
     reads: ClassVar[str] = "labelled"
     label: ClassVar[str] = "sign"
     multiclass: ClassVar[bool] = False
     ranges: ClassVar[dict[str, tuple[float, float]]] = {}
 
-    def sign_model(self, n_classes: int = 2) -> tuple[float, float] | None:
-        """Return (noise, cost) for a sign model, else None. Exact samplers need it.
+    def sign_model(self, n_classes: int = 2) -> SignModel | None:
+        """Return the `graphuq.likelihoods.sign_model.SignModel`, or None if this is none.
 
         In a sign model y(j) = S(u(j) + noise eta(j)), eta(j) ~ N(0, 1), except that a wrong sign
         adds ``cost`` to Phi, or is impossible where ``cost`` is infinite. For K > 2 classes S is
-        the index of the largest field, and ``cost`` is minus the log odds of one wrong label; all
-        K - 1 wrong labels are equally likely.
+        the index of the largest field, and ``cost`` is the log odds of the right label against one
+        wrong label; all K - 1 wrong labels are equally likely. A tuple (noise, cost) will do.
         """
         del n_classes
         return None
@@ -144,9 +151,11 @@ def adopt(likelihood: Any) -> Likelihood:
     """
     if isinstance(likelihood, type):
         raise TypeError(f"pass an instance, such as {likelihood.__name__}(...), not the class")
-    if not dataclasses.is_dataclass(likelihood) or not hasattr(likelihood, "potential"):
+    if not dataclasses.is_dataclass(likelihood) or not (
+        getattr(likelihood, "potential", None) or has_sign_model(likelihood)
+    ):
         raise TypeError(
-            "a likelihood is a dataclass with a potential, such as "
+            "a likelihood is a dataclass with a potential or a sign model, such as "
             f"gq.Probit(gamma=0.1); got {likelihood!r}"
         )
     if isinstance(likelihood, Likelihood):

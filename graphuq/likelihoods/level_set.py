@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from graphuq.likelihoods.contract import Likelihood
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.utils import validation
 from graphuq.utils.jit import cached_njit
 
@@ -23,22 +23,6 @@ def _potential(u, seen):  # type: ignore[no-untyped-def]
         else:
             wrong += np.argmax(u[seen.rows[j]]) != seen.y[j]
     return wrong * 2.0 / seen.parameters[0] ** 2
-
-
-@cached_njit
-def confident_potential(u, seen):  # type: ignore[no-untyped-def]
-    """Phi = - sum_j log P(y(j) | u(j)), where the parameters are the cost V_j of each label."""
-    phi = 0.0
-    for j in range(seen.y.size):
-        cost, n_wrong = seen.parameters[j], max(1, u.shape[1] - 1)
-        if u.shape[1] == 1:
-            wrong = (u[seen.rows[j], 0] >= 0.0) != (seen.y[j] > 0.0)
-        else:
-            wrong = np.argmax(u[seen.rows[j]]) != seen.y[j]
-        phi += math.log1p(n_wrong * math.exp(-cost))
-        if wrong:
-            phi += cost
-    return phi
 
 
 @dataclass(frozen=True)
@@ -88,7 +72,7 @@ class LevelSet(Likelihood):
         if not validation.is_auto(self.gamma):
             validation.positive("gamma", self.gamma)
 
-    def sign_model(self, n_classes: int = 2) -> tuple[float, float]:
+    def sign_model(self, n_classes: int = 2) -> SignModel:
         """Return noise 0 and cost 2 / gamma^2: labels flip after the threshold."""
         del n_classes
-        return 0.0, 2 / float(self.gamma) ** 2
+        return SignModel(0.0, 2 / float(self.gamma) ** 2)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from graphuq.likelihoods import probit_kernels
+from graphuq.likelihoods import sign_kernels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.probit import check_noise
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.utils import validation
 
-_potential = probit_kernels.noisy_potential
-_gradient = probit_kernels.noisy_gradient
+_potential = sign_kernels.noisy_potential
+_gradient = sign_kernels.noisy_gradient
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,6 @@ class NoisyProbit(Likelihood):
         if not 0 < validation.real("flip_rate", self.flip_rate) < 0.5:
             raise ValueError(f"flip_rate must lie in (0, 1/2), got {self.flip_rate}")
 
-    def sign_model(self, n_classes: int = 2) -> tuple[float, float]:
+    def sign_model(self, n_classes: int = 2) -> SignModel:
         """Return gamma and V, where exp(-V) = f / ((K - 1) (1 - f)) is the odds of a wrong sign."""
-        flip_rate = float(self.flip_rate)
-        cost = math.log1p(-flip_rate) - math.log(flip_rate)
-        return float(self.gamma), cost + math.log(n_classes - 1)
+        return SignModel.flipping(float(self.gamma), float(self.flip_rate), n_classes)

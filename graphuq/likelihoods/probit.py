@@ -6,17 +6,19 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from graphuq.likelihoods import probit_kernels
+from graphuq.likelihoods import sign_kernels
 from graphuq.likelihoods.contract import Likelihood
-from graphuq.likelihoods.probit_kernels import log_cdf as log_cdf
-from graphuq.likelihoods.probit_kernels import log_cdf_slope as log_cdf_slope
+from graphuq.likelihoods.sign_kernels import log_cdf as log_cdf
+from graphuq.likelihoods.sign_kernels import log_cdf_slope as log_cdf_slope
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.utils import validation
 
-_potential = probit_kernels.potential
-_gradient = probit_kernels.gradient
+_potential = sign_kernels.potential
+_gradient = sign_kernels.gradient
 
-# Beyond this noise the field, of mean node variance 1, is lost to rounding.
-MAX_NOISE = 1e5
+# Beyond this noise the field, of mean node variance 1, is lost to rounding, and below the other the
+# noise is: its square is added to the field's.
+MIN_NOISE, MAX_NOISE = 1e-8, 1e5
 
 
 def check_noise(gamma: object) -> float:
@@ -25,7 +27,10 @@ def check_noise(gamma: object) -> float:
         "smaller noise changes no label, take 0.01; larger noise leaves a label to chance, leave "
         "those labels out"
     )
-    return validation.positive("gamma", gamma, MAX_NOISE, remedy)
+    number = validation.positive("gamma", gamma, MAX_NOISE, remedy)
+    if number < MIN_NOISE:
+        raise ValueError(f"gamma must be at least {MIN_NOISE:g}, got {number:g}; {remedy}")
+    return number
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ class Probit(Likelihood):
         if not validation.is_auto(self.gamma):
             check_noise(self.gamma)
 
-    def sign_model(self, n_classes: int = 2) -> tuple[float, float]:
+    def sign_model(self, n_classes: int = 2) -> SignModel:
         """Return noise gamma before the threshold, and no wrong signs after it."""
         del n_classes
-        return float(self.gamma), math.inf
+        return SignModel(float(self.gamma), math.inf)

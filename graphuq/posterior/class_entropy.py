@@ -6,7 +6,7 @@ is, up to 2e-5,
     H(Psi(x; 1)) = exp(-x^2 / 2) (b_0 + b_1 x^2 + b_2 x^4).
 
 For K > 2 classes it is that of the probabilities of
-`graphuq.posterior.assessment.argmax_probability`. It costs as much as the probabilities of ten to
+`graphuq.likelihoods.argmax_probability`. It costs as much as the probabilities of ten to
 twenty draws.
 """
 

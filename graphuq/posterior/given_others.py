@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
-from scipy.special import ndtr
 
-from graphuq.likelihoods.label_rule import Argmax, LabelRule
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
@@ -41,12 +40,8 @@ class GivenOthers(NamedTuple):
             precision = linalg.inv(covariance, check_finite=False)
         return cls(precision, 1 / np.diag(precision))
 
-    def by_class(self, u: Array, noise: float, rule: LabelRule) -> Array:
+    def by_class(self, u: Array, noise: Any) -> Array:
         """Return P(class before flips | u_-j) for draws u of shape (draws, J, C): (draws, J, K)."""
         pull = np.einsum("ij,djc->dic", self.precision, u) * self.variance[:, None]
         z = (u - pull) / np.sqrt(self.variance + noise**2)[:, None]
-        if isinstance(rule, Argmax):
-            from graphuq.posterior.assessment.argmax_probability import argmax_probability
-
-            return argmax_probability(z, 1.0)
-        return np.stack([ndtr(-z[:, :, 0]), ndtr(z[:, :, 0])], axis=-1)
+        return SignModel(1.0).wins(z)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.likelihoods.confidence import combined_flip_rate
 from graphuq.likelihoods.label_rule import label_rule
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.given_others import GivenOthers
 from graphuq.posterior.label_likelihood import SampledField
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -47,10 +47,10 @@ def left_out_from_draws(posterior: SampledField, prior: GaussianPrior, seed: Any
         That of the posterior.
     seed : SeedSequence
     """
-    labels, flip_rate = posterior.labels, posterior.settings["sign_model"]["flip_rate"]
+    labels = posterior.labels
     n_labels, n_classes = len(labels), labels.classes.size
-    flips = combined_flip_rate(flip_rate, labels.confidence, n_classes)
-    other, others = flip_rate / (n_classes - 1), flips / (n_classes - 1)
+    model = SignModel.flipping(**posterior.settings["sign_model"], n_classes=n_classes)
+    given = model.with_confidence(labels.confidence, n_classes)
     total, weights = np.zeros((n_labels, n_classes)), np.zeros(n_labels)
     every, done = math.ceil(posterior.n_latent_draws / MOST_DRAWS), 0
     rule, others_say = label_rule(labels), GivenOthers.of(prior, labels.nodes)
@@ -58,10 +58,10 @@ def left_out_from_draws(posterior: SampledField, prior: GaussianPrior, seed: Any
         u = block[-done % every :: every].reshape(-1, n_labels, rule.n_fields)
         done += len(block)
         with one_blas_thread():
-            p = others_say.by_class(u, posterior.settings["sign_model"]["noise"], rule)
+            p = others_say.by_class(u, model.noise)
         own = p[:, np.arange(n_labels), labels.indices]
-        own = (others + (1 - flips - others) * own).clip(LEAST)
-        p = other + (1 - flip_rate - other) * p
+        own = given.of_label(own, n_classes).clip(LEAST)
+        p = model.of_label(p, n_classes)
         total += (p / own[:, :, None]).sum(axis=0)
         weights += (1 / own).sum(axis=0)
     found = total / weights[:, None]

@@ -117,7 +117,7 @@ class Harmonic(Sampler):
         """
         (cost, walls), law = _at(target), target.law
         x = walls.at_walls(law.draw(target.likelihood.n_fields, rng)[None])[0]
-        highest = np.max(target.likelihood.cost)
+        highest = np.max(target.likelihood.label_model.cost)
         if highest > CROSSED:
             _raise_walls(x, walls, cost, target, rng)
             x = walls.make_right(x) if math.isinf(highest) else x
@@ -164,7 +164,7 @@ def advice_on_walls(hits: float, n_labels: int) -> str:
 def _at(target: Target) -> tuple[float, LabelWalls]:
     """Return the height of the walls, and the walls; 1 if they have heights of their own."""
     bound = target.likelihood
-    kind, cost = WALLS[type(bound.rule)], bound.cost
+    kind, cost = WALLS[type(bound.rule)], bound.label_model.cost
     if isinstance(cost, np.ndarray):
         return 1.0, kind.at(target.law, bound.observed.y, bound.n_fields, cost)
     return cost, kind.at(target.law, bound.observed.y, bound.n_fields)
@@ -172,7 +172,7 @@ def _at(target: Target) -> tuple[float, LabelWalls]:
 
 def _potential(bound: Bound, fields: Array) -> Array:
     """Return the cost of the wrong labels in each draw; none is wrong where that is infinite."""
-    y, cost = bound.observed.y, bound.cost
+    y, cost = bound.observed.y, bound.label_model.cost
     if isinstance(cost, np.ndarray):
         finite = np.where(np.isinf(cost), 0.0, cost)
         return np.asarray(bound.rule.are_wrong(fields, y) @ finite)

@@ -39,7 +39,7 @@ _SQRT_HALF = math.sqrt(0.5)
 
 _GENERATOR = NumPyRandomGeneratorType("NumPyRandomGeneratorType")
 _VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
-# `graphuq.likelihoods.probit_kernels.labels_log_probability`. It enters as a pointer: numba's cache
+# `graphuq.likelihoods.sign_kernels.labels_log_probability`. It enters as a pointer: numba's cache
 # does not see edits in another file.
 _LOG_RIGHT = types.FunctionType(types.void(_MATRIX, _VECTOR, types.float64, _VECTOR))
 

@@ -22,7 +22,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from graphuq.likelihoods.probit import log_cdf, log_cdf_slope
-from graphuq.likelihoods.probit_kernels import labels_log_probability, log_probability
+from graphuq.likelihoods.sign_kernels import labels_log_probability, log_probability
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.priors.given_modes import (
     LatentPrior,
     append_parameters,
@@ -135,7 +136,7 @@ class Joint(Sampler):
         prior = self.prior.with_parameters(**own)
         fixed = Target(
             prior.at(target.likelihood.nodes).with_noise(noise),
-            target.likelihood._replace(sign_model=(noise, cost)),
+            target.likelihood._replace(sign_model=SignModel(noise, cost)),
         )
         _, chunk = Harmonic().advance(fixed, Harmonic().start(fixed, rng), rng, 1, 1, False)
         z, _ = _flow(rng, target, problem, chunk.fields[0], sigma, (noise, cost))

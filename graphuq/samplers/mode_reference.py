@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr
 
 from graphuq.likelihoods.bound import Bound
 from graphuq.priors.gaussian import Gaussian
@@ -116,9 +116,9 @@ def _sites(
     and its mass under the Gaussian without its own site has derivatives in closed form. A node
     keeps its site where that Gaussian does not exist.
     """
-    assert bound.sign_model is not None
-    noise, cost = bound.sign_model[0], bound.cost
-    y, flip, margin = bound.observed.y, expit(-cost), np.tanh(cost / 2)
+    model, y = bound.label_model, bound.observed.y
+    noise, flip = model.noise, model.flip_rate(2)
+    margin = model.right(2) - flip
     alive = variance > 0
     precision = 1 / np.where(alive, variance, 1.0) - tau
     alive &= precision > 0

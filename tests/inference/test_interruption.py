@@ -60,7 +60,7 @@ def test_an_approximation_that_is_done_survives_ctrl_c(contradicting, monkeypatc
         press()
         time.sleep(1.0)
 
-    monkeypatch.setattr("graphuq.inference.approximate.describe_poor_signs", judge)
+    monkeypatch.setattr("graphuq.inference.approximate.describe_poor_probabilities", judge)
     with pytest.warns(RuntimeWarning, match="interrupted before it was known"):
         post = gq.approximate(contradicting[0], gq.Probit(0.5), contradicting[1])
     assert np.isfinite(post.by_class).all()

@@ -18,7 +18,7 @@ from scipy import stats
 from scipy.special import expit, ndtr
 
 import graphuq as gq
-from graphuq.likelihoods.probit_kernels import class_log_probability
+from graphuq.likelihoods.sign_kernels import class_log_probability
 from graphuq.posterior.arviz_compat import rhat_and_ess
 from graphuq.priors.hyperprior import Density, density_of
 from graphuq.samplers import hyperparameter_slices as hyperparameters

@@ -14,6 +14,7 @@ from scipy.special import log_softmax
 import graphuq as gq
 from graphuq.likelihoods.bound import bind, differentiate, evaluate
 from graphuq.likelihoods.contract import Likelihood, Observed, adopt, has_sign_model
+from graphuq.likelihoods.sign_model import SignModel
 
 BUILT_IN = [gq.Probit(0.1), gq.NoisyProbit(0.3, 0.1), gq.LevelSet(0.3), gq.GinzburgLandau(2.0, 0.5)]
 
@@ -254,19 +255,67 @@ def test_a_sign_model_without_the_number_of_classes_is_refused():
         bind(WithoutArgument(0.3), gq.Labels([2, 5], [0, 1]), 7)
 
 
-@pytest.mark.parametrize("base", [object, Likelihood])
-@pytest.mark.parametrize(
-    ("former", "now"),
-    [
-        ("sign_model_of", "sign_model"),
-        ("log_normaliser", "log_normalizer"),
-        ("log_normaliser_of", "log_normalizer"),
-    ],
-)
-def test_what_earlier_versions_read_is_refused(base, former, now):
-    own = type("Own", (base,), {"potential": staticmethod(_nothing), former: 0.5})
-    with pytest.raises(TypeError, match=rf"Own\.{former} is no longer supported.*def {now}\(self"):
-        gq.check_likelihood(dataclass(frozen=True)(own)())
+@dataclass(frozen=True)
+class SignsAlone(Likelihood):
+    """Probit with flips, by its sign model alone."""
+
+    gamma: float
+    flip_rate: float
+    multiclass = True
+    ranges: ClassVar = {"gamma": (0.01, 1.0)}
+
+    def sign_model(self, n_classes=2):
+        return SignModel.flipping(self.gamma, self.flip_rate, n_classes)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # 20 draws disagree
+@pytest.mark.parametrize("values", [[0, 1, 1], [0, 1, 2]])
+def test_a_sign_model_alone_makes_a_likelihood(small, values):
+    prior, labels = gq.Prior.projected(small[0], 8), gq.Labels([3, 17, 30], values)
+    own, built_in = SignsAlone(0.3, 0.1), gq.NoisyProbit(0.3, 0.1)
+    gq.check_likelihood(own)
+    mine, theirs = (gq.approximate(prior, model, labels) for model in (own, built_in))
+    assert np.array_equal(mine.by_class, theirs.by_class)
+    for sampler in ("auto", gq.PCN(), gq.HilbertHMC()):
+        a, b = (
+            gq.sample(prior, model, labels, sampler, draws=20, seed=0, progress=False)
+            for model in (own, built_in)
+        )
+        assert np.allclose(a.by_class, b.by_class, rtol=0, atol=1e-9)
+        assert np.allclose(*(p.suspect_labels()["probability_mistake"] for p in (a, b)))
+    found = gq.evidence(prior, own, labels, seed=0)
+    assert found == pytest.approx(gq.evidence(prior, built_in, labels, seed=0))
+    assert "gamma" in gq.tune(prior, labels, own, gamma=(0.1, 1.0)).chosen
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("noise", [0.0, 0.4])
+def test_probabilities_of_a_sign_model_are_those_of_its_channels(n_classes, noise):
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal((6, 1 if n_classes == 2 else n_classes))
+    y = rng.integers(0, n_classes, 6)
+    model = SignModel.flipping(noise, 0.2, n_classes)
+    table = np.full((n_classes, n_classes), 0.2 / (n_classes - 1))
+    np.fill_diagonal(table, 0.8)
+    each = model.wins(u) @ table
+    np.testing.assert_allclose(model.probability(u), each, rtol=1e-12)
+    codes = 2 * y - 1 if n_classes == 2 else y
+    of_labels = each[np.arange(6), y]
+    np.testing.assert_allclose(np.exp(model.log_probability(u, codes)), of_labels, rtol=1e-7)
+    # a second channel, that of labels which are right with some probability; 0.1 speaks against
+    confidence = np.array([1.0, 0.9, 0.6, 0.5, 0.3, 0.1])
+    both = model.with_confidence(confidence, n_classes)
+    for j, c in enumerate(confidence):
+        second = np.full((n_classes, n_classes), (1 - c) / (n_classes - 1))
+        np.fill_diagonal(second, c)
+        p = (each[j] @ second)[y[j]]
+        assert np.exp(both.log_probability(u, codes))[j] == pytest.approx(p, rel=1e-7)
+        assert both.flip_rate(n_classes)[j] == pytest.approx(1 - (table @ second)[0, 0], rel=1e-12)
+    mistake = 1 - both.right(n_classes) * model.wins(u)[np.arange(6), y] / np.exp(
+        both.log_probability(u, codes)
+    )
+    found = both.mistake(model.wins(u)[np.arange(6), y], n_classes)
+    np.testing.assert_allclose(found, mistake, atol=1e-7)
 
 
 @pytest.mark.parametrize("likelihood", BUILT_IN, ids=repr)

@@ -12,9 +12,10 @@ from references.exact import class_evidence, probit_masses
 from scipy.special import ndtr
 
 import graphuq as gq
+from graphuq.likelihoods.argmax_probability import argmax_probability
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior import label_likelihood, sampled
 from graphuq.posterior.arviz_compat import arviz_module
-from graphuq.posterior.assessment.argmax_probability import argmax_probability
 
 THREE = gq.Labels([0, 7, 25], ["x", "y", "z"])
 OPTIONS = {"draws": 4000, "seed": 1, "progress": False}
@@ -197,10 +198,10 @@ def test_files_have_mistakes_and_leave_draws_of_labels_out(noisy, tmp_path, monk
 
 def test_a_wrong_flip_rate_would_show(small, prior, noisy, monkeypatch):
     exact = exact_mistakes(prior, small[1], NOISY)
-    of = label_likelihood.SignModel.of.__func__
+    model_of = label_likelihood._model_of
     monkeypatch.setattr(
-        label_likelihood.SignModel,
-        "of",
-        classmethod(lambda cls, post: of(cls, post)._replace(flip_rate=np.full((16_000, 1), 0.2))),
+        label_likelihood,
+        "_model_of",
+        lambda post: SignModel.flipping(model_of(post).noise, np.full((16_000, 1), 0.2), 2),
     )
     assert abs(noisy._mistakes_and_overlaps()[0] - exact).max() > 0.05

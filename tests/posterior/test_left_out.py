@@ -13,7 +13,7 @@ from references.selection import SLOW
 from scipy.special import ndtr
 
 import graphuq as gq
-from graphuq.posterior.assessment.argmax_probability import argmax_probability
+from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.posterior.given_others import GivenOthers
 
 THREE = gq.Labels([0, 7, 25], ["x", "y", "z"])
@@ -138,7 +138,7 @@ def test_rare_mistakes_are_found_where_draws_hardly_ever_contradict_labels(
 def from_own_field(labels, post):
     """The class given the field at the label itself, in place of that given the others."""
 
-    def by_class(self, u, noise, rule):
+    def by_class(self, u, noise):
         if labels.classes.size > 2:
             return argmax_probability(u, noise)
         return np.stack([ndtr(-u[:, :, 0] / noise), ndtr(u[:, :, 0] / noise)], axis=-1)

@@ -13,8 +13,8 @@ from references.mutation import mutated
 from scipy.special import entr, ndtr
 
 import graphuq as gq
+from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.posterior import class_entropy, near_entropy, node_kernels, node_moments
-from graphuq.posterior.assessment.argmax_probability import argmax_probability
 from graphuq.posterior.node_moments import NodeMoments
 from graphuq.priors.conditional import Rows
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from graphuq.likelihoods.probit import log_cdf, log_cdf_slope
-from graphuq.likelihoods.probit_kernels import log_probability
+from graphuq.likelihoods.sign_kernels import log_probability
 from graphuq.samplers.label_noise import add_class_noise, add_noise
 
 

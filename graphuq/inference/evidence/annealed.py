@@ -24,6 +24,7 @@ from graphuq.inference.checks import bind_checked, require_eigenvectors
 from graphuq.inference.forecast import CHAIN_SECONDS
 from graphuq.likelihoods.bound import Bound, evaluate, parameters_of
 from graphuq.likelihoods.contract import Likelihood
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.samplers import Harmonic
@@ -209,10 +210,9 @@ def _raise_walls(climb: _Climb, law: Gaussian, bound: Bound) -> AnnealedEvidence
     assert bound.sign_model is not None
     noise, cost = bound.sign_model
     found = climb(_Walls(law.with_noise(noise), bound, cost))
-    # the normalizer of exp(-V #wrong labels)
-    n_wrong = bound.rule.n_classes - 1
-    normalizer = bound.observed.y.size * math.log1p(n_wrong * math.exp(-cost))
-    return found._replace(log_evidence=found.log_evidence - normalizer)
+    # exp(-V #wrong labels) is the probability of the labels over that of right ones
+    of_right = bound.observed.y.size * math.log(bound.sign_model.right(bound.rule.n_classes))
+    return found._replace(log_evidence=found.log_evidence + of_right)
 
 
 def _raise_power(climb: _Climb, law: Gaussian, bound: Bound, sampler: Sampler) -> AnnealedEvidence:
@@ -252,7 +252,7 @@ class _Walls(NamedTuple):
     def walk(self, state: Any, height: float, draws: int, rng: np.random.Generator) -> _Walk:
         assert self.bound.sign_model is not None
         noise, _ = self.bound.sign_model
-        target = Target(self.law, self.bound._replace(sign_model=(noise, height)))
+        target = Target(self.law, self.bound._replace(sign_model=SignModel(noise, height)))
         sampler = Harmonic()
         if state is None:
             state = sampler.start(target, rng)

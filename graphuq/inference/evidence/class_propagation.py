@@ -63,7 +63,10 @@ class ClassSites:
 
 
 def propagate_classes(
-    root: Array, likelihood: Bound, start: tuple[Array, Array] | None = None
+    root: Array,
+    likelihood: Bound,
+    start: tuple[Array, Array] | None = None,
+    must_converge: bool = True,
 ) -> ClassSites:
     """Return the converged sites.
 
@@ -75,11 +78,14 @@ def propagate_classes(
         A sign model.
     start : (ndarray, ndarray), optional
         pi and b to start from.
+    must_converge : bool
+        If not, sites that do not converge are replaced by those whose precisions are kept from
+        being negative, after the last sweep if need be. The Gaussian then exists in any case.
 
     Raises
     ------
     NotConvergedError
-        The sweeps do not converge, even with small steps.
+        The sweeps do not converge, even with small steps, and ``must_converge``.
     """
     step = FIRST_STEP
     while True:
@@ -88,47 +94,48 @@ def propagate_classes(
         except NotConvergedError:
             step, start = step / 3, None
             if step < MIN_STEP:
-                raise
+                if must_converge:
+                    raise
+                return _sweep(root, likelihood, None, FIRST_STEP / 3, least=0.0)
 
 
 def label_model(likelihood: Bound) -> LabelModel:
     """Return how labels arise at a node."""
-    assert likelihood.sign_model is not None
-    noise, n_wrong = likelihood.sign_model[0], likelihood.rule.n_classes - 1
-    odds = np.exp(-np.broadcast_to(likelihood.cost, likelihood.observed.y.shape))
-    right = 1 / (1 + n_wrong * odds)
-    return LabelModel(float(max(noise, MIN_HUB)), float(noise), odds * right, right)
-
-
-def new_label_model(likelihood: Bound) -> tuple[float, float]:
-    """Return the probabilities of a new label, if its class is not the largest and if it is."""
-    model = label_model(likelihood._replace(confidence=None))
-    return float(model.wrong[0]), float(model.right[0])
+    model, K, shape = likelihood.label_model, likelihood.rule.n_classes, likelihood.observed.y.shape
+    wrong, right = (np.array(np.broadcast_to(p, shape)) for p in (model.wrong(K), model.right(K)))
+    return LabelModel(float(max(model.noise, MIN_HUB)), float(model.noise), wrong, right)
 
 
 def _sweep(
-    root: Array, likelihood: Bound, start: tuple[Array, Array] | None, step: float
+    root: Array,
+    likelihood: Bound,
+    start: tuple[Array, Array] | None,
+    step: float,
+    least: float = -math.inf,
 ) -> ClassSites:
-    """Return the sites after sweeps over all nodes, each update damped by ``step`` at first."""
+    """Return the sites after sweeps over all nodes, each update damped by ``step`` at first.
+
+    With ``least`` their precisions are at least this, and the last sweep has to do.
+    """
     model, y = label_model(likelihood), likelihood.observed.y.astype(np.int64)
     shape = y.size, likelihood.rule.n_classes
     sites = NodeSites(np.zeros(shape), np.zeros(shape)) if start is None else _opened(*start, y)
     before, last, moved = None, None, math.inf
-    for _ in range(MAX_SWEEPS):
+    for sweep in range(MAX_SWEEPS):
         # 1. the Gaussian of all sites
         precision, shift = _closed(sites, y, model.hub)
         gaussian = classes_at_labeled(root, precision, shift)
         mean, covariance = gaussian.moments()
         # 2. the cavities and new sites, given it
         now = NodeSites(sites.tau.copy(), sites.nu.copy())
-        cavities = visit_nodes(mean, covariance, y, model, sites, step)
+        cavities = visit_nodes(mean, covariance, y, model, sites, step, least)
         if cavities is None:
             raise NotConvergedError("a site is more precise than the whole Gaussian")
         # 3. stop when nothing moves, and take smaller steps where sites overshoot
         here = mean, np.einsum("jkk->jk", covariance).copy()
         if before is not None:
             moved, move = _moved(before, here)
-            if moved < step * TOLERANCE:
+            if moved < step * TOLERANCE or (least == 0.0 and sweep == MAX_SWEEPS - 1):
                 evidence, correction = _log_evidence(gaussian, cavities, now, y, model)
                 return ClassSites(precision, shift, gaussian, cavities, evidence, correction)
             if last is not None:

@@ -26,6 +26,7 @@ from graphuq.inference.evidence.tangent import Near, Tangent, TangentPart
 from graphuq.likelihoods.bound import Bound
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import Argmax
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.gaussian_sites import NotConvergedError
@@ -196,12 +197,14 @@ def converged_class_sites(
     likelihood: Likelihood,
     bound: Bound,
     start: tuple[Array, Array] | None = None,
+    *,
+    must_converge: bool = True,
 ) -> ClassSites:
     """Return the sites for K > 2 classes, or say with which settings propagation failed."""
     nodes = _nodes_of_sign_model(likelihood, bound)
     with one_blas_thread():
         try:
-            return propagate_classes(prior.root(nodes), bound, start)
+            return propagate_classes(prior.root(nodes), bound, start, must_converge)
         except NotConvergedError as error:
             raise not_converged(prior, likelihood, nodes.size, error) from error
 
@@ -243,15 +246,14 @@ def _require_main_mode(root: Array, bound: Bound, sites: Sites) -> None:
     with this bound for the labels y' that the field suggests when flips are common. Labels of
     infinite V cannot be flipped, and those of negative V speak for the other class: y' keeps them.
     """
-    assert bound.sign_model is not None
-    noise, y = bound.sign_model[0], bound.observed.y
-    cost = np.broadcast_to(bound.cost, y.shape)
+    y, noise = bound.observed.y, bound.label_model.noise
+    cost = np.broadcast_to(bound.label_model.cost, y.shape)
     may_flip = (cost > 0) & np.isfinite(cost)
     if not (cost[may_flip] > RARE_FLIPS).any():
         return
     try:
         # labels y' that the field suggests when flips are common, and their evidence
-        doubting = propagate(root, bound._replace(sign_model=(noise, COMMON_FLIPS)))
+        doubting = propagate(root, bound._replace(sign_model=SignModel(noise, COMMON_FLIPS)))
         suggested = np.where(doubting.mean >= 0, 1.0, -1.0)
         differ = may_flip & (suggested != y)
         if not differ.any():

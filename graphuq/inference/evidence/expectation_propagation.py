@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numba
 import numpy as np
@@ -24,6 +23,7 @@ from scipy.special import log_ndtr, ndtr, owens_t
 from graphuq.inference.evidence.simultaneous_sweeps import sweep_at_once
 from graphuq.likelihoods.bound import Bound
 from graphuq.likelihoods.probit import log_cdf_slope
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.priors.gaussian_sites import NotConvergedError, at_labeled, whitened
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array
@@ -90,17 +90,6 @@ class Sites:
     root: Array
 
 
-def flip_rate(cost: float | Array) -> Any:
-    """Return f = 1 / (1 + e^V): the share of labels that are wrong wherever the field is."""
-    return np.exp(-np.logaddexp(0.0, cost))
-
-
-def _log_margin(cost: float | Array) -> Any:
-    """Return log(1 - 2 f), -infinity for labels without information; V is at least 0."""
-    with np.errstate(divide="ignore"):
-        return np.log(np.tanh(np.divide(cost, 2)))
-
-
 def propagate(
     root: Array,
     likelihood: Bound,
@@ -125,14 +114,14 @@ def propagate(
     NotConvergedError
         The sweeps do not converge, even with small steps.
     """
-    assert likelihood.sign_model is not None
-    noise, cost, y = likelihood.sign_model[0], likelihood.cost, likelihood.observed.y
+    noise, cost = likelihood.label_model
     # a label that is likelier wrong than right is one of the other class
-    y, cost = np.where(np.less(cost, 0), -y, y), np.abs(cost)
-    flip = np.broadcast_to(flip_rate(cost), y.shape)
+    y = np.where(np.less(cost, 0), -likelihood.observed.y, likelihood.observed.y)
+    model = SignModel(noise, np.abs(cost))
+    flip = np.broadcast_to(model.flip_rate(2), y.shape)
     if not flip.any() and y.size > BLOCK_NODES:
         with suppress(NotConvergedError):
-            return _sites(root, *sweep_at_once(root, y, noise, start, tolerance), y, noise, cost)
+            return _sites(root, *sweep_at_once(root, y, noise, start, tolerance), y, model)
     order = _order_of_visits(root, y)
     back = np.argsort(order)
     ordered, signs, flips = np.ascontiguousarray(root[order]), y[order], flip[order]
@@ -141,7 +130,7 @@ def propagate(
     while True:
         try:
             tau, nu = _sweep(ordered, signs, noise, flips, step, start, tolerance)
-            return _sites(root, tau[back], nu[back], y, noise, cost)
+            return _sites(root, tau[back], nu[back], y, model)
         except NotConvergedError:
             step, start = step / 2, None
             if step < MIN_STEP:
@@ -207,9 +196,7 @@ def _sweep(
     raise NotConvergedError(f"sites still move by {best:.1g} deviations of the field")
 
 
-def _sites(
-    root: Array, tau: Array, nu: Array, y: Array, noise: float, cost: float | Array
-) -> Sites:
+def _sites(root: Array, tau: Array, nu: Array, y: Array, model: SignModel) -> Sites:
     """Return the moments, cavities and evidence of converged sites."""
     m, half, log_shrunk = at_labeled(root, tau, nu)
     v = np.einsum("ij,ij->i", half, half)
@@ -222,16 +209,18 @@ def _sites(
         raise NotConvergedError("a site is more precise than the whole Gaussian")
     cavity_variance = np.where(alive, 1 / precision, 0.0)
     cavity_mean = shift / precision
-    spread = np.sqrt(cavity_variance + noise**2)
+    spread = np.sqrt(cavity_variance + model.noise**2)
     z = y * np.where(spread > 0, cavity_mean / np.where(spread > 0, spread, 1.0), 0.0)
-    log_masses = log_mass(z, cost)
+    log_masses = model.log_of_label(log_ndtr(z), 2)
     # log evidence: the mass of each label, without its site's share of the Gaussian's mass
     a, b = precision + tau, shift + nu
     site_mass = -0.5 * np.log(a / precision) + 0.5 * (b**2 / a - shift**2 / precision)
     log_gaussian = 0.5 * (float(nu @ m) - log_shrunk)
     # its correction: cumulants of t_j times its cavity, beyond the second, are derivatives of its
     # log mass with respect to the cavity mean
-    slope = np.exp(_log_margin(cost) - 0.5 * z**2 - 0.5 * math.log(2 * math.pi) - log_masses)
+    slope = (model.right(2) - model.wrong(2)) * np.exp(
+        -0.5 * z**2 - 0.5 * math.log(2 * math.pi) - log_masses
+    )
     bend = -slope * (z + slope)
     third = np.where(z < MIN_Z, 0.0, -slope - bend * (z + 2 * slope))
     ratio = cavity_variance / np.where(spread > 0, spread, 1.0)
@@ -241,19 +230,6 @@ def _sites(
         raise NotConvergedError("the evidence is not finite")
     moments = m, v, cavity_mean, cavity_variance
     return Sites(tau, nu, *moments, evidence, correction, half, log_gaussian, root)
-
-
-def log_mass(z: Array, cost: float | Array) -> Array:
-    """Return log(f + (1 - 2 f) Psi(z; 1)), the log probability of a label given all others.
-
-    There is one cost, or one for each label, the last dimension of ``z``.
-    """
-    if np.min(cost) == math.inf:  # the same in half the time
-        return np.asarray(log_ndtr(z))
-    if np.min(cost) < 0:
-        z, cost = np.where(np.less(cost, 0), -z, z), np.abs(cost)
-    log_flip = -np.logaddexp(0.0, cost)
-    return np.logaddexp(log_flip, _log_margin(cost) + log_ndtr(z))
 
 
 def _correction(half: Array, skew: Array) -> float:
@@ -269,19 +245,17 @@ def _correction(half: Array, skew: Array) -> float:
 
 def label_probability(sites: Sites, likelihood: Bound) -> Array:
     """Return P(a label of node j of confidence 1 is +1 | all other labels), shape (J,)."""
-    assert likelihood.sign_model is not None
-    noise, cost = likelihood.sign_model
-    spread = np.sqrt(sites.cavity_variance + noise**2)
+    model = likelihood.sign_model
+    assert model is not None
+    spread = np.sqrt(sites.cavity_variance + model.noise**2)
     z = sites.cavity_mean / np.where(spread > 0, spread, np.inf)
-    flip = flip_rate(cost)
-    return np.asarray(flip + (1 - 2 * flip) * ndtr(z))
+    return np.asarray(model.of_label(ndtr(z), 2))
 
 
 def sign_probability(sites: Sites, likelihood: Bound) -> Array:
     """Return P(u_j > 0 | all labels) at the labeled nodes, with the true t_j there, shape (J,)."""
-    assert likelihood.sign_model is not None
-    noise, cost = likelihood.sign_model[0], likelihood.cost
-    flip, y = flip_rate(cost), likelihood.observed.y
+    model, y = likelihood.label_model, likelihood.observed.y
+    noise = model.noise
     deviation = np.sqrt(sites.cavity_variance)
     spread = np.hypot(deviation, noise)
     alive = deviation > 0
@@ -291,8 +265,8 @@ def sign_probability(sites: Sites, likelihood: Bound) -> Array:
     # P(u > 0, u + gamma eta > 0), whose correlation is k / h: one of Owen's two terms is zero
     both = 0.5 * (positive + ndtr(k)) - owens_t(k, noise / np.where(alive, deviation, np.inf))
     agreed = np.where(y > 0, both, positive - both)
-    mass = flip + (1 - 2 * flip) * ndtr(y * k)
-    share = (flip * positive + (1 - 2 * flip) * agreed) / np.where(mass > 0, mass, 1.0)
+    mass, wrong = model.of_label(ndtr(y * k), 2), model.wrong(2)
+    share = (wrong * positive + (model.right(2) - wrong) * agreed) / np.where(mass > 0, mass, 1.0)
     return np.clip(np.where(alive, share, 0.5), 0.0, 1.0)
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import entr, ndtr, owens_t
 
-from graphuq.inference.evidence.expectation_propagation import Sites, flip_rate
+from graphuq.inference.evidence.expectation_propagation import Sites
 from graphuq.likelihoods.bound import Bound
 from graphuq.utils.typing import Array
 
 # Gauss-Hermite points for integrals over t = u / gamma of at most unit variance.
 _POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+
+# The least share of a variance that is not rounding.
+_ROUNDING = 1e-30
 
 # A variance below all others but 0.
 _MIN_VARIANCE = 1e-200
@@ -32,9 +35,9 @@ def predict_labeled(sites: Sites, likelihood: Bound) -> tuple[Array, Array]:
     -------
     probability, aleatoric : ndarray, shape (J,)
     """
-    assert likelihood.sign_model is not None
-    noise, gamma = likelihood.sign_model[0], likelihood.overlap
-    flip, y = flip_rate(likelihood.cost), likelihood.observed.y
+    model, gamma, y = likelihood.label_model, likelihood.overlap, likelihood.observed.y
+    noise, wrong = model.noise, model.wrong(2)
+    margin = model.right(2) - wrong
     m, v = sites.cavity_mean, sites.cavity_variance
     alive = v + noise**2 > 0
     # 1. P(u + gamma eta > 0, y (u + noise eta') > 0), whose correlation is rho
@@ -42,16 +45,15 @@ def predict_labeled(sites: Sites, likelihood: Bound) -> tuple[Array, Array]:
     h, k, rho = m / truth, m / seen, v / (truth * seen)
     positive, both = ndtr(h), _both_positive(h, k, rho)
     agreed = np.where(y > 0, both, positive - both)
-    mass = flip + (1 - 2 * flip) * ndtr(y * k)
-    probability = (flip * positive + (1 - 2 * flip) * agreed) / mass
+    mass = wrong + margin * ndtr(y * k)
+    probability = (wrong * positive + margin * agreed) / mass
     # 2. the entropy decreases as exp(-u^2 / (2 gamma^2)), which times the cavity is a Gaussian
     w = v / (v + gamma**2)
     t = (1 - w[:, None]) * m[:, None] / gamma + np.sqrt(w[:, None]) * _POINTS
     bounded = (entr(ndtr(t)) + entr(ndtr(-t))) * np.exp(t**2 / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = ndtr(y[:, None] * t * gamma / noise)
-    flips = np.broadcast_to(flip, y.shape)[:, None]
-    t_j = flips + (1 - 2 * flips) * np.nan_to_num(share, nan=0.5)
+    t_j = model.of_label(np.nan_to_num(share, nan=0.5).T, 2).T
     height = np.sqrt(1 - w) * np.exp(-0.5 * h**2)
     aleatoric = height * ((bounded * t_j) @ _WEIGHTS) / _WEIGHTS.sum() / mass
     return np.clip(probability, 0.0, 1.0), aleatoric
@@ -68,15 +70,12 @@ def probability_of_overlap(sites: Sites, likelihood: Bound) -> Array:
     likelihood : Bound
         A sign model whose noise is positive.
     """
-    assert likelihood.sign_model is not None
-    noise, y = likelihood.sign_model[0], likelihood.observed.y
-    flip, m = flip_rate(likelihood.cost), sites.cavity_mean
+    model, y, m = likelihood.label_model, likelihood.observed.y, sites.cavity_mean
     v = np.maximum(sites.cavity_variance, _MIN_VARIANCE)
-    h, k = y * m / np.sqrt(v), y * m / np.sqrt(v + noise**2)
+    h, k = y * m / np.sqrt(v), y * m / np.sqrt(v + model.noise**2)
     seen = ndtr(k)
-    opposite = seen - _both_positive(h, k, np.sqrt(v / (v + noise**2)))
-    mass = flip + (1 - 2 * flip) * seen
-    return np.clip((1 - flip) * opposite / mass, 0.0, 1.0)
+    opposite = seen - _both_positive(h, k, np.sqrt(v / (v + model.noise**2)))
+    return np.clip(model.right(2) * opposite / model.of_label(seen, 2), 0.0, 1.0)
 
 
 def _both_positive(h: Array, k: Array, rho: Array) -> Array:
@@ -84,7 +83,7 @@ def _both_positive(h: Array, k: Array, rho: Array) -> Array:
 
     Owen 1956, Tables for computing bivariate normal probabilities.
     """
-    left = np.sqrt(1 - rho**2)
+    left = np.sqrt(np.maximum(1 - rho**2, _ROUNDING))  # noise may be lost beside the field
     zero = (h == 0) | (k == 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b = (k / h - rho) / left, (h / k - rho) / left

@@ -6,23 +6,16 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
-from graphuq.inference.evidence.expectation_propagation import Sites, log_mass
+from graphuq.inference.evidence.expectation_propagation import Sites
 from graphuq.likelihoods.bound import Bound
-from graphuq.priors.given_labeled import GivenLabeled
 from graphuq.utils.typing import Array
 
 # At most this many draws of the Gaussian, and as many numbers in all of them together.
 MAX_DRAWS, MAX_NUMBERS = 8000, 10**6
 
-# Errors that say that the approximation is poor: of a probability at a labeled node or one of
-# MAX_NODES others, if it is at least CERTAIN_ERROR within SIGMAS standard errors, and of the log
-# evidence.
-MAX_ERROR, CERTAIN_ERROR, MAX_EVIDENCE_ERROR, SIGMAS, MAX_NODES = 0.05, 0.02, 0.1, 3.0, 100
-
-# Smaller deviations count as none.
-MIN_DEVIATION = 1e-12
+# An error of the log evidence that says that it is poor, within SIGMAS standard errors.
+MAX_EVIDENCE_ERROR, SIGMAS = 0.1, 3.0
 
 # From weights of a smaller effective number no error is estimated.
 MIN_SIZE = 100.0
@@ -51,39 +44,6 @@ class WeightedDraws(NamedTuple):
         return 1 / float(self.weight @ self.weight)
 
 
-def describe_poor_signs(sites: Sites, bound: Bound, given: GivenLabeled, latent: Array) -> str:
-    """Return why probabilities are poor, "" if they are not.
-
-    Parameters
-    ----------
-    sites : Sites
-    bound : Bound
-    given : GivenLabeled
-        The field at all nodes given that at the labeled ones.
-    latent : ndarray, shape (N,)
-        P(u > 0) as expectation propagation has it.
-    """
-    if message := _describe_large_correction(sites):
-        return message
-    draws = _weigh_draws(sites, bound)
-    if draws is None or draws.size < MIN_SIZE:
-        return _describe_uneven_weights(draws, sites)
-    # by how much each probability is off at these nodes, and by how much at least
-    nodes = np.linspace(0, latent.size - 1, min(latent.size, MAX_NODES)).astype(np.intp)
-    nodes = np.union1d(nodes, np.flatnonzero(given.which >= 0))
-    rows = given.rows(given.basis[nodes], given.which[nodes])
-    mean = rows.mean(given.summarize(draws.u[:, None])[:, 0])
-    positive = ndtr(mean / np.maximum(rows.deviation, MIN_DEVIATION)[:, None])
-    exact = positive @ draws.weight
-    error = abs(exact - latent[nodes])
-    least = error - SIGMAS * np.sqrt((positive - exact[:, None]) ** 2 @ draws.weight**2)
-    poor = np.where(least > CERTAIN_ERROR, error, 0.0)
-    worst = int(poor.argmax())
-    if poor[worst] <= MAX_ERROR:
-        return ""
-    return _describe(f"P(u > 0) is off by {error[worst]:.2f} at node {nodes[worst]}")
-
-
 def describe_poor_evidence(sites: Sites, bound: Bound) -> str:
     """Return why the log evidence is poor, "" if it is not."""
     if message := _describe_large_correction(sites):
@@ -94,7 +54,7 @@ def describe_poor_evidence(sites: Sites, bound: Bound) -> str:
     error = abs(draws.log_evidence - sites.log_evidence)
     if error <= max(MAX_EVIDENCE_ERROR, SIGMAS / math.sqrt(draws.size)):
         return ""
-    return _describe(f"the log evidence is off by {error:.2g}")
+    return describe_poor(f"the log evidence is off by {error:.2g}")
 
 
 def _weigh_draws(sites: Sites, bound: Bound) -> WeightedDraws | None:
@@ -103,19 +63,16 @@ def _weigh_draws(sites: Sites, bound: Bound) -> WeightedDraws | None:
     The Gaussian may miss a mode of the posterior, the prior does not (a defensive mixture,
     Hesterberg 1995).
     """
-    assert bound.sign_model is not None
-    noise, cost, y = bound.sign_model[0], bound.cost, bound.observed.y
     J, p = sites.root.shape
     n = max(1, min(MAX_DRAWS, MAX_NUMBERS // max(J, p)) // 2)
     rng = np.random.default_rng(0)
     of_gaussian = sites.mean + rng.standard_normal((n, sites.spread.shape[1])) @ sites.spread.T
     u = np.vstack([of_gaussian, rng.standard_normal((n, p)) @ sites.root.T])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(u == 0, 0.0, y * u / noise)
     # densities over that of the prior: of the Gaussian, of the mixture, and of the posterior
     gaussian = u @ sites.shift - 0.5 * (u**2 @ sites.precision) - sites.log_integral
     mixture = np.logaddexp(gaussian, 0.0) - math.log(2)
-    log_weight = log_mass(z, cost).sum(axis=1) - mixture
+    log_weight = bound.label_model.log_probability(u[:, :, None], bound.observed.y).sum(axis=1)
+    log_weight -= mixture
     most = float(log_weight.max())
     if most == -math.inf:
         return None
@@ -129,16 +86,19 @@ def _describe_uneven_weights(draws: WeightedDraws | None, sites: Sites) -> str:
         unevenness = math.log(draws.weight.size / draws.size) / sites.root.shape[1]
         if unevenness <= MAX_UNEVENNESS:
             return ""
-    return _describe("almost no draw of its Gaussian agrees with the labels")
+    return describe_poor("almost no draw of its Gaussian agrees with the labels")
 
 
 def _describe_large_correction(sites: Sites) -> str:
     if abs(sites.correction) <= MAX_CORRECTION:
         return ""
-    return _describe(f"the leading term of its error is {sites.correction:.2g} in the log evidence")
+    return describe_poor(
+        f"the leading term of its error is {sites.correction:.2g} in the log evidence"
+    )
 
 
-def _describe(reason: str) -> str:
+def describe_poor(reason: str) -> str:
+    """Return the sentence that says so, and what to do."""
     return (
         f"expectation propagation is poor here, since {reason}: take gq.sample, which is exact up "
         "to its Monte Carlo error, or more modes, or allow more noise (gamma) or flips"

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
-from graphuq.inference.evidence.expectation_propagation import Sites, log_mass
+from graphuq.inference.evidence.expectation_propagation import Sites
 from graphuq.inference.evidence.labeled_covariance import LabeledCovariance
-from graphuq.likelihoods.confidence import combined_cost
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.typing import Array
@@ -73,16 +74,13 @@ class Tangent:
         self._confidence = np.concatenate(trust) if trust else None
         self._variance = np.concatenate([part.sites.cavity_variance for part in parts])
 
-    def __call__(self, prior: GaussianPrior, sign_model: tuple[float, float]) -> float:
+    def __call__(self, prior: GaussianPrior, sign_model: SignModel) -> float:
         """Return it at a setting, up to a constant."""
-        noise, cost = sign_model
-        every: float | Array = cost
-        if self._confidence is not None:
-            every = combined_cost(cost, self._confidence, self._n_classes)
-        spread = np.sqrt(self._variance + noise**2)
+        model = sign_model.with_confidence(self._confidence, self._n_classes)
+        spread = np.sqrt(self._variance + model.noise**2)
         z = self._y * self._mean / np.where(spread > 0, spread, np.inf)
         trace = self._covariance.trace(prior, self._products)
-        return self._weight * (0.5 * trace + float(log_mass(z, every).sum()))
+        return self._weight * (0.5 * trace + float(np.sum(model.log_of_label(log_ndtr(z), 2))))
 
     def _products(self, B: Array) -> Array:
         """Return the diagonal of B' (b b' - T + T S T) B for rows B of all labeled nodes."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, ndtr
+from scipy.special import entr
 
 from graphuq.likelihoods.label_rule import label_rule
-from graphuq.posterior.assessment.argmax_probability import argmax_probability
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.protocol import LatentDraws
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
@@ -174,12 +174,9 @@ def answer_probability(u: Array, noise: float, flip_rate: float) -> Array:
     ndarray, shape (..., C)
         For the second of two classes, or for each of K > 2.
     """
-    if u.shape[-1] > 1:
-        p = argmax_probability(u, noise)
-    else:
-        p = np.where(u >= 0, 1.0, 0.0) if noise == 0 else ndtr(u / noise)
-    others = max(u.shape[-1] - 1, 1)
-    return (1 - flip_rate) * p + flip_rate / others * (1 - p)
+    model = SignModel.flipping(noise, flip_rate, max(2, u.shape[-1]))
+    p = model.probability(u)
+    return p if u.shape[-1] > 1 else p[..., 1:]
 
 
 def inverse(covariance: Array) -> Array:

@@ -30,7 +30,7 @@ does. The last two condition the Gaussian exactly (`gaussian_scores`).
 
 With K > 2 classes l_i and y_j are indicators of a class, and p_jc = P(y_j = c | u) is the
 probability that argmax_k (u_jk + noise eta_k) is c
-(`graphuq.posterior.assessment.argmax_probability`), or another class before a flip. The entropies
+(`graphuq.likelihoods.argmax_probability`), or another class before a flip. The entropies
 are those of K classes, and with matrices Cov(l_i, y_j) and Var y_j
 
     sum_i tr(Var l_i - E Var(l_i | y_j)) = sum_i tr(Cov(l_i, y_j) (Var y_j)^+ Cov(y_j, l_i)),

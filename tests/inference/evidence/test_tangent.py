@@ -16,6 +16,7 @@ from graphuq.inference.evidence.simultaneous_sweeps import sweep_at_once
 from graphuq.inference.parameter_ranges import with_values
 from graphuq.likelihoods.bound import bind
 from graphuq.likelihoods.label_rule import label_rule
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.priors.gaussian_sites import NotConvergedError
 
 STEP = 1e-3
@@ -104,7 +105,7 @@ def test_sites_updated_at_once_are_those_updated_in_turn(moons, count, gamma):
     root = gq.Prior.projected(spectrum, 40, alpha=4.0, tau=0.1).root(labels.nodes)
     tau, nu = sweep_at_once(root, bound.observed.y, gamma, None, 1e-9)
     # flips that never happen keep to sweeps in turn
-    in_turn = propagate(root, bound._replace(sign_model=(gamma, 700.0)), None, 1e-9)
+    in_turn = propagate(root, bound._replace(sign_model=SignModel(gamma, 700.0)), None, 1e-9)
     np.testing.assert_allclose(tau, in_turn.precision, rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(nu, in_turn.shift, rtol=1e-5, atol=1e-9)
 

@@ -17,12 +17,12 @@ from scipy.special import entr, ndtr
 from scipy.stats import multivariate_normal, norm
 
 import graphuq as gq
+from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.posterior.assessment.answer_scores import (
     Answers,
     answer_probability,
     inverse,
 )
-from graphuq.posterior.assessment.argmax_probability import argmax_probability
 from graphuq.posterior.assessment.suggestion import BY_DRAWS, BY_PRIOR
 from graphuq.posterior.node_posterior import NodePosterior
 

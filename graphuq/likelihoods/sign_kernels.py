@@ -1,6 +1,6 @@
-"""Phi of `Probit` and `NoisyProbit`, jitted.
+"""Phi of sign models, jitted: of `Probit`, of noise and flips, and of flips alone.
 
-One file for both, since numba's cache does not see edits to another file.
+One file for all, since numba's cache does not see edits to another file.
 
 For K > 2 classes, the label is the largest of u + gamma eta with K independent fields and noises.
 Given the noise t = eta_c of class c, the others fall below it independently, so that
@@ -11,10 +11,15 @@ P(c | u) = E_t prod_{k != c} Psi((u_c - u_k) / gamma + t; 1),  t ~ N(0, 1).
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphuq.utils.jit import cached_njit
+from graphuq.utils.typing import Array
+
+if TYPE_CHECKING:
+    from graphuq.likelihoods.sign_model import SignModel
 
 _SQRT_HALF = math.sqrt(0.5)
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -263,3 +268,27 @@ def noisy_gradient(u, seen, out):  # type: ignore[no-untyped-def]
         right = (1.0 - flip - other) * math.exp(log_probability(gaps, slopes))
         share = right / (other + right) if flip > 0.0 else 1.0
         _add_slopes(slopes, c, share / gamma, out[row])
+
+
+@cached_njit
+def step_potential(u, seen):  # type: ignore[no-untyped-def]
+    """Phi = - sum_j log P(y(j) | u(j)) without noise; the parameters are V, or one V for each."""
+    phi, last = 0.0, seen.parameters.size - 1
+    for j in range(seen.y.size):
+        cost, n_wrong = seen.parameters[min(j, last)], max(1, u.shape[1] - 1)
+        if u.shape[1] == 1:
+            wrong = (u[seen.rows[j], 0] >= 0.0) != (seen.y[j] > 0.0)
+        else:
+            wrong = np.argmax(u[seen.rows[j]]) != seen.y[j]
+        phi += math.log1p(n_wrong * math.exp(-cost))
+        if wrong:
+            phi += cost
+    return phi
+
+
+def functions_of(model: SignModel, n_classes: int) -> tuple[Any, Any, Array]:
+    """Return the potential of a sign model, its gradient or None, and their parameters."""
+    if model.noise == 0:
+        return step_potential, None, np.atleast_1d(np.asarray(model.cost, dtype=np.float64))
+    flips = np.asarray(model.flip_rate(n_classes), dtype=np.float64)
+    return noisy_potential, noisy_gradient, np.append(float(model.noise), flips)

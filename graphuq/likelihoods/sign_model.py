@@ -1,0 +1,139 @@
+"""The sign model: how labels arise from fields by noise before the label rule, and flips after it.
+
+Let p be the probability that the class of u + noise eta, eta ~ N(0, I), is y; the class is the sign
+of one field, or the largest of K. A label is then y with probability
+
+    P(y | u) = wrong + (right - wrong) p,    right = 1 / (1 + (K - 1) e^-V),    wrong = e^-V right,
+
+where e^-V are the odds of one wrong label against the right one, and all K - 1 wrong labels are
+equally likely. `Probit` has V = infinity, `LevelSet` has noise 0, and `NoisyProbit` has both. A
+label of confidence c is right with probability c, and otherwise any of the K - 1 other classes: a
+second channel of the same kind, so that both together have a cost V_j of their own. It is negative
+where the label speaks against its class.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, log_ndtr, ndtr
+
+from graphuq.likelihoods.argmax_probability import argmax_probability
+from graphuq.likelihoods.label_rule import both_classes
+from graphuq.likelihoods.sign_kernels import class_log_probability
+from graphuq.utils.typing import Array
+
+
+class SignModel(NamedTuple):
+    """P(label | fields); fields u have the shape (..., C), with C = 1 for two classes, else K.
+
+    Examples
+    --------
+    >>> model = SignModel.flipping(noise=0.5, flip_rate=0.1, n_classes=2)
+    >>> round(float(model.flip_rate(2)), 6), round(model.cost, 6) == round(math.log(9), 6)
+    (0.1, True)
+    >>> model.probability(np.zeros((1, 1)))
+    array([[0.5, 0.5]])
+
+    A node whose fields leave no doubt of class 2, and labels of confidence 0.8:
+
+    >>> u = np.array([[0.0, 0.0, 9.0]])
+    >>> SignModel.flipping(0.5, 0.1, n_classes=3).probability(u).round(6)
+    array([[0.05, 0.05, 0.9 ]])
+    >>> SignModel().with_confidence(np.array([0.8]), 3).probability(u).round(6)
+    array([[0.1, 0.1, 0.8]])
+    >>> log_p = SignModel(noise=0.5).log_probability(u, np.array([2]))
+    >>> bool(abs(log_p[0]) < 1e-6)
+    True
+    """
+
+    noise: Any = 0.0
+    """Deviation of the noise before the label rule: a number, or one for each draw."""
+    cost: Any = math.inf
+    """V, the log odds of the right label against one wrong label: a number, or one for each label,
+    or for each draw."""
+
+    @classmethod
+    def flipping(cls, noise: Any, flip_rate: Any, n_classes: int) -> SignModel:
+        """Return the model whose labels are flipped with a given probability."""
+        with np.errstate(divide="ignore"):
+            cost = np.log((n_classes - 1) * np.subtract(1, flip_rate)) - np.log(flip_rate)
+        return cls(noise, cost if np.ndim(cost) else float(cost))
+
+    def right(self, n_classes: int) -> Any:
+        """Return the probability of a label whose class wins."""
+        return expit(self.cost - math.log(n_classes - 1))
+
+    def wrong(self, n_classes: int) -> Any:
+        """Return the probability of a label when another class wins."""
+        return np.exp(-np.logaddexp(self.cost, math.log(n_classes - 1)))
+
+    def flip_rate(self, n_classes: int) -> Any:
+        """Return the probability that a label is flipped."""
+        return expit(math.log(n_classes - 1) - self.cost)
+
+    def with_confidence(self, confidence: Array | None, n_classes: int) -> SignModel:
+        """Return the model of labels that are right with these probabilities, shape (J,)."""
+        if confidence is None:
+            return self
+        flip, doubt = self.flip_rate(n_classes), 1 - confidence
+        # right again where both channels flip, the second back to the class
+        flips = flip * confidence + doubt - flip * doubt / (n_classes - 1)
+        return SignModel.flipping(self.noise, flips, n_classes)
+
+    def of_label(self, p: Any, n_classes: int) -> Any:
+        """Return the probability of a label whose class wins with probability p."""
+        wrong = self.wrong(n_classes)
+        return wrong + (self.right(n_classes) - wrong) * p
+
+    def log_of_label(self, log_p: Any, n_classes: int) -> Any:
+        """Return the log of `of_label`, where p may underflow."""
+        if np.min(self.cost) == math.inf:
+            return log_p
+        right, wrong = self.right(n_classes), self.wrong(n_classes)
+        with np.errstate(divide="ignore"):
+            found = np.logaddexp(np.log(wrong), np.log(np.maximum(right - wrong, 0.0)) + log_p)
+            if np.min(self.cost) < 0:  # labels that are likelier wrong than right
+                against = np.log(right + np.maximum(wrong - right, 0.0) * -np.expm1(log_p))
+                found = np.where(np.less(self.cost, 0), against, found)
+        return found
+
+    def mistake(self, p: Any, n_classes: int) -> Any:
+        """Return P(flipped | label) of labels whose class wins with probability p."""
+        wrong = self.wrong(n_classes) * np.subtract(1, p)
+        given = np.maximum(wrong + self.right(n_classes) * p, np.finfo(np.float64).tiny)
+        return np.minimum(wrong, given) / given
+
+    def wins(self, u: Array) -> Array:
+        """Return the probability that each class wins, before flips, shape (..., K)."""
+        if u.shape[-1] > 1:
+            return argmax_probability(u, float(self.noise))
+        second = ndtr(u[..., 0] / self.noise) if self.noise else (u[..., 0] >= 0).astype(np.float64)
+        return both_classes(second)
+
+    def probability(self, u: Array) -> Array:
+        """Return P(y | u) of each label, shape (..., K)."""
+        p = self.wins(u)
+        return np.asarray(self.of_label(p, p.shape[-1]))
+
+    def log_wins(self, u: Array, y: Array) -> Array:
+        """Return the log probability that the class y (J,) wins, for fields u (..., J, C).
+
+        Classes are -1 and +1 where C = 1, else 0, ..., K - 1.
+        """
+        if np.all(np.equal(self.noise, 0)):
+            largest = u[..., 0] >= 0 if u.shape[-1] == 1 else u.argmax(axis=-1)
+            return np.where(largest == (y > 0 if u.shape[-1] == 1 else y), 0.0, -np.inf)
+        if u.shape[-1] == 1:
+            return np.asarray(log_ndtr(y * u[..., 0] / self.noise))
+        scaled = u / (self.noise[..., None] if np.ndim(self.noise) else self.noise)
+        flat = np.ascontiguousarray(scaled.reshape(-1, *u.shape[-2:]))
+        found = np.empty(flat.shape[:2])
+        class_log_probability(flat, y.astype(np.int64), found)
+        return found.reshape(u.shape[:-1])
+
+    def log_probability(self, u: Array, y: Array) -> Array:
+        """Return log P(y | u); see `log_wins`."""
+        return np.asarray(self.log_of_label(self.log_wins(u, y), max(2, u.shape[-1])))
