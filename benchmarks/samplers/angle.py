@@ -28,7 +28,7 @@ import graphuq as gq
 from benchmarks.common import problems, report
 from graphuq.likelihoods.bound import bind
 from graphuq.posterior.node_moments import NodeMoments
-from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given import Given
 from graphuq.samplers.protocol import Target
 
 ANGLES = (0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8)  # of pi
@@ -127,7 +127,7 @@ def measure(prior: Any, likelihood: Any, labels: Any, pieces: int) -> list[dict[
     walls = walls_of(bound)
     both = np.vstack([walls, np.eye(K * m)])
     G = both @ np.kron(np.eye(K), law.covariance()) @ both.T
-    conditional = GivenLabeled(prior, labels.nodes, np.empty(0, dtype=np.int64), noise)
+    conditional = Given(prior.field, labels.nodes, np.empty(0, dtype=np.int64), noise)
     rows = conditional.rows(conditional.basis, conditional.which)
     sampler, rng = gq.Harmonic(), np.random.default_rng(1)
     target = Target(law, bound)

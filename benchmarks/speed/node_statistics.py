@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 import graphuq as gq
 from benchmarks.common import report
 from graphuq.posterior.node_statistics import Summaries, node_statistics
-from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given import Given
 
 N, RANK, LABELS, DRAWS, CHAINS = 13_782, 300, 551, 4000, 4
 CHUNKS = 4  # number of chunks of a chain
@@ -47,7 +47,7 @@ def main() -> None:
         for kind in (gq.Prior.projected, gq.Prior.approximated):
             prior = kind(spectrum, RANK)
             for noise, overlap in ((0.0, 0.0), (0.1, 0.0), (0.3, 0.0), (1.0, 0.0), (0.1, 0.3)):
-                conditional = GivenLabeled(prior, nodes, np.empty(0, dtype=np.int64), noise)
+                conditional = Given(prior.field, nodes, np.empty(0, dtype=np.int64), noise)
                 fields = conditional.law.draw(DRAWS, rng)
 
                 def statistics(conditional=conditional, fields=fields, overlap=overlap):

@@ -23,7 +23,7 @@ from graphuq.likelihoods.label_rule import Argmax, both_classes, probability_pos
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.node_kernels import expected_entropy
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given import Given
 from graphuq.utils.interruption import interruptible
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread
@@ -131,7 +131,7 @@ def approximate_problem(
     fields = interruptible("approximating the posterior", approximate_fields, problem, start)
     describe_poor = fields.pop("describe_poor")
     post = ApproximatePosterior(
-        prior=problem.require_law("gq.approximate"),
+        prior=problem.prior,
         labels=problem.labels,
         mcse=np.full(fields["mean"].shape, np.nan),
         settings={
@@ -148,14 +148,14 @@ def approximate_problem(
 
 def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> dict[str, Any]:
     """Return the fields of an `ApproximatePosterior` of two classes, and `describe_poor`."""
-    prior, bound = problem.require_law("gq.approximate"), problem.bound
+    prior, bound = problem.prior, problem.bound
     likelihood, labels = problem.likelihood, problem.labels
     begin = None if start is None else _sites_of(start, labels)
     sites = converged_sites(prior, likelihood, bound, begin, tolerance=SITE_TOLERANCE)
     n = prior.n_nodes
     latent_mean, latent_variance = np.empty(n), np.empty(n)
     with one_blas_thread():
-        given = GivenLabeled(prior, labels.nodes, _NONE)
+        given = Given(prior.field, labels.nodes)
         work = given.extend(sites.mean, sites.spread)
         width = given.basis.shape[1]
         for rows, (mean, variance) in map_rows(work, given.basis, width, given.which):
@@ -183,9 +183,6 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
         "log_evidence": log_evidence_of(sites),
         "describe_poor": partial(describe_poor_probabilities, problem, by_class),
     }
-
-
-_NONE = np.empty(0, dtype=np.int64)
 
 
 def _sites_of(start: ApproximatePosterior, labels: Labels) -> tuple[Array, Array]:

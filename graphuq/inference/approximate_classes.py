@@ -20,8 +20,7 @@ from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussi
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.class_entropy import add_class_entropy
 from graphuq.posterior.log_evidence import LogEvidence
-from graphuq.priors.conditional import Rows
-from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given import Given, Rows
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread
@@ -42,12 +41,10 @@ MIN_LIKELIHOOD = 1e-300
 # Labeled nodes whose draws are held at a time.
 BLOCK_NODES = 100
 
-_NONE = np.empty(0, dtype=np.int64)
-
 
 def approximate_classes(problem: Problem, start: ApproximatePosterior | None) -> dict[str, Any]:
     """Return the fields of an `ApproximatePosterior` that depend on the number of classes."""
-    prior, labels = problem.require_law("gq.approximate"), problem.labels
+    prior, labels = problem.prior, problem.labels
     J, K = len(labels), labels.classes.size
     require_memory(
         8.0 * J * (4 * K * J + K * K),
@@ -63,7 +60,7 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
     aleatoric, overlap = np.empty(n), problem.bound.overlap
     with one_blas_thread():
         gaussian = sites.gaussian
-        given = GivenLabeled(prior, labels.nodes, _NONE)
+        given = Given(prior.field, labels.nodes)
         parts = [
             given.summarize(part.reshape(-1, 1, J))[:, 0]
             for part in (
@@ -104,7 +101,7 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
 
 
 def _moments(
-    given: GivenLabeled,
+    given: Given,
     means: Array,
     roots: list[NDArray[np.float32]],
     overlap: float,
@@ -141,9 +138,7 @@ def _moments(
 
 def _extended(rows: Rows, summaries: NDArray[np.float32], n_classes: int) -> NDArray[np.float32]:
     """Return columns at some nodes, shape (rows, K, columns of a class), side by side in memory."""
-    width = rows.loadings.shape[1]
-    found = rows.loadings.astype(np.float32) @ summaries[:, :width].T
-    found[rows.known] = summaries[:, width + rows.columns].T
+    found = rows.loadings.astype(np.float32) @ summaries.T
     return found.reshape(len(found), n_classes, -1)
 
 

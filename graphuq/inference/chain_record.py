@@ -11,7 +11,7 @@ from graphuq.inference.plan import Plan
 from graphuq.likelihoods.bound import Bound
 from graphuq.posterior.node_moments import NodeMoments, batch_length
 from graphuq.posterior.node_statistics import Summaries
-from graphuq.priors.conditional import Conditional
+from graphuq.priors.given import Conditional
 from graphuq.samplers.protocol import Chunk
 from graphuq.utils.typing import Array
 

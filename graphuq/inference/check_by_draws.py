@@ -10,7 +10,7 @@ from graphuq.inference.evidence.poor_sites import describe_poor
 from graphuq.inference.problem import Problem
 from graphuq.likelihoods.label_rule import Argmax, both_classes, probability_positive
 from graphuq.posterior.node_kernels import class_probability
-from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given import Given
 from graphuq.samplers import Harmonic
 from graphuq.samplers.protocol import Target
 from graphuq.utils.threads import one_blas_thread
@@ -59,8 +59,8 @@ def describe_poor_probabilities(problem: Problem, by_class: Array) -> str:
 def _sample(problem: Problem, some: Nodes, draws: int) -> Array:
     """Return the mean probabilities of some nodes in each batch of draws, (batches, nodes, K)."""
     bound, nodes, rng = problem.bound, problem.labels.nodes, np.random.default_rng(0)
-    prior, sampler = problem.require_law("gq.approximate"), Harmonic()
-    given = GivenLabeled(prior, nodes, np.empty(0, dtype=np.int64), sampler.noise(bound))
+    prior, sampler = problem.prior, Harmonic()
+    given = Given(prior.field, nodes, noise=sampler.noise(bound))
     rows = given.rows(given.basis[some], given.which[some])
     deviation, target = np.hypot(rows.deviation, bound.overlap), Target(given.law, bound)
     state, batches = sampler.start(target, rng), []

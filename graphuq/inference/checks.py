@@ -14,7 +14,6 @@ from graphuq.graphs.spectrum import Spectrum
 from graphuq.likelihoods.bound import Bound, bind
 from graphuq.likelihoods.contract import Likelihood, adopt
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.solved import SolvedPrior
 from graphuq.utils.words import choose_form, count
 
 # A share of the largest variance that is rounding.
@@ -30,7 +29,7 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
     ------
     TypeError, ValueError
     """
-    served = GaussianPrior | SolvedPrior
+    served: Any = GaussianPrior
     if not needs_prior:
         served |= Spectrum | Graph
     if not isinstance(prior, served):
@@ -93,27 +92,9 @@ def check_components(prior: GaussianPrior, labels: Labels) -> None:
         )
 
 
-def require_eigenvectors(prior: Any, what: str) -> None:
-    """Refuse a `SolvedPrior` for ``what``, which needs eigenvectors."""
-    if isinstance(prior, SolvedPrior):
-        raise TypeError(
-            f"{what} needs eigenvectors, and a gq.SolvedPrior has none: take Prior.projected or "
-            "Prior.approximated"
-        )
-
-
-def require_numbers(prior: Any) -> None:
-    """Refuse "auto" parameters under a `SolvedPrior`: it has no evidence to choose them by."""
-    if isinstance(prior, SolvedPrior):
-        raise TypeError(
-            "parameters are chosen by the evidence, which needs eigenvectors, and a "
-            "gq.SolvedPrior has none: give numbers, such as gq.Probit(gamma=0.1)"
-        )
-
-
 def prior_or_graph(prior: Any) -> Any:
     """Return a prior or a spectrum itself, and otherwise a graph, also of an adjacency matrix."""
-    if isinstance(prior, GaussianPrior | SolvedPrior | Spectrum | Graph):
+    if isinstance(prior, GaussianPrior | Spectrum | Graph):
         return prior
     listed = isinstance(prior, list | tuple)
     if not listed and not is_foreign(prior) and getattr(prior, "ndim", 0) != 2:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphuq.inference.checks import require_numbers, require_prior_and_labels
+from graphuq.inference.checks import require_prior_and_labels
 from graphuq.inference.parameter_ranges import fix_idle
 from graphuq.likelihoods.bound import open_parameters
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.solved import SolvedPrior
 
 
 def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
@@ -17,10 +16,6 @@ def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, An
     A Spectrum or Graph stands for `Prior.projected` with alpha and tau open, and a level.
     """
     require_prior_and_labels(prior, labels)
-    if isinstance(prior, SolvedPrior):
-        if open_parameters(likelihood):
-            require_numbers(prior)
-        return prior, likelihood
     if isinstance(prior, GaussianPrior):
         prior = fix_idle(prior)
         if not prior.open and not open_parameters(likelihood):

@@ -111,7 +111,7 @@ def map_estimate(
     True
     """
     problem = Problem.check(prior, likelihood, labels)
-    prior, bound = problem.require_law("gq.map_estimate"), problem.bound
+    prior, bound = problem.prior, problem.bound
     likelihood = problem.likelihood
     prior.require_here("a MAP estimate")
     validation.one_of("method", method, METHODS)

@@ -11,16 +11,14 @@ from graphuq.graphs.labels import Labels
 from graphuq.inference.checks import (
     bind_checked,
     check_components,
-    require_eigenvectors,
     require_prior_and_labels,
 )
 from graphuq.inference.choose_parameters import choose_parameters
 from graphuq.likelihoods.bound import Bound, fingerprint
 from graphuq.likelihoods.contract import Likelihood
-from graphuq.priors.conditional import Conditional
 from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.given import Conditional
 from graphuq.priors.given_modes import GivenModes, is_latent_prior
-from graphuq.priors.solved import SolvedPrior
 from graphuq.samplers.protocol import Sampler, Target
 from graphuq.utils import validation
 from graphuq.utils.fingerprint import array_fingerprint
@@ -44,7 +42,7 @@ class Problem:
         The nodes that the user named, whose field is traced.
     """
 
-    prior: GaussianPrior | SolvedPrior
+    prior: GaussianPrior
     likelihood: Likelihood
     labels: Labels
     bound: Bound
@@ -63,18 +61,11 @@ class Problem:
         traced = validation.node_ids("nodes", nodes, prior.n_nodes)
         prior, likelihood = choose_parameters(prior, likelihood, labels)
         bound = bind_checked(prior, likelihood, labels)
-        if isinstance(prior, GaussianPrior):
-            prior = prior.with_labeled(labels.nodes)
-            check_components(prior, labels)
+        prior = prior.with_labeled(labels.nodes)
+        check_components(prior, labels)
         if bound.nodes is None:
             prior.require_here(type(likelihood).__name__)
         return cls(prior, likelihood, labels, bound, traced)
-
-    def require_law(self, what: str) -> GaussianPrior:
-        """Return the prior if its law at all nodes is known, which ``what`` needs."""
-        require_eigenvectors(self.prior, what)
-        assert isinstance(self.prior, GaussianPrior)
-        return self.prior
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify the labels, the traced nodes and the potential."""

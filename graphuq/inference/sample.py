@@ -20,7 +20,6 @@ from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.sampled import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.solved import SolvedPrior
 from graphuq.samplers.choice import choose_sampler, require_sampler
 from graphuq.samplers.protocol import Sampler
 from graphuq.utils import validation
@@ -29,7 +28,7 @@ from graphuq.utils.warnings import warn
 
 
 def sample(
-    prior: GaussianPrior | SolvedPrior | Spectrum | Graph,
+    prior: GaussianPrior | Spectrum | Graph,
     likelihood: Likelihood,
     labels: Labels,
     sampler: Sampler | str = "auto",

@@ -14,7 +14,7 @@ import numpy as np
 from graphuq.inference.chain_record import ChainRecord
 from graphuq.inference.plan import Plan
 from graphuq.likelihoods.bound import Bound
-from graphuq.priors.conditional import Conditional
+from graphuq.priors.given import Conditional
 from graphuq.utils import validation
 from graphuq.utils.atomic_files import new_mapped_array
 from graphuq.utils.memory import require_memory

@@ -11,7 +11,7 @@ import numpy as np
 from graphuq.graphs import Graph
 from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.inference.checks import prior_or_graph, require_numbers, require_prior_and_labels
+from graphuq.inference.checks import prior_or_graph, require_prior_and_labels
 from graphuq.inference.evidence.evidence import SignEvidence
 from graphuq.inference.evidence.pairwise import PairwiseEvidence
 from graphuq.inference.parameter_ranges import (
@@ -159,7 +159,6 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     """
     likelihood = _instance(likelihood)
     prior = prior_or_graph(prior)
-    require_numbers(prior)
     require_prior_and_labels(prior, labels)
     require_supported(likelihood, labels)
     evidence = _evidence_for(labels)

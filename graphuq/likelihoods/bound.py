@@ -13,7 +13,6 @@ from numba.extending import is_jitted
 from numpy.typing import NDArray
 
 from graphuq.graphs.labels import Labels
-from graphuq.likelihoods import sign_kernels
 from graphuq.likelihoods.contract import (
     FIELD,
     GRADIENT,
@@ -77,9 +76,7 @@ class Bound(NamedTuple):
         """Return this with the potential of the sign model, where the likelihood's does not do."""
         if likelihood.potential is not None and self.confidence is None:
             return self
-        potential, gradient, parameters = sign_kernels.functions_of(
-            self.label_model, self.rule.n_classes
-        )
+        potential, gradient, parameters = self.label_model.functions(self.rule.n_classes)
         return self._replace(
             potential=potential,
             gradient=gradient,

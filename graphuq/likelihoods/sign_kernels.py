@@ -11,15 +11,10 @@ P(c | u) = E_t prod_{k != c} Psi((u_c - u_k) / gamma + t; 1),  t ~ N(0, 1).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphuq.utils.jit import cached_njit
-from graphuq.utils.typing import Array
-
-if TYPE_CHECKING:
-    from graphuq.likelihoods.sign_model import SignModel
 
 _SQRT_HALF = math.sqrt(0.5)
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -284,11 +279,3 @@ def step_potential(u, seen):  # type: ignore[no-untyped-def]
         if wrong:
             phi += cost
     return phi
-
-
-def functions_of(model: SignModel, n_classes: int) -> tuple[Any, Any, Array]:
-    """Return the potential of a sign model, its gradient or None, and their parameters."""
-    if model.noise == 0:
-        return step_potential, None, np.atleast_1d(np.asarray(model.cost, dtype=np.float64))
-    flips = np.asarray(model.flip_rate(n_classes), dtype=np.float64)
-    return noisy_potential, noisy_gradient, np.append(float(model.noise), flips)

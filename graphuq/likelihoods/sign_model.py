@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, log_ndtr, ndtr
 
+from graphuq.likelihoods import sign_kernels
 from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.likelihoods.label_rule import both_classes
-from graphuq.likelihoods.sign_kernels import class_log_probability
 from graphuq.utils.typing import Array
 
 
@@ -131,9 +131,20 @@ class SignModel(NamedTuple):
         scaled = u / (self.noise[..., None] if np.ndim(self.noise) else self.noise)
         flat = np.ascontiguousarray(scaled.reshape(-1, *u.shape[-2:]))
         found = np.empty(flat.shape[:2])
-        class_log_probability(flat, y.astype(np.int64), found)
+        sign_kernels.class_log_probability(flat, y.astype(np.int64), found)
         return found.reshape(u.shape[:-1])
 
     def log_probability(self, u: Array, y: Array) -> Array:
         """Return log P(y | u); see `log_wins`."""
         return np.asarray(self.log_of_label(self.log_wins(u, y), max(2, u.shape[-1])))
+
+    def functions(self, n_classes: int) -> tuple[Any, Any, Array]:
+        """Return a potential -log P(y | u) for compiled code, its gradient, and their parameters.
+
+        There is no gradient without noise.
+        """
+        if self.noise == 0:
+            return sign_kernels.step_potential, None, np.atleast_1d(np.asarray(self.cost, float))
+        flips = np.asarray(self.flip_rate(n_classes), dtype=np.float64)
+        parameters = np.append(float(self.noise), flips)
+        return sign_kernels.noisy_potential, sign_kernels.noisy_gradient, parameters

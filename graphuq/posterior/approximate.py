@@ -19,10 +19,9 @@ from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.class_sites import classes_at_labeled
-from graphuq.priors.conditional import draws_at_a_time, require_gain_memory
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.gaussian_sites import at_labeled
-from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given import Given, draws_at_a_time, require_gain_memory
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
@@ -167,7 +166,7 @@ class ApproximatePosterior(NodePosterior):
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
         wanted = validation.node_ids("nodes", wanted, self.n_nodes)
         validation.integer("draws", draws, 1)
-        require_gain_memory(len(self.labels), wanted.size, prior.expansion.weights.size)
+        require_gain_memory(len(self.labels), wanted.size, prior.field.weights.size)
         rng = np.random.default_rng(validation.seed_sequence(seed))
         return self._drawn(prior, wanted, draws, rng)
 
@@ -176,7 +175,7 @@ class ApproximatePosterior(NodePosterior):
     ) -> Iterator[Array]:
         n_fields = label_rule(self.labels).n_fields
         with one_blas_thread():
-            given = GivenLabeled(prior, self.labels.nodes, wanted)
+            given = Given(prior.field, self.labels.nodes, wanted)
             root = prior.root(self.labels.nodes)
             if n_fields == 1:
                 draw: Callable[..., Array]

@@ -79,7 +79,7 @@ def label_draws(posterior: SampledField, prior: Any, seed: Any, every: int = 1) 
     # Integrate u_j out: where flips are rare, its draws hardly ever contradict the label. If labels
     # outnumber modes, the others determine it, and nothing is left to integrate.
     others_say, noise = None, posterior.settings["sign_model"]["noise"]
-    if not posterior.hyperparameters and len(labels) <= prior.expansion.weights.size:
+    if not posterior.hyperparameters and len(labels) <= prior.field.weights.size:
         others_say = GivenOthers.of(prior, labels.nodes)
     for block in posterior.latent_draws(prior, labels.nodes, seed=rng):
         kept = np.arange(-done % every, len(block), every)

@@ -39,12 +39,9 @@ from graphuq.graphs.labels import Labels
 from graphuq.likelihoods.label_rule import both_classes, probability_positive
 from graphuq.posterior.node_kernels import class_probability
 from graphuq.priors.class_sites import classes_at_labeled
-from graphuq.priors.conditional import Conditional, Rows
-from graphuq.priors.feature_prior import FeaturePrior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.gaussian_sites import at_labeled
-from graphuq.priors.prior import Prior
-from graphuq.priors.sum_prior import SumPrior
+from graphuq.priors.given import Conditional, Rows
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
 
@@ -214,34 +211,7 @@ def join(
 ) -> NewItems:
     """Return the new items of `new_probability`, joined to the graph."""
     given = prior.conditional(posterior.labels.nodes, np.empty(0, dtype=np.int64))
-    basis, extra = _new_rows(prior, degrees, sparse.csr_array(weights), X)
+    basis, extra = prior.rows_of_new(degrees, sparse.csr_array(weights), X)
     rows = given.rows(basis, np.full(len(basis), -1, dtype=np.int32))
     rows = rows._replace(deviation=np.sqrt(rows.deviation**2 + extra))
     return NewItems(given, rows, posterior.overlap)
-
-
-def _new_rows(prior: GaussianPrior, degrees: Array, weights: Any, X: Any) -> tuple[Array, Array]:
-    """Return rows of the prior's expansion for new items, and variance of their own."""
-    if isinstance(prior, SumPrior):
-        each = [_new_rows(part, degrees, weights, X) for part in prior.parts]
-        extra = sum(w * own for w, (_, own) in zip(prior.weights, each, strict=True))
-        return np.hstack([basis for basis, _ in each]), np.asarray(extra)
-    if isinstance(prior, FeaturePrior):
-        if X is None:
-            raise ValueError("the prior has features: give those of the new items, X=")
-        return prior.rows(X), np.zeros(weights.shape[0])
-    if not isinstance(prior, Prior) or prior.component is not None:
-        raise ValueError("new items need a connected graph: take graph.largest_component()")
-    if prior.tail:
-        raise ValueError("new items need a prior without a tail: take gq.Prior.projected")
-    d = np.asarray(weights.sum(axis=1), dtype=np.float64)
-    tied = d > 0
-    shares = sparse.diags_array(1 / np.where(tied, d, 1.0)) @ weights
-    departure = prior.vectors**2 @ (prior.spectrum.values * prior.sigma) ** 2
-    to_field = sparse.diags_array(np.sqrt(d)) @ shares @ sparse.diags_array(1 / np.sqrt(degrees))
-    own = np.where(tied, shares @ departure, 1.0)
-    whole = prior.expansion
-    rows = np.asarray(to_field @ whole.basis, dtype=np.float64)
-    # every item's field has the prior variance 1, also where its ties are weak
-    variance = whole.variances_of(rows) + own
-    return rows / np.sqrt(variance)[:, None], own / variance

@@ -26,7 +26,7 @@ from graphuq.posterior.node_kernels import (
     add_signs,
     sign_factors,
 )
-from graphuq.priors.conditional import Rows
+from graphuq.priors.given import Rows
 from graphuq.utils.typing import Array
 
 # Batch means per chain, from which Monte Carlo errors are computed.

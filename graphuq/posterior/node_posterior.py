@@ -21,7 +21,6 @@ from graphuq.posterior.node_names import check_names
 from graphuq.posterior.predictions import PredictionMixin, order_by_entropy
 from graphuq.posterior.protocol import Run
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.solved import SolvedPrior
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
@@ -129,9 +128,7 @@ class NodePosterior(PredictionMixin, ABC):
     mistakes: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
     overlaps: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
     names: NDArray[np.str_] | None = dataclasses.field(default=None, kw_only=True, repr=False)
-    prior: GaussianPrior | SolvedPrior | None = dataclasses.field(
-        default=None, kw_only=True, repr=False
-    )
+    prior: GaussianPrior | None = dataclasses.field(default=None, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         # what an approximation or a file of an earlier version lacks
@@ -191,11 +188,6 @@ class NodePosterior(PredictionMixin, ABC):
 
         A posterior read from a file does not hold its prior and needs it given.
         """
-        if isinstance(self.prior, SolvedPrior) or isinstance(given, SolvedPrior):
-            raise TypeError(
-                "this needs eigenvectors, and a gq.SolvedPrior has none: take Prior.projected or "
-                "Prior.approximated"
-            )
         if given is None:
             if self.prior is None:
                 raise ValueError(

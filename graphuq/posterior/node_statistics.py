@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from graphuq.likelihoods.label_rule import both_classes
 from graphuq.posterior.node_moments import Batches, NodeMoments, NodeTotals, draws_per_block
-from graphuq.priors.conditional import Conditional, MakeRows
+from graphuq.priors.given import Conditional, MakeRows
 from graphuq.utils.progress import progress_bar
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import cpu_count

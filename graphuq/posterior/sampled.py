@@ -19,9 +19,8 @@ from graphuq.posterior.call import Call
 from graphuq.posterior.label_likelihood import MAX_TERMS, LabelDraws, label_draws
 from graphuq.posterior.left_out import left_out_from_draws
 from graphuq.posterior.node_posterior import NodePosterior
-from graphuq.priors.conditional import Conditional, draws_at_a_time, require_gain_memory
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given import Conditional, Given, draws_at_a_time, require_gain_memory
 from graphuq.priors.given_modes import GivenModes, append_parameters
 from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
@@ -253,7 +252,7 @@ class Posterior(NodePosterior):
             assert isinstance(prior, Prior | SumPrior)
             given = GivenModes(prior, wanted, names)
         elif not prior.modes_determine_field:
-            given = GivenLabeled(prior, self.labels.nodes, wanted, self.settings["noise"])
+            given = Given(prior.field, self.labels.nodes, wanted, self.settings["noise"])
             source = self.read
         else:
             loadings = prior.mode_loadings(wanted).T

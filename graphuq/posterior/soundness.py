@@ -73,12 +73,9 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
 def _n_modes(posterior: Any) -> int:
     """Return the number of modes of a prior: those of all parts of a sum, and the level.
 
-    A solved prior has none, and its level is none either. Levels of components are modes where
-    hyperparameters were sampled.
+    Levels of components are modes where hyperparameters were sampled.
     """
     prior = posterior.settings["prior"]
-    if prior["kind"] == "solved":
-        return 0
     parts = [prior, *prior.get("parts", ())]
     n_modes = sum(int(part["rank"]) + bool(part.get("null_mode")) for part in parts)
     if posterior.hyperparameters:

@@ -10,10 +10,8 @@ import numpy as np
 
 from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian
+from graphuq.priors.field import Field
 from graphuq.priors.gaussian_prior import Ranges
-from graphuq.priors.given_labeled import Rest
 from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
@@ -102,68 +100,27 @@ class ComponentLevel(Summable):
         return self
 
     @cached_property
-    def expansion(self) -> Expansion:
-        """The covariance of all nodes."""
+    def field(self) -> Field:
+        """The field at all nodes, by a column for each component."""
         n, count = self.n_nodes, self.n_components
         require_memory(8.0 * n * count, f"levels of {count} components", "drop nodes without edges")
-        ones = np.ones(count)
-        return Expansion(self._indicators(np.arange(n)), ones, ones)
+        return Field(self._indicators(np.arange(n)), np.ones(count), np.ones(count))
 
-    @cached_property
-    def law(self) -> Gaussian:
-        """The law of the whole field."""
-        sizes = np.bincount(self._component).astype(np.float64)
-        return Gaussian(self.expansion.basis / np.sqrt(sizes), sizes, 0.0)
-
-    def _indicators(self, nodes: Any) -> Array:
-        found = np.zeros((len(nodes), self.n_components))
-        found[np.arange(len(nodes)), self._component[nodes]] = 1.0
-        return found
-
-    def root(self, nodes: Nodes) -> Array:
-        """Return F, with a column for each component that ``nodes`` are in, with F F' = C_JJ.
+    def field_at(self, nodes: Nodes) -> Field:
+        """Return the field at some nodes, by a column for each component that they are in.
 
         Parameters
         ----------
         nodes : ndarray of int
         """
         found = self._indicators(nodes)
-        return np.ascontiguousarray(found[:, found.any(axis=0)])
+        found = np.ascontiguousarray(found[:, found.any(axis=0)])
+        return Field(found, np.ones(found.shape[1]), np.ones(found.shape[1]))
 
-    def covariance(self, rows: Any, columns: Any) -> Array:
-        """Return the covariance block between two lists of nodes.
-
-        Parameters
-        ----------
-        rows, columns : array_like of int
-        """
-        rows = validation.node_ids("rows", rows, self.n_nodes)
-        columns = validation.node_ids("columns", columns, self.n_nodes)
-        same = np.equal.outer(self._component[rows], self._component[columns])
-        return same.astype(np.float64)
-
-    @property
-    def modes_determine_field(self) -> bool:
-        """False: there are no modes."""
-        return False
-
-    def mode_loadings(self, nodes: Any) -> Array:
-        """Return a matrix without columns: there are no modes.
-
-        Parameters
-        ----------
-        nodes : array_like of int
-        """
-        return np.empty((len(nodes), 0))
-
-    def rest(self, nodes: Nodes) -> Rest:
-        """Return the whole field at ``nodes``: there are no modes.
-
-        Parameters
-        ----------
-        nodes : ndarray of int
-        """
-        return _Levels(self._component[nodes])
+    def _indicators(self, nodes: Any) -> Array:
+        found = np.zeros((len(nodes), self.n_components))
+        found[np.arange(len(nodes)), self._component[nodes]] = 1.0
+        return found
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify this prior; see `Prior.fingerprint`."""
@@ -178,17 +135,6 @@ class ComponentLevel(Summable):
 
     def __repr__(self) -> str:
         return f"ComponentLevel({self.n_components} components)"
-
-
-class _Levels:
-    """Draws of the levels at some nodes."""
-
-    def __init__(self, component: Nodes) -> None:
-        seen, self._place = np.unique(component, return_inverse=True)
-        self._count = seen.size
-
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
-        return rng.standard_normal((size, self._count))[:, self._place]
 
 
 def _components_of(graph: Any) -> Nodes:

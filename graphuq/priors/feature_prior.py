@@ -6,16 +6,15 @@ import dataclasses
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian
+from graphuq.priors.field import Field
+from graphuq.priors.gaussian import MIN_RELATIVE_DEVIATION, law_of
 from graphuq.priors.gaussian_prior import Ranges, require_chosen
-from graphuq.priors.given_labeled import Rest
 from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
 from graphuq.utils.features import check_features, require_spread
@@ -79,6 +78,8 @@ class FeaturePrior(Summable):
     >>> prior.rows([[2.0]]).shape          # of a new item
     (1, 4)
     """
+
+    has_fixed_basis: ClassVar[bool] = False
 
     X: Array
     length_scale: float | str = validation.AUTO
@@ -215,26 +216,29 @@ class FeaturePrior(Summable):
         return found
 
     @cached_property
-    def expansion(self) -> Expansion:
-        """The covariance of all nodes."""
+    def field(self) -> Field:
+        """The field at all nodes, through the inducing items."""
         basis = self.rows(self.X)
         own = np.ones(basis.shape[1])
-        return Expansion(basis, np.append(own[:-1], 0.0), own)
+        shared = np.append(own[:-1], 0.0)
+        return Field(basis, shared, own, rounding=MIN_RELATIVE_DEVIATION)
 
-    @cached_property
-    def law(self) -> Gaussian:
-        """The law of the whole field, without variance that nodes do not share."""
-        U, S, _ = linalg.svd(self.expansion.basis[:, :-1], full_matrices=False)
-        return Gaussian(np.ascontiguousarray(U), S**2, 0.0)
-
-    def root(self, nodes: Nodes) -> Array:
-        """Return F with F F' = C_JJ, without directions of hardly any variance.
+    def field_at(self, nodes: Nodes) -> Field:
+        """Return the field at some nodes, from their covariance, exactly.
 
         Parameters
         ----------
         nodes : ndarray of int
         """
-        return self.at(nodes).root()
+        root = law_of(self._kernel(self.X[nodes], self.X[nodes])).root()
+        own = np.ones(root.shape[1])
+        return Field(root, own, own, rounding=MIN_RELATIVE_DEVIATION)
+
+    def rows_of_new(self, degrees: Array, weights: Any, X: Any) -> tuple[Array, Array]:
+        """Return rows of the field's basis for new items, which have no other variance."""
+        if X is None:
+            raise ValueError("the prior has features: give those of the new items, X=")
+        return self.rows(X), np.zeros(weights.shape[0])
 
     def covariance(self, rows: Any, columns: Any) -> Array:
         """Return the covariance block between two lists of nodes.
@@ -246,34 +250,6 @@ class FeaturePrior(Summable):
         rows = validation.node_ids("rows", rows, self.n_nodes)
         columns = validation.node_ids("columns", columns, self.n_nodes)
         return self._kernel(self.X[rows], self.X[columns])
-
-    @property
-    def has_exact_root(self) -> bool:
-        """False: covariances are all there is."""
-        return False
-
-    @property
-    def modes_determine_field(self) -> bool:
-        """False: there are no modes."""
-        return False
-
-    def mode_loadings(self, nodes: Any) -> Array:
-        """Return a matrix without columns: there are no modes.
-
-        Parameters
-        ----------
-        nodes : array_like of int
-        """
-        return np.empty((len(nodes), 0))
-
-    def rest(self, nodes: Nodes) -> Rest:
-        """Return the whole field at ``nodes``: there are no modes.
-
-        Parameters
-        ----------
-        nodes : ndarray of int
-        """
-        return _ThroughInducing(self.expansion.basis[nodes])
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify this prior; see `Prior.fingerprint`."""
@@ -290,17 +266,6 @@ class FeaturePrior(Summable):
         scale = self.length_scale
         shown = scale if validation.is_auto(scale) else format(scale, ".3g")
         return f"FeaturePrior({n} x {d}, length_scale {shown})"
-
-
-class _ThroughInducing:
-    """Draws of the field at some nodes, from their rows of the basis."""
-
-    def __init__(self, basis: Array) -> None:
-        self._shared, self._own = basis[:, :-1], basis[:, -1]
-
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
-        shared = rng.standard_normal((size, self._shared.shape[1])) @ self._shared.T
-        return np.asarray(shared + self._own * rng.standard_normal(shared.shape))
 
 
 def _check_length_scale(value: Any) -> float | str:

@@ -13,12 +13,8 @@ from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.typing import Array
 from graphuq.utils.white_noise import white_noise
 
-
-def cosines(S: Array) -> Array:
-    """Return (1 - S^2)^(1/2) for singular values of rows of an orthonormal basis, 0 to rounding."""
-    left = 1 - S**2
-    return np.sqrt(np.where(left < 1e-13, 0.0, left))
-
+# Share of the largest deviation below which a direction is rounding.
+ROUNDING = 1e-11
 
 # Share of the largest deviation below which a direction of a covariance that is computed entry by
 # entry is left out.
@@ -64,7 +60,7 @@ class Gaussian:
     @property
     def inverse_variances(self) -> Array:
         """1/kappa, and 0 where kappa is 0 to rounding: the pseudo-inverse."""
-        floor = 1e-22 * self.variances.max()  # a standard deviation of 1e-11
+        floor = ROUNDING**2 * self.variances.max()
         kept = self.variances > floor
         return np.where(kept, 1 / np.where(kept, self.variances, 1.0), 0.0)
 
@@ -154,20 +150,3 @@ def law_of(C: Array) -> Gaussian:
 
 def _squares(weights: Array, rows: Array) -> Array:
     return np.asarray(np.einsum("ij,ij,j->i", rows, rows, weights))
-
-
-class TailDraws:
-    """Draws of N(0, rho^2 (I - B B')) at some nodes, with B = [q_0, Q] there.
-
-    They are white noise times I - U (1 - c) U', where B = U S V' and c = (1 - S^2)^(1/2).
-    """
-
-    def __init__(self, law: Gaussian, nodes: Any) -> None:
-        self._tail = law.tail
-        self._basis, S, _ = linalg.svd(law.rows(nodes), full_matrices=False)
-        self._shrink = 1 - cosines(S)
-
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
-        """Return independent draws, one in each row."""
-        white = white_noise(rng, size, self._basis.shape[0])
-        return self._tail * (white - ((white @ self._basis) * self._shrink) @ self._basis.T)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy import linalg
 
-from graphuq.priors.conditional import Conditional, GivenAll
-from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian, law_of
-from graphuq.priors.given_labeled import GivenLabeled, Rest
+from graphuq.priors.field import Field
+from graphuq.priors.gaussian import Gaussian
+from graphuq.priors.given import Conditional, Given, GivenAll
 from graphuq.utils import validation
 from graphuq.utils.fingerprint import same_fingerprint
 from graphuq.utils.memory import require_memory
@@ -23,7 +21,7 @@ Ranges = dict[str, tuple[float, float]]
 
 
 class GaussianPrior(ABC):
-    """A centered Gaussian on the field at all nodes.
+    """A centered Gaussian on the field at all nodes: parameters that make a `Field`.
 
     `Prior` is one on a graph, `FeaturePrior` one on features, and `SumPrior` a sum of them.
 
@@ -49,7 +47,7 @@ class GaussianPrior(ABC):
     >>> prior.matches(prior.fingerprint())
     True
 
-    Its covariance, its law at all and at some nodes, and draws of the field:
+    Its field, at all and at some nodes, and draws of it:
 
     >>> C = prior.covariance([0, 2], [0, 2])
     >>> F = prior.root(np.array([0, 2]))
@@ -57,8 +55,8 @@ class GaussianPrior(ABC):
     (True, True)
     >>> np.allclose(prior.law.variance(), prior.variance())
     True
-    >>> np.allclose(prior.expansion.variance(), prior.variance())
-    True
+    >>> prior.field_at(np.array([0, 2])).variance().shape
+    (2,)
     >>> prior.draw(2, seed=0).shape
     (2, 50)
     >>> prior.with_labeled(np.array([0, 2])).conditional(np.array([0, 2]), np.array([1])).n_traced
@@ -66,12 +64,8 @@ class GaussianPrior(ABC):
 
     The modes are the level and those of the graph; the field of features is beyond them:
 
-    >>> prior.mode_loadings([0, 2]).shape, prior.modes_from_field().shape
-    ((2, 11), (50, 11))
-    >>> graph.has_exact_root, prior.has_exact_root
-    (True, False)
-    >>> prior.modes_determine_field, prior.rest(np.array([0, 2])) is None
-    (False, False)
+    >>> prior.mode_loadings([0, 2]).shape, prior.modes_determine_field
+    ((2, 11), False)
     >>> prior.require_here("a plot")     # raises for eigenvectors in a Dask array
     """
 
@@ -106,57 +100,76 @@ class GaussianPrior(ABC):
 
     @property
     @abstractmethod
-    def expansion(self) -> Expansion:
-        """The covariance of all nodes."""
+    def field(self) -> Field:
+        """The field at all nodes."""
 
-    @property
-    @abstractmethod
-    def law(self) -> Gaussian:
-        """The law of the whole field, with an orthonormal basis."""
-
-    @property
-    def has_exact_root(self) -> bool:
-        """Whether `root` comes from modes, and not from covariances."""
-        return True
-
-    @abstractmethod
-    def root(self, nodes: Nodes) -> Array:
-        """Return F, at most as wide as there are ``nodes``, with F F' = C_JJ."""
+    def field_at(self, nodes: Nodes) -> Field:
+        """Return the field at some nodes alone, which are numbered anew, exactly."""
+        return self.field.some(nodes)
 
     def at(self, nodes: Any) -> Gaussian:
-        """Return the law of the field at ``nodes`` alone, in the order given.
+        """Return the distribution of the field at ``nodes`` alone, in the order given.
 
         Parameters
         ----------
         nodes : array_like of int, shape (J,)
         """
         nodes = validation.node_ids("nodes", nodes, self.n_nodes)
-        if not self.has_exact_root:
-            return law_of(self.covariance(nodes, nodes))
-        U, S, _ = linalg.svd(self.root(nodes), full_matrices=False)
-        return Gaussian(np.ascontiguousarray(U), S**2, 0.0)
+        return self.field_at(nodes).at(np.arange(nodes.size))
 
-    @abstractmethod
-    def covariance(self, rows: Any, columns: Any) -> Array:
-        """Return the covariance block between two lists of nodes."""
+    def root(self, nodes: Nodes) -> Array:
+        """Return F, at most as wide as there are ``nodes``, with F F' = C_JJ."""
+        return self.field_at(nodes).root(np.arange(len(nodes)))
 
     @property
-    @abstractmethod
+    def law(self) -> Gaussian:
+        """The distribution of the whole field, without variance that nodes do not share."""
+        return self.field.whole
+
+    def covariance(self, rows: Any, columns: Any) -> Array:
+        """Return the covariance block between two lists of nodes.
+
+        Parameters
+        ----------
+        rows, columns : array_like of int
+        """
+        return self.field.covariance(
+            validation.node_ids("rows", rows, self.n_nodes),
+            validation.node_ids("columns", columns, self.n_nodes),
+        )
+
+    def mode_loadings(self, nodes: Any) -> Array:
+        """Return A (nodes, p): the modes z ~ N(0, I) contribute A z to the field at ``nodes``.
+
+        A level is the first mode.
+
+        Parameters
+        ----------
+        nodes : array_like of int
+        """
+        return self.field.loadings(self.field.rows(nodes))[:, self.field.modes]
+
+    @property
     def modes_determine_field(self) -> bool:
         """Whether the modes leave nothing of the field open."""
+        return self.field.modes_determine_field
 
-    @abstractmethod
-    def mode_loadings(self, nodes: Any) -> Array:
-        """Return A (nodes, p): the modes z ~ N(0, I) contribute A z to the field at ``nodes``."""
+    def rows_of_new(self, degrees: Array, weights: Any, X: Any) -> tuple[Array, Array]:
+        """Return rows of the field's basis for new items, and variance of their own.
 
-    @abstractmethod
-    def rest(self, nodes: Nodes) -> Rest | None:
-        """Return what the modes leave open of the field at ``nodes``; None if nothing."""
+        See `graphuq.posterior.new_items`.
 
-    def modes_from_field(self) -> Array:
-        """Return M (N, p): the modes expected at a field u at all nodes are u' M."""
-        loadings = self.mode_loadings(np.arange(self.n_nodes))
-        return self.law.solve(loadings.T).T
+        Parameters
+        ----------
+        degrees : ndarray, shape (N,)
+            Degrees of the graph.
+        weights : csr_array, shape (m, N)
+            Those of new items.
+        X : array_like, shape (m, d), or None
+            Features of new items.
+        """
+        del degrees, weights, X
+        raise ValueError("new items need a connected graph: take graph.largest_component()")
 
     @abstractmethod
     def fingerprint(self) -> dict[str, Any]:
@@ -171,6 +184,9 @@ class GaussianPrior(ABC):
             The work, named in the message.
         """
         del what
+
+    # Whether the basis of the field is the same for all parameters.
+    has_fixed_basis: ClassVar[bool] = True
 
     @property
     def graph_part(self) -> GaussianPrior | None:
@@ -188,7 +204,7 @@ class GaussianPrior(ABC):
         return self
 
     def conditional(self, read: Nodes | None, traced: Nodes, noise: float = 0.0) -> Conditional:
-        """Return the law of the field at all nodes, given the field at those that are read.
+        """Return the field at all nodes, given the field at those that are read.
 
         Parameters
         ----------
@@ -204,12 +220,12 @@ class GaussianPrior(ABC):
         Conditional
         """
         if read is None:
-            return GivenAll(self, traced)
-        return GivenLabeled(self, read, traced, noise)
+            return GivenAll(self.field, traced)
+        return Given(self.field, read, traced, noise)
 
     def variance(self) -> Array:
         """Return the prior variance of every node, shape (N,)."""
-        return self.expansion.variance()
+        return self.field.variance()
 
     def draw(self, size: int = 1, seed: validation.Seed = None) -> Array:
         """Return ``size`` independent fields, shape (size, N).
@@ -219,18 +235,10 @@ class GaussianPrior(ABC):
         size : int
         seed : int, SeedSequence or Generator, optional
         """
-        rng = self._begin_draw(size, seed)
-        nodes = np.arange(self.n_nodes)
-        loadings, rest = self.mode_loadings(nodes), self.rest(nodes)
-        fields = rng.standard_normal((size, loadings.shape[1])) @ loadings.T
-        return fields if rest is None else fields + rest.draw(size, rng)
-
-    def _begin_draw(self, size: int, seed: validation.Seed) -> np.random.Generator:
-        """Return the generator of ``size`` fields, for which there must be memory."""
         validation.integer("size", size, 1)
         fields = f"{size} fields on {self.n_nodes} nodes"
         require_memory(2 * 8.0 * size * self.n_nodes, fields, "draw fewer at a time")
-        return np.random.default_rng(validation.seed_sequence(seed))
+        return self.field.draw(size, np.random.default_rng(validation.seed_sequence(seed)))
 
     def matches(self, fingerprint: dict[str, Any]) -> bool:
         """Whether ``fingerprint`` is that of this prior, up to rounding.
@@ -260,10 +268,3 @@ def base_name(parameter: str) -> str:
     ('alpha', 'flip_rate')
     """
     return re.sub(r"_\d+$", "", parameter)
-
-
-def narrow(F: Array) -> Array:
-    """Return a root of F F' with at most as many columns as rows."""
-    if F.shape[0] >= F.shape[1]:
-        return F
-    return np.ascontiguousarray(linalg.qr(F.T, mode="r", check_finite=False)[0][: F.shape[0]].T)

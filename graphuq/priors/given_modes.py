@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.priors.component_level import ComponentLevel
-from graphuq.priors.conditional import NONE, Conditional, Rows
 from graphuq.priors.gaussian import Gaussian
+from graphuq.priors.given import Conditional, Rows
 from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils.typing import Array, Nodes
@@ -52,7 +52,7 @@ def directions(prior: LatentPrior, nodes: Nodes) -> Array:
     nodes : ndarray of int
     """
     modes, levels = graph_of(prior).modes_at(nodes), levels_of(prior)
-    return modes if levels is None else np.hstack([levels.expansion.basis[nodes], modes])
+    return modes if levels is None else np.hstack([levels.field.basis[nodes], modes])
 
 
 def share_and_deviations(prior: LatentPrior) -> tuple[float, Array]:
@@ -129,10 +129,10 @@ class GivenModes(Conditional):
 
 def _all_modes(basis: Array, which: NDArray[np.int32]) -> Rows:
     """Return rows that multiply all modes, without variance."""
-    return Rows(basis, np.zeros(which.size), NONE, NONE)
+    return Rows(basis, np.zeros(which.size))
 
 
 def _level_and_modes(basis: Array, which: NDArray[np.int32]) -> Rows:
     """Return rows that multiply the level and all modes, without variance."""
     ones = np.ones((which.size, 1), dtype=basis.dtype)
-    return Rows(np.hstack([ones, basis]), np.zeros(which.size), NONE, NONE)
+    return Rows(np.hstack([ones, basis]), np.zeros(which.size))

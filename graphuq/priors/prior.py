@@ -8,15 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import sparse
 
 from graphuq.graphs import Graph
 from graphuq.graphs.eigenspaces import whole_eigenspaces
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian, TailDraws, cosines
-from graphuq.priors.gaussian_prior import Ranges, narrow, require_chosen
-from graphuq.priors.given_labeled import Rest
+from graphuq.priors.field import Field
+from graphuq.priors.gaussian_prior import Ranges, require_chosen
 from graphuq.priors.kept_modes import modes_of, needs_whole_eigenspaces
 from graphuq.priors.sum_prior import Summable
 from graphuq.priors.whittle_matern import RANGES, check_parameters, log_spectral_weight
@@ -32,11 +30,12 @@ class Prior(Summable):
 
     With kept modes Q = [q_1 .. q_r],
 
-        u = Q diag(sigma) z + rho (I - q_0 q_0' - Q Q') e,    z ~ N(0, I_r), e ~ N(0, I_N),
+        u = Q diag(sigma) z + rho (I - Q Q') e,    z ~ N(0, I_r), e ~ N(0, I_N),
         sigma_k^2 = c (lambda_k + tau^2)^-alpha,
 
-    which for alpha = 1, tau = 0 is eq. (11) for r = N - 1, eq. (12) for rho = 0, and eq. (14) with
-    q_0 projected out of the tail too. Make one with `full`, `projected` or `approximated`. On a
+    which for alpha = 1, tau = 0 is eq. (11) for r = N - 1, eq. (12) for rho = 0, and eq. (14), as
+    printed, with q_0 in the tail. The same field is Q diag(sigma^2 - rho^2)^(1/2) z + rho e, as its
+    `Field` has it. Make one with `full`, `projected` or `approximated`. On a
     disconnected graph the field is orthogonal to all vectors of eigenvalue 0; a `ComponentLevel`
     adds what is missing.
 
@@ -64,7 +63,7 @@ class Prior(Summable):
     >>> graph = gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
     >>> prior = gq.Prior.approximated(graph, rank=1)
     >>> prior
-    Prior.approximated(4 nodes, rank 1, 67% of the variance beyond)
+    Prior.approximated(4 nodes, rank 1, 75% of the variance beyond)
     >>> float(prior.variance().mean().round(12))
     1.0
     >>> prior.draw(2, seed=0).shape
@@ -82,11 +81,7 @@ class Prior(Summable):
     >>> C, F = full.covariance([0, 2], [0, 2]), full.root(np.array([0, 2]))
     >>> np.allclose(F @ F.T, C), np.allclose(full.at([0, 2]).covariance(), C)
     (True, True)
-    >>> full.conditional(np.array([0, 2]), traced=np.array([1])).law.size
-    2
     >>> np.allclose(full.law.variance(), full.variance())
-    True
-    >>> np.array_equal(full.modes_at([0, 2]), full.vectors[[0, 2]])
     True
     >>> full.require_here("a plot")     # raises for eigenvectors in a Dask array
 
@@ -220,7 +215,7 @@ class Prior(Summable):
     ) -> Prior:
         """Return the prior whose modes beyond ``rank`` all have eigenvalue ``lambda_bar``.
 
-        That is eq. (14), with q_0 projected out of the tail too.
+        That is eq. (14).
 
         Parameters
         ----------
@@ -228,20 +223,27 @@ class Prior(Summable):
         rank : int or "auto"
             As in `projected`; it moves only if ``lambda_bar`` is given.
         lambda_bar : float, optional
-            The largest kept eigenvalue by default.
+            At least the largest kept eigenvalue, which it is by default.
         alpha, tau, null_mode
             See `full`.
 
         Raises
         ------
         ValueError
-            A disconnected graph, parameters out of range, ``lambda_bar`` not positive.
+            A disconnected graph, parameters out of range, ``lambda_bar`` below the largest kept
+            eigenvalue.
         """
         if lambda_bar is not None:
             validation.positive("lambda_bar", lambda_bar)
         alpha, tau = check_parameters(alpha, tau, null_mode)
         whole = needs_whole_eigenspaces("approximated", lambda_bar)
         spectrum = modes_of(graph, rank, whole=whole)
+        largest = float(spectrum.values[-1])
+        if lambda_bar is not None and lambda_bar < largest:
+            raise ValueError(
+                f"lambda_bar must be at least the largest kept eigenvalue, {largest:.6g}, got "
+                f"{lambda_bar:g}: the modes beyond the rank are the rougher ones"
+            )
         return cls(
             spectrum, "approximated", alpha, tau, null_mode, lambda_bar, validation.is_auto(rank)
         )
@@ -307,9 +309,9 @@ class Prior(Summable):
         alpha, tau = float(self.alpha), float(self.tau)
         kept = np.append([0.0] * self.null_mode, self.spectrum.values)
         logs = log_spectral_weight(kept, alpha, tau)
-        left_out = self.n_nodes - self.spectrum.n_components - self.rank
+        left_out = self.n_nodes - kept.size
         tail_log = -np.inf
-        if self.kind == "approximated" and left_out > 0:
+        if self.kind == "approximated" and self.rank < self.n_nodes - 1:
             lambda_bar = self.spectrum.values[-1] if self.lambda_bar is None else self.lambda_bar
             tail_log = float(log_spectral_weight(np.array(lambda_bar), alpha, tau))
         top = max(logs.max(), tail_log)
@@ -375,84 +377,30 @@ class Prior(Summable):
         return self.spectrum.rank
 
     @cached_property
-    def law(self) -> Gaussian:
-        """The law of the whole field; its basis is [q_0, Q]."""
-        variances = np.append([0.0] * (not self.null_mode), self.sigma**2)
-        return Gaussian(self.spectrum.basis, variances, self.tail)
+    def field(self) -> Field:
+        """The field at all nodes, by the rows of Q."""
+        excess = np.maximum(self.sigma**2 - self.tail**2, 0.0)
+        modes = np.ones(excess.size, dtype=bool)
+        return Field(self.vectors, excess, excess, 0.0, self.tail, modes, orthonormal=True)
 
-    @cached_property
-    def expansion(self) -> Expansion:
-        """The covariance of all nodes, by the rows of [q_0, Q]."""
-        excess = self.law.variances - self.tail**2
-        return Expansion(self.law.basis, excess, excess, 0.0, self.tail)
-
-    def root(self, nodes: Nodes) -> Array:
-        """Return F, at most as wide as there are ``nodes`` or modes, with F F' = C_JJ."""
-        if self.kind == "approximated":
-            return self.at(nodes).root()
-        return narrow(self.mode_loadings(nodes))
-
-    @property
-    def modes_determine_field(self) -> bool:
-        """Whether the modes leave nothing of the field open: there is no tail."""
-        return self.tail == 0
-
-    def mode_loadings(self, nodes: Any) -> Array:
-        """Return A (nodes, p): the modes z ~ N(0, I) contribute A z to the field at ``nodes``.
-
-        Parameters
-        ----------
-        nodes : array_like of int
-        """
-        return self.modes_at(nodes) * self.sigma
-
-    def rest(self, nodes: Nodes) -> Rest | None:
-        """Return what the modes leave open of the field at ``nodes``: the tail, if there is one.
-
-        Parameters
-        ----------
-        nodes : ndarray of int
-        """
-        return TailDraws(self.law, nodes) if self.tail else None
-
-    def modes_from_field(self) -> Array:
-        """Return M (N, p): the modes are u' M for a field u at all nodes."""
-        return np.asarray(self.vectors / self.sigma)
-
-    def at(self, nodes: Any) -> Gaussian:
-        """Return the law of the field at ``nodes`` alone, exactly, in O(J r min(J, r)).
-
-        With the rows B = U S V' of [q_0, Q] at the nodes, C_JJ = rho^2 I + B diag(kappa - rho^2) B'
-        differs from rho^2 I only inside span(U).
-
-        Parameters
-        ----------
-        nodes : array_like of int, shape (J,)
-
-        Returns
-        -------
-        Gaussian
-            On J nodes, in the order given.
-        """
-        nodes = validation.node_ids("nodes", nodes, self.n_nodes)
-        U, S, Vt = linalg.svd(self.law.rows(nodes), full_matrices=False)
-        # Inside it is M M', M = [S V' kappa^(1/2), rho (I - S^2)^(1/2)]. Singular values of M,
-        # unlike eigenvalues of M M', distinguish a variance of zero from rounding.
-        modes = (S[:, None] * Vt) * np.sqrt(self.law.variances)
-        rest = np.diag(self.tail * cosines(S))
-        E, deviations, _ = linalg.svd(np.hstack([modes, rest]), full_matrices=False)
-        return Gaussian(np.ascontiguousarray(U @ E), deviations**2, self.tail)
-
-    def covariance(self, rows: Any, columns: Any) -> Array:
-        """Return the covariance block between two lists of nodes."""
-        return self.law.covariance(
-            validation.node_ids("rows", rows, self.n_nodes),
-            validation.node_ids("columns", columns, self.n_nodes),
+    def rows_of_new(self, degrees: Array, weights: Any, X: Any) -> tuple[Array, Array]:
+        """Return rows of the field's basis for new items, and variance of their own."""
+        if self.component is not None:
+            return super().rows_of_new(degrees, weights, X)
+        if self.tail:
+            raise ValueError("new items need a prior without a tail: take gq.Prior.projected")
+        d = np.asarray(weights.sum(axis=1), dtype=np.float64)
+        tied = d > 0
+        shares = sparse.diags_array(1 / np.where(tied, d, 1.0)) @ weights
+        departure = self.vectors**2 @ (self.spectrum.values * self.sigma) ** 2
+        to_field = (
+            sparse.diags_array(np.sqrt(d)) @ shares @ sparse.diags_array(1 / np.sqrt(degrees))
         )
-
-    def draw(self, size: int = 1, seed: validation.Seed = None) -> Array:
-        """Return ``size`` independent fields, shape (size, N)."""
-        return self.law.draw(size, self._begin_draw(size, seed))
+        own = np.where(tied, shares @ departure, 1.0)
+        rows = np.asarray(to_field @ self.field.basis, dtype=np.float64)
+        # every item's field has the prior variance 1, also where its ties are weak
+        variance = self.field.variances_of(rows) + own
+        return rows / np.sqrt(variance)[:, None], own / variance
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify this prior, as settings and files hold them.
@@ -492,6 +440,6 @@ class Prior(Summable):
         if self.null_mode:
             parts.append("with q_0")
         if not self.open and self.tail:
-            share = (self.n_nodes - 1 - self.rank) * self.tail**2 / self.n_nodes
+            share = (self.n_nodes - self.sigma.size) * self.tail**2 / self.n_nodes
             parts.append(f"{share:.0%} of the variance beyond")
         return f"Prior.{self.kind}({', '.join(parts)})"

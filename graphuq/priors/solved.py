@@ -9,10 +9,10 @@ near R, whose diagonal is known exactly, serves as a control variate and removes
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,10 +23,10 @@ from scipy.sparse.linalg import cg
 
 from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.priors.conditional import Conditional
-from graphuq.priors.gaussian import Gaussian
-from graphuq.priors.given_labeled import GivenColumns
-from graphuq.priors.level import Level
+from graphuq.priors.field import Field
+from graphuq.priors.gaussian import MIN_RELATIVE_DEVIATION, law_of
+from graphuq.priors.gaussian_prior import Ranges
+from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
 from graphuq.utils.forecast import Pace
 from graphuq.utils.memory import require_memory
@@ -37,15 +37,18 @@ from graphuq.utils.typing import Array, Nodes
 # Residual of the solves relative to the whole right-hand side, and the most iterations of each.
 TOLERANCE, MAX_ITERATIONS = 1e-8, 2000
 
+# A smaller share of a variance is rounding, or an error of the solves.
+MIN_REST = 1e-7
+
 
 @dataclass(frozen=True, eq=False)
-class SolvedPrior:
+class SolvedPrior(Summable):
     """`Prior.full`, at some nodes and from them to all others.
 
-    Make one with `SolvedPrior.of`. `graphuq.sample` takes it in place of a prior, for sign models.
-    There are no modes, so a posterior has no traces of them. Work that needs eigenvectors is
-    refused: parameters that are "auto", `Posterior.latent_draws` and `Posterior.suggest`. A `Level`
-    of a given scale s can be added, which adds s^2 to all covariances.
+    Make one with `SolvedPrior.of`. Covariances with these nodes are those of `Prior.full`, and so
+    are all variances; covariances between other nodes go through these nodes. There are no modes,
+    so a posterior has no traces of them. It has no parameters of its own. It supports sign models,
+    and a `Level` can be added.
 
     Attributes
     ----------
@@ -60,9 +63,7 @@ class SolvedPrior:
     scale_error : float
         Relative standard error of c.
     variance_error : float
-        Root mean square over nodes of the relative standard error of C_ii, without the level.
-    level : float
-        s, the deviation of the level; 0 without one.
+        Root mean square over nodes of the relative standard error of C_ii.
 
     Examples
     --------
@@ -77,15 +78,15 @@ class SolvedPrior:
     (10, 400)
     >>> prior.fingerprint()["kind"]
     'solved'
-    >>> prior.conditional(labels.nodes, traced=labels.nodes[:1]).n_traced
-    1
+    >>> prior.open, prior.ranges, prior.parameters, prior.with_parameters() is prior
+    ((), {}, {}, True)
     >>> prior.places(labels.nodes[:2])
     array([0, 1])
     >>> post = gq.sample(prior, gq.Probit(0.1), labels, seed=0, progress=False)
     >>> bool(post.accuracy(y) > 0.9)
     True
-    >>> (prior + gq.Level(0.5)).level
-    0.5
+    >>> bool(gq.evidence(prior + gq.Level(0.5), gq.Probit(0.1), labels) < -2)
+    True
     """
 
     nodes: NDArray[np.int64]
@@ -94,7 +95,6 @@ class SolvedPrior:
     scale: float
     scale_error: float
     variance_error: float
-    level: float = 0.0
 
     @classmethod
     def of(
@@ -192,74 +192,52 @@ class SolvedPrior:
             float(np.sqrt(((error / diagonal) ** 2).mean())),
         )
 
-    def __add__(self, other: Any) -> SolvedPrior:
-        if not isinstance(other, Level):
-            return NotImplemented
-        if validation.is_auto(other.scale):
-            raise TypeError(
-                "a level is chosen by the evidence, which needs eigenvectors, and a "
-                "gq.SolvedPrior has none: give a number, such as gq.Level(0.5)"
-            )
-        if self.level:
-            raise ValueError("a sum has one level, and two were added: leave one out")
-        require_memory(
-            8.0 * self.columns.size, "a level on all columns", "name fewer nodes, or leave it out"
-        )
-        level = float(other.scale)
-        return dataclasses.replace(
-            self,
-            columns=self.columns + level**2,
-            variances=self.variances + level**2,
-            level=level,
-        )
-
-    __radd__ = __add__
-
     @property
     def n_nodes(self) -> int:
         """Number of nodes N."""
         return self.columns.shape[0]
 
-    def at(self, nodes: Any) -> Gaussian:
-        """Return the law of the field at some of the nodes alone.
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Nothing: there are no parameters."""
+        return ()
+
+    @property
+    def ranges(self) -> Ranges:
+        """Nothing: there are no parameters."""
+        return {}
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        """Nothing: there are no parameters."""
+        return {}
+
+    def with_parameters(self, **values: Any) -> SolvedPrior:
+        """Return the prior itself, which has no parameters."""
+        if values:
+            raise TypeError(f"a SolvedPrior has no parameters, got {', '.join(values)}")
+        return self
+
+    def with_labeled(self, nodes: Nodes) -> SolvedPrior:
+        """Return the prior itself, if it is known at these nodes.
 
         Parameters
         ----------
-        nodes : array_like of int
-            Among ``self.nodes``.
-
-        Returns
-        -------
-        Gaussian
+        nodes : ndarray of int
         """
-        place = self.places(nodes)
-        C = self.columns[self.nodes[place]][:, place]
-        values, vectors = np.linalg.eigh((C + C.T) / 2)
-        return Gaussian(vectors, np.maximum(values, 0.0), 0.0)
+        self.places(nodes)
+        return self
 
-    def conditional(self, read: Nodes | None, traced: Nodes, noise: float = 0.0) -> Conditional:
-        """Return the law of the field at all nodes, given the field at those that are read.
-
-        Parameters
-        ----------
-        read, traced, noise
-            As in `Prior.conditional`, all nodes among ``self.nodes``.
-
-        Returns
-        -------
-        Conditional
-
-        Raises
-        ------
-        TypeError
-            All nodes are read.
-        ValueError
-            A node at which the prior is not known.
-        """
-        if read is None:
-            self.require_here("a likelihood that reads all nodes")
-        self.places(np.concatenate([read, traced]))
-        return GivenColumns(self, read, traced, noise)
+    @cached_property
+    def field(self) -> Field:
+        """The field at all nodes, C_.J C_JJ^(-1/2) z, and what that leaves of each variance."""
+        at_nodes = self.columns[self.nodes]
+        known = law_of((at_nodes + at_nodes.T) / 2)
+        shared = self.columns @ (known.basis * np.sqrt(known.inverse_variances))
+        left = self.variances - np.einsum("ij,ij->i", shared, shared)
+        left[left < MIN_REST * self.variances] = 0.0
+        basis, own = np.column_stack([shared, np.sqrt(left)]), np.ones(shared.shape[1] + 1)
+        return Field(basis, np.append(own[:-1], 0.0), own, rounding=MIN_RELATIVE_DEVIATION)
 
     def require_here(self, what: str) -> NoReturn:
         """Refuse what needs the field at all nodes, as `Prior.require_here` does.
@@ -311,11 +289,7 @@ class SolvedPrior:
         return place
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return plain values that identify this prior; see `Prior.fingerprint`.
-
-        Those of a level stand beside the others, as in a sum of priors.
-        """
-        level = {"parts": [], "weights": [1.0], "level": self.level} if self.level else {}
+        """Return plain values that identify this prior; see `Prior.fingerprint`."""
         return {
             "kind": "solved",
             "nodes": self.n_nodes,
@@ -326,14 +300,12 @@ class SolvedPrior:
             "log_scale": float(np.log(self.scale)),
             "tail": 0.0,
             "mark": float(np.random.default_rng(0).standard_normal(self.n_nodes) @ self.variances),
-            **level,
         }
 
     def __repr__(self) -> str:
-        level = f" + Level({self.level:.3g})" if self.level else ""
         return (
             f"SolvedPrior({self.n_nodes} nodes, known at {self.nodes.size}, variances to "
-            f"{self.variance_error:.1%}){level}"
+            f"{self.variance_error:.1%})"
         )
 
 

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian
+from graphuq.priors.field import Field
 from graphuq.priors.gaussian_prior import GaussianPrior, Ranges
-from graphuq.priors.given_labeled import Rest
 from graphuq.utils.typing import Array, Nodes
 
 
 @dataclass(frozen=True, eq=False)
 class SomeNodes(GaussianPrior):
-    """The law of a prior's field at some nodes, which are numbered anew.
+    """A prior's field at some nodes, which are numbered anew.
 
     What is computed for every node then takes less time. Nothing else changes: labels among these
     nodes say of them what they say under the whole prior.
@@ -70,41 +68,17 @@ class SomeNodes(GaussianPrior):
         return SomeNodes(self.whole.with_parameters(**values), self.kept)
 
     @cached_property
-    def expansion(self) -> Expansion:
-        """The covariance of the nodes kept."""
-        whole = self.whole.expansion
-        return whole._replace(basis=whole.at(self.kept))
+    def field(self) -> Field:
+        """The field at the nodes kept."""
+        return self.whole.field.some(self.kept)
 
-    @property
-    def law(self) -> Gaussian:
-        """The law of the field at the nodes kept."""
-        return self.whole.at(self.kept)
-
-    @property
-    def has_exact_root(self) -> bool:
-        """Whether `root` comes from modes, and not from covariances."""
-        return self.whole.has_exact_root
-
-    def root(self, nodes: Nodes) -> Array:
-        """Return F, at most as wide as there are ``nodes``, with F F' = C_JJ."""
-        return self.whole.root(self.kept[nodes])
+    def field_at(self, nodes: Nodes) -> Field:
+        """Return the field at some nodes alone, which are numbered anew, exactly."""
+        return self.whole.field_at(self.kept[nodes])
 
     def covariance(self, rows: Any, columns: Any) -> Array:
         """Return the covariance block between two lists of nodes."""
         return self.whole.covariance(self.kept[rows], self.kept[columns])
-
-    @property
-    def modes_determine_field(self) -> bool:
-        """Whether the modes leave nothing of the field open."""
-        return self.whole.modes_determine_field
-
-    def mode_loadings(self, nodes: Any) -> Array:
-        """Return A (nodes, p): the modes z ~ N(0, I) contribute A z to the field at ``nodes``."""
-        return self.whole.mode_loadings(self.kept[nodes])
-
-    def rest(self, nodes: Nodes) -> Rest | None:
-        """Return what the modes leave open of the field at ``nodes``; None if nothing."""
-        return self.whole.rest(self.kept[nodes])
 
     @property
     def component(self) -> Nodes | None:
@@ -113,7 +87,7 @@ class SomeNodes(GaussianPrior):
         return None if component is None else component[self.kept]
 
     def with_labeled(self, nodes: Nodes) -> SomeNodes:
-        """Return the prior whose law at labeled nodes is exact, not approximated."""
+        """Return the prior whose field at labeled nodes is exact, not approximated."""
         return SomeNodes(self.whole.with_labeled(self.kept[nodes]), self.kept)
 
     def fingerprint(self) -> dict[str, Any]:

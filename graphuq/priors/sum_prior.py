@@ -21,14 +21,11 @@ import numpy as np
 
 from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.priors.expansion import Expansion
-from graphuq.priors.gaussian import Gaussian
-from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, narrow, require_chosen
-from graphuq.priors.given_labeled import Rest
+from graphuq.priors.field import Field
+from graphuq.priors.gaussian_prior import GaussianPrior, Ranges, require_chosen
 from graphuq.priors.level import LEVEL_RANGE, Level, check_level
 from graphuq.priors.weights import check_fraction, fractions_of, weights_of
 from graphuq.utils import validation
-from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
 
 
@@ -76,8 +73,8 @@ class SumPrior(Summable):
     (array([0.75, 0.25]), 0.5)
     >>> float(prior.variance().mean().round(9))
     1.25
-    >>> prior.draw(2, seed=0).shape, prior.has_exact_root
-    ((2, 100), False)
+    >>> prior.draw(2, seed=0).shape
+    (2, 100)
     >>> labels = gq.reveal(y, counts=3, seed=0)
     >>> gq.sample(prior, gq.Probit(0.1), labels, seed=0, progress=False).accuracy(y) > 0.9
     True
@@ -178,12 +175,6 @@ class SumPrior(Summable):
     def n_nodes(self) -> int:
         """Number of nodes N."""
         return self.parts[0].n_nodes
-
-    @property
-    def has_exact_root(self) -> bool:
-        """Whether all parts have modes."""
-        each = zip(self.weights, self.parts, strict=True)
-        return all(part.has_exact_root for w, part in each if w > 0)
 
     @property
     def component(self) -> Nodes | None:
@@ -291,52 +282,27 @@ class SumPrior(Summable):
         """
         return dataclasses.replace(self, parts=tuple(p.with_labeled(nodes) for p in self.parts))
 
+    @property
+    def _terms(self) -> list[tuple[float, GaussianPrior]]:
+        """The parts that have a share, with their weights."""
+        return [(float(w), p) for w, p in zip(self.weights, self.parts, strict=True) if w > 0]
+
     @cached_property
-    def expansion(self) -> Expansion:
-        """The covariance of all nodes, from the bases of the parts side by side."""
-        each, weights = [part.expansion for part in self.parts], self.weights
-        if len(each) == 1:
-            basis = each[0].basis
-        else:
-            n, width = self.n_nodes, sum(one.basis.shape[1] for one in each)
-            require_memory(
-                8.0 * n * width,
-                f"a sum of priors with {width} columns on {n} nodes",
-                "take fewer modes (rank=...) or fewer inducing points",
-            )
+    def field(self) -> Field:
+        """The field at all nodes, from the bases of the parts side by side."""
+        if len(self.parts) > 1:
             self.require_here("a sum of priors")
-            basis = np.hstack([one.basis for one in each])
-        scaled = list(zip(weights, each, strict=True))
-        return Expansion(
-            basis,
-            np.concatenate([w * one.weights for w, one in scaled]),
-            np.concatenate([w * one.own_weights for w, one in scaled]),
-            float(self.level) ** 2,
-            float(np.sqrt(sum(w * one.tail**2 for w, one in scaled))),
-        )
+        each = zip(self.weights.tolist(), self.parts, strict=True)
+        return Field.sum([(w, part.field) for w, part in each], float(self.level))
 
-    @cached_property
-    def law(self) -> Gaussian:
-        """The law of the whole field, without variance that nodes do not share."""
-        return self.expansion.law()
-
-    def root(self, nodes: Nodes) -> Array:
-        """Return F, at most as wide as there are ``nodes``, with F F' = C_JJ.
+    def field_at(self, nodes: Nodes) -> Field:
+        """Return the field at some nodes alone, which are numbered anew, exactly.
 
         Parameters
         ----------
         nodes : ndarray of int
         """
-        if not self.has_exact_root:
-            return self.at(nodes).root()
-        roots = [
-            np.sqrt(w) * part.root(nodes)
-            for w, part in zip(self.weights, self.parts, strict=True)
-            if w > 0
-        ]
-        if self.level:
-            roots.append(np.full((len(nodes), 1), float(self.level)))
-        return narrow(np.hstack(roots))
+        return Field.sum([(w, part.field_at(nodes)) for w, part in self._terms], float(self.level))
 
     def covariance(self, rows: Any, columns: Any) -> Array:
         """Return the covariance block between two lists of nodes.
@@ -345,45 +311,14 @@ class SumPrior(Summable):
         ----------
         rows, columns : array_like of int
         """
-        each = zip(self.weights, self.parts, strict=True)
-        block = sum(w * part.covariance(rows, columns) for w, part in each)
+        block = sum(w * part.covariance(rows, columns) for w, part in self._terms)
         return np.asarray(block + float(self.level) ** 2)
 
-    @property
-    def modes_determine_field(self) -> bool:
-        """Whether the modes leave nothing of the field open."""
-        each = zip(self.weights, self.parts, strict=True)
-        return all(part.modes_determine_field for w, part in each if w > 0)
-
-    def mode_loadings(self, nodes: Any) -> Array:
-        """Return A (nodes, p): the modes z ~ N(0, I) contribute A z to the field at ``nodes``.
-
-        The level is the first mode if there is one.
-
-        Parameters
-        ----------
-        nodes : array_like of int
-        """
-        each = [
-            np.sqrt(w) * part.mode_loadings(nodes)
-            for w, part in zip(self.weights, self.parts, strict=True)
-        ]
-        level = [np.full((len(nodes), 1), float(self.level))] * bool(self.level)
-        return np.hstack([*level, *each])
-
-    def rest(self, nodes: Nodes) -> Rest | None:
-        """Return what the modes leave open of the field at ``nodes``; None if nothing.
-
-        Parameters
-        ----------
-        nodes : ndarray of int
-        """
-        each = [
-            (float(np.sqrt(w)), rest)
-            for w, part in zip(self.weights, self.parts, strict=True)
-            if w > 0 and (rest := part.rest(nodes)) is not None
-        ]
-        return _SumOfRests(each) if each else None
+    def rows_of_new(self, degrees: Array, weights: Any, X: Any) -> tuple[Array, Array]:
+        """Return rows of the field's basis for new items, and variance of their own."""
+        each = [part.rows_of_new(degrees, weights, X) for part in self.parts]
+        own = sum(w * variance for w, (_, variance) in zip(self.weights, each, strict=True))
+        return np.hstack([rows for rows, _ in each]), np.asarray(own)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify this prior; see `Prior.fingerprint`.
@@ -419,16 +354,6 @@ class SumPrior(Summable):
             level = self.level if validation.is_auto(self.level) else format(self.level, ".3g")
             terms.append(f"Level({level})")
         return " + ".join(terms)
-
-
-class _SumOfRests:
-    """The rest of a sum: independent rests of its parts, each times its deviation."""
-
-    def __init__(self, each: list[tuple[float, Rest]]) -> None:
-        self._each = each
-
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
-        return np.asarray(sum(scale * rest.draw(size, rng) for scale, rest in self._each))
 
 
 def _refuse_graph(term: Any) -> None:

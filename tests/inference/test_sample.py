@@ -17,7 +17,7 @@ from references.selection import first_of
 import graphuq as gq
 from graphuq.posterior.assessment.diagnostics import split_rhat
 from graphuq.posterior.node_moments import BATCHES, NodeMoments
-from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given import Given
 
 RUN = {"draws": 200, "thin": 5, "progress": False}
 
@@ -72,7 +72,7 @@ def test_a_seed_sequence_gives_equal_runs_and_a_generator_advances(small):
 def test_streamed_moments_are_those_of_the_whole_array(small):
     spectrum, labels, _ = small
     prior = gq.Prior.approximated(spectrum, 8)
-    conditional = GivenLabeled(prior, labels.nodes, np.empty(0, dtype=np.int64))
+    conditional = Given(prior.field, labels.nodes, np.empty(0, dtype=np.int64))
     fields = prior.at(labels.nodes).draw(203, np.random.default_rng(0))
     rows = conditional.rows(conditional.basis, conditional.which)
     moments = NodeMoments(rows, "sign", draws=203)

@@ -115,7 +115,7 @@ def test_priors_with_the_same_modes_are_distinguished(small):
     spectrum, _, _ = small
     for alpha in (1.0, 5.0):
         low, high = (
-            gq.Prior.approximated(spectrum, 8, lambda_bar=bar, alpha=alpha) for bar in (0.5, 0.6)
+            gq.Prior.approximated(spectrum, 8, lambda_bar=bar, alpha=alpha) for bar in (1.5, 1.6)
         )
         assert low.matches(low.fingerprint())
         assert not low.matches(high.fingerprint())

@@ -8,7 +8,7 @@ import graphuq as gq
 from graphuq.posterior import node_statistics as module
 from graphuq.posterior.node_moments import NodeMoments
 from graphuq.posterior.node_statistics import Summaries, combine_chains, node_statistics
-from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given import Given
 from graphuq.utils import row_blocks
 
 ROUNDS = [60, 110]
@@ -20,7 +20,7 @@ def problem(request, small):
     """A conditional, and the summaries of three chains of 170 draws."""
     spectrum, labels, _ = small
     prior = getattr(gq.Prior, request.param)(spectrum, 8)
-    conditional = GivenLabeled(prior, labels.nodes, NONE, 0.3)
+    conditional = Given(prior.field, labels.nodes, NONE, 0.3)
     rng = np.random.default_rng(0)
     return conditional, [summarize(conditional, conditional.law.draw(170, rng)) for _ in range(3)]
 
@@ -98,7 +98,7 @@ def test_single_precision_modes_move_nothing_that_matters(small):
     fields = gq.Prior.projected(spectrum, 8).at(labels.nodes).draw(200, np.random.default_rng(0))
     results = []
     for pairs in (spectrum, single):
-        conditional = GivenLabeled(gq.Prior.projected(pairs, 8), labels.nodes, NONE, 0.3)
+        conditional = Given(gq.Prior.projected(pairs, 8).field, labels.nodes, NONE, 0.3)
         results.append(
             node_statistics(conditional, [summarize(conditional, fields)], [200], "sign").nodes
         )

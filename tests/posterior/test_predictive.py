@@ -16,7 +16,7 @@ import graphuq as gq
 from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.posterior import class_entropy, near_entropy, node_kernels, node_moments
 from graphuq.posterior.node_moments import NodeMoments
-from graphuq.priors.conditional import Rows
+from graphuq.priors.given import Rows
 
 NODES = np.array([3, 7, 13, 21, 34])  # two of them labeled
 THREE = gq.Labels([0, 7, 25], ["x", "y", "z"])

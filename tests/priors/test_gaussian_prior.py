@@ -124,8 +124,8 @@ def test_features_beyond_the_limit_are_exact_where_labels_are():
     left = 1 - np.einsum("ij,ij->i", gain, C)
     np.testing.assert_allclose(rows.deviation**2, left, atol=1e-6)
     # without them among the inducing items it is not
-    rough = prior.expansion
-    shared = rough.at(labeled)[:, :-1] @ rough.basis[:, :-1].T
+    rough = prior.field
+    shared = rough.rows(labeled)[:, :-1] @ rough.basis[:, :-1].T
     assert abs(shared - C.T).max() > 1e-3
 
 
@@ -137,8 +137,8 @@ def test_the_order_of_rows_changes_nothing():
     second = gq.FeaturePrior(many[order], length_scale=1.0)
     assert first.ranges["length_scale"] == pytest.approx(second.ranges["length_scale"])
     some = np.arange(0, 900, 90)
-    law = first.expansion.basis[order[some]] @ first.expansion.basis[order[some]].T
-    again = second.expansion.basis[some] @ second.expansion.basis[some].T
+    law = first.field.basis[order[some]] @ first.field.basis[order[some]].T
+    again = second.field.basis[some] @ second.field.basis[some].T
     np.testing.assert_allclose(law, again, atol=1e-7)
 
 

@@ -16,7 +16,7 @@ from graphuq.inference.plan import Plan
 from graphuq.likelihoods.bound import bind
 from graphuq.likelihoods.label_rule import Argmax
 from graphuq.posterior.node_statistics import combine_chains
-from graphuq.priors.given_labeled import GivenLabeled
+from graphuq.priors.given import Given
 from graphuq.samplers import argmax_walls
 from graphuq.samplers.protocol import Target
 
@@ -104,7 +104,7 @@ def test_two_fields_are_the_binary_posterior(small, kind, model):
         rule=Argmax(2), observed=bound.observed._replace(y=labels.indices.astype(float))
     )
     sampler = gq.Harmonic()
-    conditional = GivenLabeled(prior, labels.nodes, np.empty(0, dtype=int), sampler.noise(bound))
+    conditional = Given(prior.field, labels.nodes, np.empty(0, dtype=int), sampler.noise(bound))
     plan = Plan.check(draws=4000, chains=1, warmup=0, thin=1, seed=0, threads=None, progress=False)
     moments, target = [], Target(conditional.law, bound)
     for seed in range(4):

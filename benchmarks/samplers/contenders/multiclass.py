@@ -79,7 +79,7 @@ def _graphuq(job: Job) -> tuple[Any, Any, Any]:
 def harmonic(job: Job) -> Draws:
     """Run the kernel at the labeled nodes, then draw the modes of every class given these."""
     from graphuq.likelihoods.bound import bind
-    from graphuq.priors.given_labeled import GivenLabeled
+    from graphuq.priors.given import Given
     from graphuq.samplers.protocol import Target
 
     clock, (prior, labels, gq) = job.clock, _graphuq(job)
@@ -92,7 +92,7 @@ def harmonic(job: Job) -> Draws:
     K = bound.n_fields
     with clock.lap("warm-up"):
         none = np.empty(0, dtype=np.int64)
-        conditional = GivenLabeled(prior, labels.nodes, none, GAMMA)
+        conditional = Given(prior.field, labels.nodes, none, GAMMA)
     modes = room((job.chains, job.kept, prior.rank, K))
     for chain, rng in enumerate(np.random.default_rng(job.seed).spawn(job.chains)):
         with clock.lap("warm-up"):

@@ -16,7 +16,7 @@ from benchmarks.samplers.contenders.job import GAMMA, Draws, Job, room
 def run(job: Job, make: Callable, noisy: bool) -> Draws:
     """Run the kernels at the labeled nodes, then draw the traced nodes given these."""
     from graphuq.likelihoods.bound import bind
-    from graphuq.priors.given_labeled import GivenLabeled
+    from graphuq.priors.given import Given
     from graphuq.samplers.protocol import Target
     from graphuq.utils.white_noise import white_noise
 
@@ -48,7 +48,7 @@ def run(job: Job, make: Callable, noisy: bool) -> Draws:
                     white = white_noise(rng, size, factor.shape[1])
                     latent[chain, block] = chunk.fields[:, 0] @ gain.T + white @ factor.T
     done = time.time()
-    conditional = GivenLabeled(prior, labels.nodes, nodes, noise)
+    conditional = Given(prior.field, labels.nodes, nodes, noise)
     rng = np.random.default_rng(job.seed + 1)
     xi = np.stack([conditional.trace(x[: _few(job), None], rng)[0][:, 0] for x in fields])
     deviation = np.sqrt((factor**2).sum(1))

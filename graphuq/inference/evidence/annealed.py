@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from graphuq.graphs.labels import Labels
-from graphuq.inference.checks import bind_checked, require_eigenvectors
+from graphuq.inference.checks import bind_checked
 from graphuq.inference.forecast import CHAIN_SECONDS
 from graphuq.likelihoods.bound import Bound, evaluate, parameters_of
 from graphuq.likelihoods.contract import Likelihood
@@ -156,7 +156,6 @@ def annealed_evidence(
     >>> abs(found.log_evidence - exact) < 4 * found.mcse < 0.2
     True
     """
-    require_eigenvectors(prior, "gq.annealed_evidence")
     bound = bind_checked(prior, likelihood, labels)
     validation.integer("draws", draws, 1)
     validation.integer("chains", chains, 2)

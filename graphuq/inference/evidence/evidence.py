@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.graphs.labels import Labels
-from graphuq.inference.checks import BindOnce, bind_checked, require_eigenvectors
+from graphuq.inference.checks import BindOnce, bind_checked
 from graphuq.inference.evidence.annealed import annealed_evidence
 from graphuq.inference.evidence.class_propagation import ClassSites, propagate_classes
 from graphuq.inference.evidence.expectation_propagation import (
@@ -93,7 +93,6 @@ def evidence(
     >>> bool(gq.evidence(prior, gq.Probit(10.0), labels) < -4)      # six coin tosses
     True
     """
-    require_eigenvectors(prior, "gq.evidence")
     bound = bind_checked(prior, likelihood, labels)
     if bound.sign_model is None or isinstance(bound.rule, Argmax):
         estimate = annealed_evidence(prior, likelihood, labels, seed=seed)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils.typing import Array, Nodes
 
@@ -60,20 +59,21 @@ class LabeledCovariance:
         return [*terms, (self._ones, np.array([level**2]))] if level else terms
 
     def _terms_of(self, at: int, part: GaussianPrior, share: float) -> list[tuple[Array, Array]]:
-        if not isinstance(part, Prior):
+        if not part.has_fixed_basis:
             root = _pivoted_root(part.covariance(self._nodes, self._nodes))
             return [(root, np.full(root.shape[1], share))]
-        expansion = part.expansion
+        field = part.field
         basis, rows = self._read.get(at, (None, None))
-        if basis is not expansion.basis:  # the first setting, or another rank
-            basis, rows = expansion.basis, expansion.at(self._nodes)
+        if basis is not field.basis:  # the first setting, or another rank
+            basis, rows = field.basis, field.rows(self._nodes)
             self._read[at] = basis, rows
         assert rows is not None
-        terms = [(rows, share * expansion.weights)]
-        if expansion.tail:
+        terms = [(rows, share * field.weights)]
+        own = field.nugget(rows)
+        if own.any():
             if not self._unit.size:
                 self._unit = np.eye(self._nodes.size)
-            terms.append((self._unit, np.full(self._nodes.size, share * expansion.tail**2)))
+            terms.append((self._unit, share * own))
         return terms
 
 
