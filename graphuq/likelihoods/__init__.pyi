@@ -5,3 +5,4 @@ from .ginzburg_landau import GinzburgLandau as GinzburgLandau
 from .level_set import LevelSet as LevelSet
 from .noisy_probit import NoisyProbit as NoisyProbit
 from .probit import Probit as Probit
+from .sign_model import SignModel as SignModel

@@ -29,7 +29,7 @@ BLOCK = 2048
 
 
 class Rows(NamedTuple):
-    """How the summaries of draws determine the field at some nodes: E[u | field read] = loadings w."""
+    """How summaries w of draws determine the field at some nodes: its mean is ``loadings`` w."""
 
     loadings: Array
     """Shape (rows, size of w)."""
