@@ -30,7 +30,7 @@ from graphuq.utils.typing import Array, Nodes
 DRAWS = 512
 
 # Draws of the fields at every node, for their entropy.
-ENTROPY_DRAWS = 64
+ENTROPY_DRAWS = 256
 
 # Means that differ by less, relative to the largest, are the same.
 SAME = 1e-6

@@ -47,6 +47,20 @@ class SignModel(NamedTuple):
     >>> log_p = SignModel(noise=0.5).log_probability(u, np.array([2]))
     >>> bool(abs(log_p[0]) < 1e-6)
     True
+
+    A label whose class wins with probability 0.2 is flipped with probability 8/26:
+
+    >>> model.wins(np.array([[0.0]])), model.log_wins(np.array([[0.0]]), np.array([1])).round(3)
+    (array([[0.5, 0.5]]), array([-0.693]))
+    >>> round(float(model.right(2)), 6), round(float(model.wrong(2)), 6)
+    (0.9, 0.1)
+    >>> round(float(model.of_label(0.2, 2)), 6), round(float(model.mistake(0.2, 2)), 6)
+    (0.26, 0.307692)
+    >>> bool(np.isclose(model.log_of_label(np.log(0.2), 2), np.log(0.26)))
+    True
+    >>> potential, gradient, parameters = model.functions(2)
+    >>> parameters.round(6)
+    array([0.5, 0.1])
     """
 
     noise: Any = 0.0

@@ -55,8 +55,12 @@ class GaussianPrior(ABC):
     (True, True)
     >>> np.allclose(prior.law.variance(), prior.variance())
     True
-    >>> prior.field_at(np.array([0, 2])).variance().shape
-    (2,)
+    >>> prior.field.weights.shape, prior.field_at(np.array([0, 2])).variance().shape
+    ((61,), (2,))
+    >>> no_edges = np.zeros((1, 50))
+    >>> rows, own = prior.rows_of_new(np.ones(50), no_edges, X=[[0.0, 0.0]])    # of a new item
+    >>> rows.shape, own
+    ((1, 61), array([0.5]))
     >>> prior.draw(2, seed=0).shape
     (2, 50)
     >>> prior.with_labeled(np.array([0, 2])).conditional(np.array([0, 2]), np.array([1])).n_traced

@@ -83,6 +83,8 @@ class Prior(Summable):
     (True, True)
     >>> np.allclose(full.law.variance(), full.variance())
     True
+    >>> np.array_equal(full.modes_at([0, 2]), full.vectors[[0, 2]])
+    True
     >>> full.require_here("a plot")     # raises for eigenvectors in a Dask array
 
     Parameters that are chosen from the labels, and the fingerprint of a prior:

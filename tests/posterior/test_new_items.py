@@ -9,7 +9,6 @@ from references.mutation import mutated
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.posterior import new_items
 from graphuq.posterior.new_items import new_probability
 
 GAMMA = 0.1
@@ -119,7 +118,7 @@ def test_those_of_an_approximation_are_as_its_draws(problem, rank, alpha):
     ("n_classes", "right", "wrong"),
     [
         (2, "1 / np.sqrt(degrees)", "1 + 0 * degrees"),
-        (2, "(... * prior.sigma) ** 2", "... ** 2"),
+        (2, "(self.spectrum.values * self.sigma) ** 2", "self.spectrum.values**2"),
         (2, "1 / np.where(tied, d, 1.0)", "1 + 0 * d"),
         (3, "1 / np.sqrt(degrees)", "1 + 0 * degrees"),
         (3, "own / variance", "own"),
@@ -130,7 +129,7 @@ def test_a_mistake_in_the_formula_would_show(
 ):
     graph, _, weights = problem(n_classes)
     prior, post = sampled(n_classes, graph.n_nodes - 1)
-    monkeypatch.setattr(new_items, "_new_rows", mutated(new_items._new_rows, right, wrong))
+    monkeypatch.setattr(gq.Prior, "rows_of_new", mutated(gq.Prior.rows_of_new, right, wrong))
     found = new_probability(post, prior, graph.degrees, weights)
     expected = by_drawing(post, prior, graph, weights, GAMMA)
     assert (errors(found, expected, n_classes)[:3] > 6).any()

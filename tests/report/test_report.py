@@ -434,7 +434,7 @@ def test_it_says_how_many_are_of_each_class_and_how_many_unsure(pages, three):
         assert (
             f"{(post.prediction[hidden] == name).sum()} are {name}" in pages["three classes"].whole
         )
-    doubtful = (post.probability[hidden].max(axis=1) < (1 + 0.5**0.5) / 2).sum()
+    doubtful = (post.probability[hidden].max(axis=1) < 0.85).sum()
     assert 0 < doubtful < 39
     assert f"The class of {doubtful} of them is unsure" in pages["three classes"].whole
 

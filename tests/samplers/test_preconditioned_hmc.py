@@ -13,6 +13,7 @@ from references.selection import SLOW, first_of
 import graphuq as gq
 from graphuq.inference.evidence.expectation_propagation import propagate
 from graphuq.likelihoods.bound import bind
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.given_modes import GivenModes
 from graphuq.samplers import choice, mode_reference, preconditioned_hmc
@@ -218,7 +219,7 @@ def test_it_is_chosen_where_the_harmonic_sampler_is_slow(many):
         more = bound._replace(observed=bound.observed._replace(y=np.ones(of)))
         assert isinstance(choice.choose_sampler("auto", more, prior), chosen)
         assert isinstance(choice.choose_sampler("auto", more), gq.Harmonic)
-    noisy = more._replace(sign_model=(0.3, 2.0))
+    noisy = more._replace(sign_model=SignModel(0.3, 2.0))
     assert isinstance(choice.choose_sampler("auto", noisy, prior), gq.Harmonic)
     flat = more._replace(gradient=None)
     assert isinstance(choice.choose_sampler("auto", flat, prior), gq.Harmonic)
