@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from graphuq.priors.gaussian import Gaussian
-from graphuq.samplers.walls import Walls, walls_at, walls_of
+from graphuq.samplers.walls import Flight, Walls, walls_at, walls_of
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array, Nodes
 
@@ -112,38 +112,18 @@ class ArgmaxWalls(NamedTuple):
         right[best, entries], right[self.wanted, entries] = own, largest
         return right
 
-    def fly(
-        self, x: Array, w: Array, costs: Array, first: int, thin: int, kept: Array, hits: Array
-    ) -> None:
+    def fly(self, x: Array, w: Array, costs: Array) -> Flight:
         """Flow; see `_flow`."""
-        _flow(x, w, self, costs, Output(first, thin, kept, hits, np.empty(x.shape)))
-
-    def quarter_turn(self, x: Array, w: Array, cost: float) -> tuple[Array, int]:
-        """Flow ``x``, in place, once from velocity ``w``; return its kicks and their number."""
-        out = Output(0, 1, np.empty((1, *x.shape)), np.zeros(1), np.empty(x.shape))
-        _flow(x, w[None].copy(), self, np.array([cost]), out)
-        return out.kicks, int(out.hits[0])
-
-
-class Output(NamedTuple):
-    """The output arrays of the kernel."""
-
-    first: int
-    """Number of the first flow in these arrays."""
-    thin: int
-    fields: Array
-    hits: Array
-    kicks: Array
-    """Kicks of the last flow, shape (K, E)."""
+        out = Flight(np.empty(w.shape), np.zeros(len(w)), np.zeros(x.shape))
+        _flow(x, w, self, costs, out.states, out.hits, out.kicks)
+        return out
 
 
 _INTEGERS, _VECTOR, _MATRIX = types.int64[::1], types.float64[::1], types.float64[:, ::1]
 WALLS = types.NamedTuple(
     [_INTEGERS, _INTEGERS, _MATRIX, _INTEGERS, _INTEGERS, _MATRIX, _INTEGERS, _VECTOR], ArgmaxWalls
 )
-OUTPUT = types.NamedTuple(
-    [types.int64, types.int64, types.float64[:, :, ::1], _VECTOR, _MATRIX], Output
-)
+_CUBE = types.float64[:, :, ::1]
 
 
 @numba.njit
@@ -171,21 +151,20 @@ def _meet(x, w, own_x, own_w, below, above):  # type: ignore[no-untyped-def]
             above[j] = ratio
 
 
-@kernel(types.void(_MATRIX, types.float64[:, :, ::1], WALLS, _VECTOR, OUTPUT))
-def _flow(x, velocities, walls, costs, out):  # type: ignore[no-untyped-def]
+@kernel(types.void(_MATRIX, _CUBE, WALLS, _VECTOR, _CUBE, _VECTOR, _MATRIX))
+def _flow(x, velocities, walls, costs, states, hits, kicks):  # type: ignore[no-untyped-def]
     """Flow ``x`` (K, E), in place, a quarter turn for each velocity, which is used up.
 
-    Each label that is not the largest costs as much as ``costs`` says for the flow. Every
-    ``thin``-th state is kept. The last flow ends at w(0) + ``kicks`` G: without a hit, a quarter
-    turn forgets its start.
+    Each label that is not the largest costs as much as ``costs`` says for the flow. Write the state
+    and the walls hit of each flow. The last flow ends at w(0) + ``kicks`` G: without a hit, a
+    quarter turn forgets its start.
     """
     wanted, tally, begin, end = walls.wanted, walls.tally, walls.begin, walls.end
-    G, fields, hits, kicks = walls.covariance, out.fields, out.hits, out.kicks
+    G = walls.covariance
     K, m = x.shape
     own_x, own_w = np.empty(m), np.empty(m)
     below, above = np.empty(m), np.empty(m)
     for flow in range(velocities.shape[0]):
-        draw, rest = divmod(out.first + flow + 1, out.thin)
         w = velocities[flow]
         left = 0.5 * math.pi
         kicks[:] = 0.0
@@ -222,7 +201,7 @@ def _flow(x, velocities, walls, costs, out):  # type: ignore[no-untyped-def]
             ):
                 k += 1
             left -= s
-            hits[draw - (rest == 0)] += 1
+            hits[flow] += 1
             cos, sin = math.cos(s), math.sin(s)
             for i in range(K):
                 _turn(x[i], w[i], cos, sin)
@@ -249,9 +228,8 @@ def _flow(x, velocities, walls, costs, out):  # type: ignore[no-untyped-def]
             ahead = after > 0.0
             for j in range(begin[hit], end[hit]):
                 x[c, j] = x[k, j]
-        # no wall is left in this quarter turn; keep
+        # no wall is left in this quarter turn
         cos, sin = math.cos(left), math.sin(left)
         for i in range(K):
             _turn(x[i], w[i], cos, sin)
-            if rest == 0:
-                fields[draw - 1, i] = x[i]
+            states[flow, i] = x[i]

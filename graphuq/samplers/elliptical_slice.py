@@ -13,6 +13,7 @@ from numba.core.types import NumPyRandomGeneratorType
 from graphuq.likelihoods.contract import FIELD, OBSERVED, POTENTIAL
 from graphuq.samplers.protocol import (
     Chunk,
+    Kept,
     NonFinitePotentialError,
     Sampler,
     Target,
@@ -76,46 +77,26 @@ class EllipticalSlice(Sampler):
         """Make ``draws * thin`` steps and keep every ``thin``-th."""
         del tune  # there is nothing to tune
         field, bound = state.field.copy(), target.likelihood
-        fields = np.empty((draws, *target.shape))
-        potential, tries = np.empty(draws), np.zeros(draws)
+        kept = Kept(draws, thin, target.shape, summed=("n_evaluations",))
         for first, xi in prior_blocks(target.law, draws * thin, rng, bound.n_fields):
-            out = Output(first, thin, fields, potential, tries)
-            good = _slide(field, xi, target.power, bound.potential, bound.observed, rng, out)
+            fields, potential, tries = np.empty(xi.shape), np.empty(len(xi)), np.zeros(len(xi))
+            good = _slide(
+                field,
+                xi,
+                target.power,
+                bound.potential,
+                bound.observed,
+                rng,
+                fields,
+                potential,
+                tries,
+            )
+            kept.add(first, fields, {"potential": potential, "n_evaluations": tries})
+            kept.stats["acceptance_rate"] = np.ones(draws)
             if good < len(xi):
-                break
-        stats = {
-            "potential": potential,
-            "acceptance_rate": np.ones(draws),
-            "n_evaluations": tries,
-        }
-        chunk = Chunk(fields, stats)
-        if good < len(xi):
-            raise NonFinitePotentialError.after(first + good, thin, target, field, chunk)
-        return SliceState(field), chunk
-
-
-class Output(NamedTuple):
-    """The output arrays of the kernel."""
-
-    first: int
-    """Number of the first step in these arrays."""
-    thin: int
-    fields: Array
-    potential: Array
-    tries: Array
-    """Evaluations of the potential."""
-
-
-OUTPUT = types.NamedTuple(
-    [
-        types.int64,
-        types.int64,
-        types.float64[:, :, ::1],
-        types.float64[::1],
-        types.float64[::1],
-    ],
-    Output,
-)
+                chunk = kept.chunk()
+                raise NonFinitePotentialError.after(first + good, thin, target, field, chunk)
+        return SliceState(field), kept.chunk()
 
 
 @kernel(
@@ -126,20 +107,20 @@ OUTPUT = types.NamedTuple(
         POTENTIAL,
         OBSERVED,
         NumPyRandomGeneratorType("NumPyRandomGeneratorType"),
-        OUTPUT,
+        types.float64[:, :, ::1],
+        types.float64[::1],
+        types.float64[::1],
     )
 )
-def _slide(u, xi, power, potential, observed, rng, out):  # type: ignore[no-untyped-def]
-    """Move ``u``, in place, along the ellipse of each xi; every ``thin``-th state is kept.
+def _slide(u, xi, power, potential, observed, rng, fields, potentials, tries):  # type: ignore[no-untyped-def]
+    """Move ``u``, in place, along the ellipse of each xi.
 
-    Return how many steps were good: it stops where Phi is NaN or -infinity, with that field in
-    ``u``.
+    Write the state, its Phi and the evaluations of the potential of each step. Return how many
+    steps were good: it stops where Phi is NaN or -infinity, with that field in ``u``.
     """
     m, w = u.shape[0], np.empty_like(u)
-    fields, potentials, tries = out.fields, out.potential, out.tries
     phi = potential(u, observed)
     for i in range(xi.shape[0]):
-        draw, rest = divmod(out.first + i + 1, out.thin)
         # draw the level, and the first bracket of angles
         level = phi - math.log(1.0 - rng.random()) / power
         angle = 2.0 * math.pi * rng.random()
@@ -154,7 +135,7 @@ def _slide(u, xi, power, potential, observed, rng, out):  # type: ignore[no-unty
             if not phi_w > -math.inf:
                 u[:] = w
                 return i
-            tries[draw - (rest == 0)] += 1
+            tries[i] += 1
             # accept
             if phi_w <= level:
                 break
@@ -170,9 +151,7 @@ def _slide(u, xi, power, potential, observed, rng, out):  # type: ignore[no-unty
             angle = low + (high - low) * rng.random()
         u[:] = w
         phi = phi_w
-        # keep
-        if rest == 0:
-            for c in range(u.shape[1]):
-                fields[draw - 1, c] = u[:, c]
-            potentials[draw - 1] = phi
+        for c in range(u.shape[1]):
+            fields[i, c] = u[:, c]
+        potentials[i] = phi
     return xi.shape[0]

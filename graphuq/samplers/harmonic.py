@@ -17,7 +17,7 @@ import numpy as np
 from graphuq.likelihoods.bound import Bound
 from graphuq.likelihoods.label_rule import Argmax, LabelRule, Sign
 from graphuq.samplers.argmax_walls import ArgmaxWalls
-from graphuq.samplers.protocol import Chunk, Sampler, Target, prior_blocks
+from graphuq.samplers.protocol import Chunk, Kept, Sampler, Target, prior_blocks
 from graphuq.samplers.sign_walls import SignWalls
 from graphuq.samplers.walls import LabelWalls, require_walls_memory
 from graphuq.utils import validation
@@ -137,15 +137,16 @@ class Harmonic(Sampler):
         cost, walls = _at(target)
         rule = target.likelihood.rule
         x = state.field.copy()
-        kept, hits = np.empty((draws, *x.shape)), np.zeros(draws)
+        kept = Kept(draws, thin, x.shape, last=(), summed=("n_walls",))
         for first, velocities in prior_blocks(target.law, draws * thin, rng, rule.n_fields):
             w = walls.at_walls(velocities)
-            walls.fly(x, w, np.full(len(w), cost), first, thin, kept, hits)
-        fields = walls.at_nodes(kept)
+            states, hits, _ = walls.fly(x, w, np.full(len(w), cost))
+            kept.add(first, states, {"n_walls": hits})
+        fields = walls.at_nodes(kept.fields)
         stats = {
             "potential": _potential(target.likelihood, fields),
             "acceptance_rate": np.ones(draws),
-            "n_walls": hits,
+            **kept.stats,
         }
         return HarmonicState(x), Chunk(fields, stats)
 
@@ -186,12 +187,13 @@ def _raise_walls(
     """Fly ``x``, in place, between walls that rise, until all labels are right or at the end."""
     count = int(np.clip(START_WORK // math.prod(target.shape), 200, 4000))
     heights, own = np.linspace(0, ANNEALED, count), target.likelihood.confidence is not None
-    kept, hits = np.empty((1, *x.shape)), np.zeros(1)
+    hits = 0.0
     for flow, velocities in prior_blocks(target.law, count, rng, target.likelihood.n_fields):
         for i, w in enumerate(walls.at_walls(velocities), flow):
-            work = float(hits[0]) * x.size / MAX_START_WORK
+            work = hits * x.size / MAX_START_WORK
             if work > 1 or walls.are_right(x):
                 return
             height = max(heights[i], work * ANNEALED)
             raised = walls.lowered_to(height) if own else walls
-            raised.fly(x, w[None], np.array([cost if own else min(cost, height)]), 0, 1, kept, hits)
+            costs = np.array([cost if own else min(cost, height)])
+            hits += float(raised.fly(x, w[None], costs).hits[0])

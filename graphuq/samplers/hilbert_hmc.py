@@ -12,9 +12,10 @@ from graphuq.likelihoods.bound import Bound
 from graphuq.priors.gaussian import Gaussian
 from graphuq.samplers.hmc_reference import Reference, leading_directions
 from graphuq.samplers.hmc_settings import check_settings
-from graphuq.samplers.leapfrog import Metric, Output, Settings, trajectories
+from graphuq.samplers.leapfrog import STATISTICS, Metric, Settings, trajectories
 from graphuq.samplers.protocol import (
     Chunk,
+    Kept,
     NonFinitePotentialError,
     Sampler,
     Target,
@@ -119,54 +120,39 @@ class HilbertHMC(Sampler):
     ) -> tuple[HMCState, Chunk]:
         """Make ``draws * thin`` trajectories and keep every ``thin``-th end."""
         law, tune = target.law, tune and self.step_size is None
-        fields = np.empty((draws, *target.shape))
-        stats = {
-            name: np.zeros(draws)
-            for name in ("potential", "acceptance_rate", "step_size", "n_steps", "diverging")
-        }
+        kept = Kept(draws, thin, target.shape, ("potential", "step_size"), STATISTICS[1:])
         together = WINDOW if tune else draws  # a call of the kernel takes a millisecond
         for start in range(0, draws, together):
-            part = slice(start, start + together)
+            part = slice(start, min(start + together, draws))
             if tune and len(state.seen) >= state.window:
                 state = _with_new_reference(law, state)
-            piece = Chunk(fields[part], {name: values[part] for name, values in stats.items()})
-            state, good = self._walk(target, state, rng, thin, tune, piece)
-            piece.stats["step_size"][:] = math.exp(state.averages[1])
-            if good < len(piece.fields) * thin:
-                raise NonFinitePotentialError.after(
-                    start * thin + good, thin, target, state.field, Chunk(fields, stats)
-                )
+            state = self._walk(target, state, rng, part, thin, tune, kept)
+            kept.stats["step_size"][part] = math.exp(state.averages[1])
             if tune:
-                found = piece.fields @ law.basis[:, leading_directions(law)]
+                found = kept.fields[part] @ law.basis[:, leading_directions(law)]
                 state = state._replace(seen=np.concatenate([state.seen, found]))
-        return state, Chunk(fields, stats)
+        np.minimum(kept.stats["diverging"], 1.0, out=kept.stats["diverging"])
+        return state, kept.chunk()
 
     def _walk(
         self,
         target: Target,
         state: HMCState,
         rng: np.random.Generator,
+        part: slice,
         thin: int,
         tune: bool,
-        piece: Chunk,
-    ) -> tuple[HMCState, int]:
-        """Fill ``piece``; return the state, and how many trajectories were good."""
-        bound, law, stats = target.likelihood, state.reference.law, piece.stats
+        kept: Kept,
+    ) -> HMCState:
+        """Make the trajectories of some draws."""
+        bound, law = target.likelihood, state.reference.law
         field, averages = state.reference.inside(state.field).copy(), state.averages.copy()
         metric = _metric(state.reference)
         aim = float(self.target_acceptance) if tune else 0.0
         settings = Settings(aim, float(self.path), float(target.power))
-        total = len(piece.fields) * thin
+        begin, total = part.start * thin, (part.stop - part.start) * thin
         for first, velocities in prior_blocks(law, total, rng, bound.n_fields):
-            out = Output(
-                first,
-                thin,
-                piece.fields,
-                stats["potential"],
-                stats["acceptance_rate"],
-                stats["n_steps"],
-                stats["diverging"],
-            )
+            fields, stats = np.empty(velocities.shape), np.zeros((4, len(velocities)))
             good = trajectories(
                 field,
                 velocities,
@@ -177,12 +163,14 @@ class HilbertHMC(Sampler):
                 bound.gradient,
                 bound.observed,
                 rng,
-                out,
+                fields,
+                stats,
             )
+            kept.add(begin + first, fields, dict(zip(STATISTICS, stats, strict=True)))
             if good < len(velocities):
-                total = first + good
-                break
-        return state._replace(field=field, averages=averages), total
+                steps, chunk = begin + first + good, kept.chunk()
+                raise NonFinitePotentialError.after(steps, thin, target, field, chunk)
+        return state._replace(field=field, averages=averages)
 
 
 def _with_new_reference(prior: Gaussian, state: HMCState) -> HMCState:

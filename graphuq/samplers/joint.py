@@ -263,5 +263,5 @@ def _flow(
     z = white_noise(rng, len(x), sigma.size)
     w = z @ F.T + noise * white_noise(rng, *x.shape)
     start, velocity = (np.ascontiguousarray(fields[:, walls.first]) for fields in (x, w))
-    kicks, hits = walls.quarter_turn(start, velocity, cost)
-    return z + kicks @ F[walls.first], hits
+    flight = walls.fly(start, velocity[None], np.array([cost]))
+    return z + flight.kicks @ F[walls.first], int(flight.hits[0])

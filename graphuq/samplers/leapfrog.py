@@ -25,6 +25,10 @@ MAX_STEPS = 1000
 _GAIN, _DECAY, _FORGETTING = 2.0, 0.6, 0.75
 
 
+# What a trajectory has in the rows of ``stats``.
+STATISTICS = ("potential", "acceptance_rate", "n_steps", "diverging")
+
+
 class Metric(NamedTuple):
     """K as the kernel reads it; see `graphuq.samplers.hmc_reference.Reference`."""
 
@@ -48,28 +52,11 @@ class Settings(NamedTuple):
     power: float
 
 
-class Output(NamedTuple):
-    """The output arrays of the kernel."""
-
-    first: int
-    """Number of the first trajectory in these arrays."""
-    thin: int
-    fields: Array
-    potential: Array
-    acceptance: Array
-    n_steps: Array
-    diverging: Array
-
-
 _VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
 METRIC = types.NamedTuple(
     [_MATRIX, types.float32[:, ::1], _MATRIX, _VECTOR, types.float64, _MATRIX, _VECTOR], Metric
 )
 SETTINGS = types.NamedUniTuple(types.float64, 3, Settings)
-OUTPUT = types.NamedTuple(
-    [types.int64, types.int64, types.float64[:, :, ::1], _VECTOR, _VECTOR, _VECTOR, _VECTOR],
-    Output,
-)
 
 
 @numba.njit
@@ -129,11 +116,12 @@ def _less_narrowing(g, power, directions, pull, along):  # type: ignore[no-untyp
         GRADIENT,
         OBSERVED,
         NumPyRandomGeneratorType("NumPyRandomGeneratorType"),
-        OUTPUT,
+        types.float64[:, :, ::1],
+        types.float64[:, ::1],
     )
 )
 def trajectories(  # type: ignore[no-untyped-def]
-    u, velocities, metric, averages, settings, potential, gradient, observed, rng, out
+    u, velocities, metric, averages, settings, potential, gradient, observed, rng, fields, stats
 ):
     """Move ``u``, in place, along a trajectory for each velocity v ~ N(0, K), which is used up.
 
@@ -141,16 +129,18 @@ def trajectories(  # type: ignore[no-untyped-def]
     the basis U, U (kappa - rho^2) U' g + rho^2 g, and is kept from the end of a trajectory for the
     start of the next. A kick changes the energy by - (h/2) <v, g> + (h^2/8) <g, K g>; a turn does
     not change its Gaussian part.
-    Return how many trajectories were good: it stops where Phi is NaN or -infinity at a finite
-    field, with that field in ``u``.
+    Write the end of each trajectory into ``fields``, and its `STATISTICS` into ``stats``. Return
+    how many trajectories were good: it stops where Phi is NaN or -infinity at a finite field, with
+    that field in ``u``.
     """
     k = u.shape[1]
     directions, pull = metric.directions, metric.pull
     aim, path, power = settings
-    first, thin, fields, potentials, acceptance, steps, diverging = out
+    potentials, acceptance, steps, diverging = stats
+    now = potential(u, observed)
     w, g = np.empty_like(u), np.empty_like(u)
     along = _along(directions, u)
-    phi = _tempered(potential(u, observed), power) - _narrowing(pull, along)
+    phi = _tempered(now, power) - _narrowing(pull, along)
     gradient(u, observed, g)
     _less_narrowing(g, power, directions, pull, along)
     Kg = _times(g, metric)
@@ -158,8 +148,6 @@ def trajectories(  # type: ignore[no-untyped-def]
     # loops over one index run in vectors
     flat_w, flat_g, flat_Kg = w.reshape(-1), g.reshape(-1), Kg.reshape(-1)
     for i in range(velocities.shape[0]):
-        draw, rest = divmod(first + i + 1, thin)
-        at = draw - (rest == 0)
         # a jittered number of steps of one size
         v = velocities[i].T.copy().reshape(-1)
         h = min(math.exp(averages[0] if aim > 0.0 else averages[1]), 0.5 * math.pi)
@@ -186,10 +174,11 @@ def trajectories(  # type: ignore[no-untyped-def]
             change += 0.125 * h * h * np.dot(flat_g, flat_Kg) - 0.5 * h * np.dot(flat_g, v)
             for j in range(v.size):
                 v[j] -= 0.5 * h * flat_Kg[j]
-            steps[at] += 1
+            steps[i] += 1.0
             if not change < 1e300:  # overflow: nothing is left to follow
                 break
-        phi_w = _tempered(potential(w, observed), power) - last
+        there = potential(w, observed)
+        phi_w = _tempered(there, power) - last
         if not phi_w > -math.inf and np.isfinite(w).all():
             u[:] = w
             return i
@@ -197,13 +186,13 @@ def trajectories(  # type: ignore[no-untyped-def]
         error = phi_w - phi + change
         alpha = math.exp(min(0.0, -error)) if error == error else 0.0
         if not error < DIVERGENCE:
-            diverging[at] = 1.0
+            diverging[i] = 1.0
         if rng.random() < alpha:
-            phi = phi_w
+            phi, now = phi_w, there
             u[:] = w
             g_start[:] = g
             Kg_start[:] = Kg
-        acceptance[at] += alpha / thin
+        acceptance[i] = alpha
         # adapt the log step size, and its average
         if aim > 0.0:
             averages[2] += 1.0
@@ -211,9 +200,7 @@ def trajectories(  # type: ignore[no-untyped-def]
             averages[0] += _GAIN * tuned**-_DECAY * (alpha - aim)
             averages[0] = min(averages[0], math.log(0.5 * math.pi))
             averages[1] += tuned**-_FORGETTING * (averages[0] - averages[1])
-        # keep
-        if rest == 0:
-            for c in range(k):
-                fields[draw - 1, c] = u[:, c]
-            potentials[draw - 1] = potential(u, observed)
+        for c in range(k):
+            fields[i, c] = u[:, c]
+        potentials[i] = now
     return velocities.shape[0]

@@ -14,6 +14,7 @@ from numba.core.types import NumPyRandomGeneratorType
 from graphuq.likelihoods.contract import FIELD, OBSERVED, POTENTIAL
 from graphuq.samplers.protocol import (
     Chunk,
+    Kept,
     NonFinitePotentialError,
     Sampler,
     Target,
@@ -95,59 +96,33 @@ class PCN(Sampler):
         """Make ``draws * thin`` steps and keep every ``thin``-th."""
         field, bound = state.field.copy(), target.likelihood
         aim = float(self.target_acceptance) if tune and self.beta is None else 0.0
-        step = Step(state.beta, state.tuned, aim)
-        fields = np.empty((draws, *target.shape))
-        potential, acceptance = np.empty(draws), np.zeros(draws)
+        beta, tuned = state.beta, state.tuned
+        kept = Kept(draws, thin, target.shape, summed=("acceptance_rate",))
         for first, xi in prior_blocks(target.law, draws * thin, rng, bound.n_fields):
-            out = Output(first, thin, fields, potential, acceptance)
+            fields, potential, alpha = np.empty(xi.shape), np.empty(len(xi)), np.zeros(len(xi))
+            step = Step(beta, tuned, aim, target.power)
             beta, tuned, good = _walk(
-                field, xi, step, target.power, bound.potential, bound.observed, rng, out
+                field, xi, step, bound.potential, bound.observed, rng, fields, potential, alpha
             )
-            step = Step(beta, tuned, aim)
+            kept.add(first, fields, {"potential": potential, "acceptance_rate": alpha})
+            kept.stats["beta"] = np.full(draws, beta)
             if good < len(xi):
-                break
-        stats = {
-            "potential": potential,
-            "acceptance_rate": acceptance,
-            "beta": np.full(draws, step.beta),
-        }
-        chunk = Chunk(fields, stats)
-        if good < len(xi):
-            raise NonFinitePotentialError.after(first + good, thin, target, field, chunk)
-        return PCNState(field, step.beta, step.tuned), chunk
+                chunk = kept.chunk()
+                raise NonFinitePotentialError.after(first + good, thin, target, field, chunk)
+        return PCNState(field, beta, tuned), kept.chunk()
 
 
 class Step(NamedTuple):
-    """The size of a step, as the kernel reads it."""
+    """The settings of a step, as the kernel reads them."""
 
     beta: float
     tuned: int
     aim: float
     """Acceptance rate that adaptation aims at; 0 for none."""
+    power: float
 
 
-class Output(NamedTuple):
-    """The output arrays of the kernel."""
-
-    first: int
-    """Number of the first step in these arrays."""
-    thin: int
-    fields: Array
-    potential: Array
-    acceptance: Array
-
-
-STEP = types.NamedTuple([types.float64, types.int64, types.float64], Step)
-OUTPUT = types.NamedTuple(
-    [
-        types.int64,
-        types.int64,
-        types.float64[:, :, ::1],
-        types.float64[::1],
-        types.float64[::1],
-    ],
-    Output,
-)
+STEP = types.NamedTuple([types.float64, types.int64, types.float64, types.float64], Step)
 
 
 @numba.njit
@@ -161,48 +136,45 @@ def _tempered(phi, power):  # type: ignore[no-untyped-def]
         FIELD,
         types.float64[:, :, ::1],
         STEP,
-        types.float64,
         POTENTIAL,
         OBSERVED,
         NumPyRandomGeneratorType("NumPyRandomGeneratorType"),
-        OUTPUT,
+        types.float64[:, :, ::1],
+        types.float64[::1],
+        types.float64[::1],
     )
 )
-def _walk(u, xi, step, power, potential, observed, rng, out):  # type: ignore[no-untyped-def]
+def _walk(u, xi, step, potential, observed, rng, fields, potentials, alphas):  # type: ignore[no-untyped-def]
     """Make a step of ``u``, in place, for each draw xi ~ N(0, C) of eqs. (11), (12) or (14).
 
-    Every ``thin``-th state is kept. Return beta, its adaptations, and how many steps were good: the
-    walk stops where Phi is NaN or -infinity, with that proposal in ``u``.
+    Write the state, its Phi and the acceptance probability of each step. Return beta, its
+    adaptations, and how many steps were good: the walk stops where Phi is NaN or -infinity, with
+    that proposal in ``u``.
     """
     m, w = u.shape[0], np.empty_like(u)
-    beta, tuned, aim = step
-    fields, potentials, acceptance = out.fields, out.potential, out.acceptance
-    phi = _tempered(potential(u, observed), power)
-    keep = math.sqrt(1.0 - beta * beta)
+    beta, tuned, aim, power = step
+    now = potential(u, observed)
     for i in range(xi.shape[0]):
-        draw, rest = divmod(out.first + i + 1, out.thin)
         # propose
+        keep = math.sqrt(1.0 - beta * beta)
         for j in range(m):
             for c in range(u.shape[1]):
                 w[j, c] = keep * u[j, c] + beta * xi[i, c, j]
-        phi_w = _tempered(potential(w, observed), power)
-        if not phi_w > -math.inf:
+        there = potential(w, observed)
+        if not there > -math.inf:
             u[:] = w
             return beta, tuned, i
         # accept
-        alpha = 1.0 if phi == math.inf else math.exp(min(0.0, phi - phi_w))
-        if rng.random() < alpha:
-            phi = phi_w
+        phi, phi_w = _tempered(now, power), _tempered(there, power)
+        alphas[i] = 1.0 if phi == math.inf else math.exp(min(0.0, phi - phi_w))
+        if rng.random() < alphas[i]:
+            now = there
             u[:] = w
-        acceptance[draw - (rest == 0)] += alpha / out.thin
         # adapt: Robbins-Monro on log beta
         if aim > 0.0:
             tuned += 1
-            beta = min(1.0, beta * math.exp((alpha - aim) * tuned**-0.6))
-            keep = math.sqrt(1.0 - beta * beta)
-        # keep
-        if rest == 0:
-            for c in range(u.shape[1]):
-                fields[draw - 1, c] = u[:, c]
-            potentials[draw - 1] = potential(u, observed)
+            beta = min(1.0, beta * math.exp((alphas[i] - aim) * tuned**-0.6))
+        for c in range(u.shape[1]):
+            fields[i, c] = u[:, c]
+        potentials[i] = now
     return beta, tuned, xi.shape[0]

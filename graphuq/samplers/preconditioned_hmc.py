@@ -10,14 +10,14 @@ import numpy as np
 
 from graphuq.likelihoods.bound import Bound
 from graphuq.samplers.hmc_settings import check_settings
+from graphuq.samplers.leapfrog import STATISTICS
 from graphuq.samplers.mode_reference import mode_reference
 from graphuq.samplers.preconditioned_leapfrog import (
     Coordinates,
-    Output,
     Settings,
     trajectories,
 )
-from graphuq.samplers.protocol import Chunk, NonFinitePotentialError, Sampler, Target
+from graphuq.samplers.protocol import Chunk, Kept, NonFinitePotentialError, Sampler, Target
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array
 
@@ -139,23 +139,14 @@ class PreconditionedHMC(Sampler):
         """Make ``draws * thin`` trajectories and keep every ``thin``-th end."""
         bound, reference = target.likelihood, mode_reference(target)
         z, averages = state.field.copy(), state.averages.copy()
-        u, kept = np.empty((reference.center.size, 1)), np.empty((draws, z.size))
-        names = ("potential", "acceptance_rate", "step_size", "n_steps", "diverging")
-        stats = {name: np.zeros(draws) for name in names}
+        u = np.empty((reference.center.size, 1))
+        kept = Kept(draws, thin, z.shape, summed=STATISTICS[1:])
         aim = float(self.target_acceptance) if tune and self.step_size is None else 0.0
         settings = Settings(aim, float(self.path), JITTER)
-        total = good = draws * thin
+        good = total = draws * thin
         for first in range(0, total, BLOCK_STEPS):
             velocities = rng.standard_normal((min(BLOCK_STEPS, total - first), z.size))
-            out = Output(
-                first,
-                thin,
-                kept,
-                stats["potential"],
-                stats["acceptance_rate"],
-                stats["n_steps"],
-                stats["diverging"],
-            )
+            ends, stats = np.empty(velocities.shape), np.zeros((4, len(velocities)))
             done = trajectories(
                 z,
                 u,
@@ -167,13 +158,16 @@ class PreconditionedHMC(Sampler):
                 bound.gradient,
                 bound.observed,
                 rng,
-                out,
+                ends,
+                stats,
             )
+            kept.add(first, ends, dict(zip(STATISTICS, stats, strict=True)))
             if done < len(velocities):
                 good = first + done
                 break
-        stats["step_size"][:] = math.exp(averages[1])
-        chunk = Chunk(reference.modes(kept[: good // thin])[:, None], stats)
+        np.minimum(kept.stats["diverging"], 1.0, out=kept.stats["diverging"])
+        kept.stats["step_size"] = np.full(draws, math.exp(averages[1]))
+        chunk = Chunk(reference.modes(kept.fields[: good // thin])[:, None], kept.stats)
         if good < total:
             raise NonFinitePotentialError.after(good, thin, target, u, chunk)
         return PreconditionedState(z, averages), chunk

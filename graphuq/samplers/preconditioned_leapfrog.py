@@ -44,25 +44,9 @@ class Settings(NamedTuple):
     jitter: float
 
 
-class Output(NamedTuple):
-    """The output arrays of the kernel."""
-
-    first: int
-    """Number of the first trajectory in these arrays."""
-    thin: int
-    kept: Array
-    potential: Array
-    acceptance: Array
-    n_steps: Array
-    diverging: Array
-
-
 _VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
 COORDINATES = types.NamedTuple([_VECTOR, _MATRIX, _VECTOR, types.float32[:, ::1]], Coordinates)
 SETTINGS = types.NamedUniTuple(types.float64, 3, Settings)
-OUTPUT = types.NamedTuple(
-    [types.int64, types.int64, _MATRIX, _VECTOR, _VECTOR, _VECTOR, _VECTOR], Output
-)
 
 
 @numba.njit(error_model="numpy")
@@ -103,22 +87,35 @@ def _slope(z, coordinates, gradient, observed, u, s, g):  # type: ignore[no-unty
         GRADIENT,
         OBSERVED,
         NumPyRandomGeneratorType("NumPyRandomGeneratorType"),
-        OUTPUT,
+        _MATRIX,
+        _MATRIX,
     )
 )
 def trajectories(  # type: ignore[no-untyped-def]
-    z, u, velocities, coordinates, averages, settings, potential, gradient, observed, rng, out
+    z,
+    u,
+    velocities,
+    coordinates,
+    averages,
+    settings,
+    potential,
+    gradient,
+    observed,
+    rng,
+    ends,
+    stats,
 ):
     """Move ``z``, in place, along a trajectory for each velocity v ~ N(0, I), which is used up.
 
     With g the gradient of Psi, a step of angle h is: v -= (h/2) g; turn (z, v) by h; v -= (h/2) g.
     A kick changes the energy by - (h/2) <v, g> + (h^2/8) |g|^2; a turn does not change its
     Gaussian part. ``u`` gets the field, shape (m, 1).
-    Return how many trajectories were good: it stops where Phi is NaN or -infinity at a finite
-    field, with that field in ``u``.
+    Write the end of each trajectory into ``ends``, and its `graphuq.samplers.leapfrog.STATISTICS`
+    into ``stats``. Return how many trajectories were good: it stops where Phi is NaN or -infinity
+    at a finite field, with that field in ``u``.
     """
     aim, path, jitter = settings
-    first, thin, kept, potentials, acceptance, steps, diverging = out
+    potentials, acceptance, steps, diverging = stats
     w, g, s = np.empty_like(z), np.empty_like(z), np.empty_like(u)
     rest_of_psi = _slope(z, coordinates, gradient, observed, u, s, g)
     phi = potential(u, observed)
@@ -127,8 +124,6 @@ def trajectories(  # type: ignore[no-untyped-def]
     psi = phi + rest_of_psi
     g_start = g.copy()
     for i in range(velocities.shape[0]):
-        draw, rest = divmod(first + i + 1, thin)
-        at = draw - (rest == 0)
         # a jittered angle, in as many equal steps as the step size asks for
         v = velocities[i]
         longest = math.exp(averages[0] if aim > 0.0 else averages[1])
@@ -151,7 +146,7 @@ def trajectories(  # type: ignore[no-untyped-def]
             for d in range(z.size):
                 change += g[d] * (0.125 * h * h * g[d] - 0.5 * h * v[d])
                 v[d] -= 0.5 * h * g[d]
-            steps[at] += 1
+            steps[i] += 1.0
             if not change < 1e300:  # overflow: nothing is left to follow
                 break
         phi_w = potential(u, observed)
@@ -162,12 +157,12 @@ def trajectories(  # type: ignore[no-untyped-def]
         error = psi_w - psi + change
         alpha = math.exp(min(0.0, -error)) if error == error else 0.0
         if not error < DIVERGENCE:
-            diverging[at] = 1.0
+            diverging[i] = 1.0
         if rng.random() < alpha:
             phi, psi = phi_w, psi_w
             z[:] = w
             g_start[:] = g
-        acceptance[at] += alpha / thin
+        acceptance[i] = alpha
         # adapt the log step size, and its average
         if aim > 0.0:
             averages[2] += 1.0
@@ -175,8 +170,6 @@ def trajectories(  # type: ignore[no-untyped-def]
             averages[0] += _GAIN * tuned**-_DECAY * (alpha - aim)
             averages[0] = min(averages[0], math.log(0.5 * math.pi))
             averages[1] += tuned**-_FORGETTING * (averages[0] - averages[1])
-        # keep
-        if rest == 0:
-            kept[draw - 1] = z
-            potentials[draw - 1] = phi
+        ends[i] = z
+        potentials[i] = phi
     return velocities.shape[0]

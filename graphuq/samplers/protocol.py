@@ -71,6 +71,61 @@ class NonFinitePotentialError(ArithmeticError):
         return cls(value, field, Chunk(chunk.fields[:done], kept))
 
 
+class Kept:
+    """Every ``thin``-th of a number of steps, and statistics of all, from blocks of steps.
+
+    Kernels write each step of a block, and know nothing of draws.
+
+    Parameters
+    ----------
+    draws, thin : int
+    shape : tuple of int
+        That of a field.
+    last : tuple of str
+        Statistics that a draw has of its last step.
+    summed : tuple of str
+        Statistics that are summed over the steps of a draw; ``acceptance_rate`` is averaged.
+
+    Examples
+    --------
+    >>> kept = Kept(2, 3, (1,), last=("potential",), summed=("n_walls",))
+    >>> for first in (0, 4):
+    ...     steps = np.arange(first, min(first + 4, 6.0))
+    ...     kept.add(first, steps[:, None], {"potential": -steps, "n_walls": steps})
+    >>> chunk = kept.chunk()
+    >>> chunk.fields.ravel(), chunk.stats
+    (array([2., 5.]), {'potential': array([-2., -5.]), 'n_walls': array([ 3., 12.])})
+    """
+
+    def __init__(
+        self,
+        draws: int,
+        thin: int,
+        shape: tuple[int, ...],
+        last: tuple[str, ...] = ("potential",),
+        summed: tuple[str, ...] = (),
+    ) -> None:
+        self._thin, self._summed = thin, summed
+        self.fields = np.empty((draws, *shape))
+        self.stats = {name: np.zeros(draws) for name in (*last, *summed)}
+
+    def add(self, first: int, fields: Array, stats: dict[str, Array]) -> None:
+        """Add steps, of which ``first`` is the number of the first."""
+        step = first + np.arange(len(fields))
+        draw, last = step // self._thin, np.flatnonzero((step + 1) % self._thin == 0)
+        self.fields[draw[last]] = fields[last]
+        for name, values in stats.items():
+            if name in self._summed:
+                share = self._thin if name == "acceptance_rate" else 1
+                np.add.at(self.stats[name], draw, values / share)
+            else:
+                self.stats[name][draw[last]] = values[last]
+
+    def chunk(self) -> Chunk:
+        """Return the draws."""
+        return Chunk(self.fields, self.stats)
+
+
 def prior_blocks(
     law: Gaussian, steps: int, rng: np.random.Generator, n_fields: int = 1
 ) -> Iterator[tuple[int, Array]]:

@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 
 from graphuq.priors.gaussian import Gaussian
-from graphuq.samplers.walls import Walls, walls_at, walls_of
+from graphuq.samplers.walls import Flight, Walls, walls_at, walls_of
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array, Nodes
 
@@ -74,36 +74,15 @@ class SignWalls(NamedTuple):
         """Return a state with right labels: signs are changed where they are wrong."""
         return np.where(x * self.votes < 0, -x, x)
 
-    def fly(
-        self, x: Array, w: Array, costs: Array, first: int, thin: int, kept: Array, hits: Array
-    ) -> None:
+    def fly(self, x: Array, w: Array, costs: Array) -> Flight:
         """Flow; see `_flow`."""
-        out = Output(first, thin, kept, hits, np.empty(x.size))
-        _flow(x[0], w, self.covariance, self.votes, costs, out)
-
-    def quarter_turn(self, x: Array, w: Array, cost: float) -> tuple[Array, int]:
-        """Flow ``x``, in place, once from velocity ``w``; return its kicks and their number."""
-        out = Output(0, 1, np.empty((1, *x.shape)), np.zeros(1), np.empty(x.size))
-        _flow(x[0], w[None].copy(), self.covariance, self.votes, np.array([cost]), out)
-        return out.kicks[None], int(out.hits[0])
-
-
-class Output(NamedTuple):
-    """The output arrays of the kernel."""
-
-    first: int
-    """Number of the first flow in these arrays."""
-    thin: int
-    fields: Array
-    hits: Array
-    kicks: Array
-    """Kicks of the last flow, shape (W,)."""
+        out = Flight(np.empty(w.shape), np.zeros(len(w)), np.zeros(x.shape))
+        _flow(x[0], w, self.covariance, self.votes, costs, out.states, out.hits, out.kicks[0])
+        return out
 
 
 _VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
-OUTPUT = types.NamedTuple(
-    [types.int64, types.int64, types.float64[:, :, ::1], _VECTOR, _VECTOR], Output
-)
+_CUBE = types.float64[:, :, ::1]
 
 
 @numba.njit(error_model="numpy", fastmath={"contract", "nsz"})
@@ -133,19 +112,17 @@ def _find(ratio, value):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel(types.void(_VECTOR, types.float64[:, :, ::1], _MATRIX, _VECTOR, _VECTOR, OUTPUT))
-def _flow(x, velocities, G, votes, costs, out):  # type: ignore[no-untyped-def]
+@kernel(types.void(_VECTOR, _CUBE, _MATRIX, _VECTOR, _VECTOR, _CUBE, _VECTOR, _VECTOR))
+def _flow(x, velocities, G, votes, costs, states, hits, kicks):  # type: ignore[no-untyped-def]
     """Flow ``x``, in place, a quarter turn for each velocity w ~ N(0, G), which is used up.
 
     A state in which x_j has the sign of votes_j is lower, by |votes_j| costs, than one on the other
-    side of the wall. Every ``thin``-th state is kept. The last flow ends at w(0) + G ``kicks``:
-    without a hit, a quarter turn forgets its start.
+    side of the wall. Write the state and the walls hit of each flow. The last flow ends at
+    w(0) + G ``kicks``: without a hit, a quarter turn forgets its start.
     """
-    fields, hits, kicks = out.fields, out.hits, out.kicks
     m = x.size
     ratio = np.empty(m)
     for flow in range(velocities.shape[0]):
-        draw, rest = divmod(out.first + flow + 1, out.thin)
         w = velocities[flow, 0]
         # of the angle that is left
         cos_left, sin_left = 0.0, 1.0
@@ -157,7 +134,7 @@ def _flow(x, velocities, G, votes, costs, out):  # type: ignore[no-untyped-def]
             if not -lowest * sin_left > cos_left:
                 break
             j = _find(ratio, lowest)
-            hits[draw - (rest == 0)] += 1
+            hits[flow] += 1
             cot = min(-lowest, MAX_COT)
             sin = 1.0 / math.sqrt(1.0 + cot * cot)
             cos = cot * sin
@@ -187,6 +164,4 @@ def _flow(x, velocities, G, votes, costs, out):  # type: ignore[no-untyped-def]
         # no wall is left in this quarter turn
         for i in range(m):
             x[i] = x[i] * cos_left + w[i] * sin_left
-        # keep
-        if rest == 0:
-            fields[draw - 1, 0] = x
+        states[flow, 0] = x

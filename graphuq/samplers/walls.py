@@ -18,6 +18,18 @@ from graphuq.utils.typing import Array
 COLLINEAR = 1e-12
 
 
+class Flight(NamedTuple):
+    """What flows write."""
+
+    states: Array
+    """The end of each flow, shape (flows, C, walls)."""
+    hits: Array
+    """Walls that it hit, shape (flows,)."""
+    kicks: Array
+    """Kicks of the last flow, shape (C, walls). With x = M a, a ~ N(0, I) and w = M b, the flow
+    carries a along, to b + M' kicks."""
+
+
 class LabelWalls(Protocol):
     """The labels as a flow meets them: one class for each `graphuq.likelihoods.label_rule`.
 
@@ -36,9 +48,7 @@ class LabelWalls(Protocol):
     def make_right(self, x: Array) -> Array:
         """Return a state with right labels."""
 
-    def fly(
-        self, x: Array, w: Array, costs: Array, first: int, thin: int, kept: Array, hits: Array
-    ) -> None:
+    def fly(self, x: Array, w: Array, costs: Array) -> Flight:
         """Flow ``x``, in place, a quarter turn for each velocity, which is used up.
 
         Parameters
@@ -48,23 +58,10 @@ class LabelWalls(Protocol):
             Velocities.
         costs : ndarray, shape (flows,)
             The cost of a wrong label in each flow.
-        first, thin : int
-            The number of the first flow; every ``thin``-th state is kept.
-        kept : ndarray, shape (draws, C, walls)
-            Gets the kept states.
-        hits : ndarray, shape (draws,)
-            Gets the numbers of walls hit.
         """
 
     def lowered_to(self, height: float) -> LabelWalls:
         """Return the walls with heights clipped to at most ``height``."""
-
-    def quarter_turn(self, x: Array, w: Array, cost: float) -> tuple[Array, int]:
-        """Flow ``x``, in place, once from velocity ``w``; return its kicks and their number.
-
-        With x = M a, a ~ N(0, I) and w = M b, the flow carries a along, to b + M' kicks. All three
-        have shape (C, walls).
-        """
 
 
 class Walls(NamedTuple):

@@ -371,8 +371,8 @@ def test_they_agree_with_draws_of_the_prior_weighted_by_the_likelihood(small, ca
         ("noise**2", "noise", "probit"),
         ("... + kicks @ ...", "...", "probit"),
         (
-            "walls.quarter_turn(..., ..., cost)",
-            "walls.quarter_turn(..., ..., cost / 2)",
+            "np.array([cost])",
+            "np.array([cost / 2])",
             "level-set",
         ),
         ("... + kicks @ ...", "...", "3 classes"),

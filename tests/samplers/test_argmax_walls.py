@@ -185,6 +185,7 @@ def test_kicks_carry_the_fields_of_classes_along():
     walls = argmax_walls.ArgmaxWalls.of_covariance(root @ root.T, y, 3)
     x, w = (rng.standard_normal((3, 6)) @ root.T for _ in range(2))
     x, before = walls.make_right(x), w.copy()
-    kicks, hits = walls.quarter_turn(x, w, 1.0)
-    assert hits > 2
+    states, hits, kicks = walls.fly(x, w[None].copy(), np.array([1.0]))
+    assert hits[0] > 2
+    np.testing.assert_array_equal(states[0], x)
     np.testing.assert_allclose(x, before + kicks @ walls.covariance, atol=1e-12)
