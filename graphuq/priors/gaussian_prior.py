@@ -58,7 +58,7 @@ class GaussianPrior(ABC):
     >>> prior.field.weights.shape, prior.field_at(np.array([0, 2])).variance().shape
     ((61,), (2,))
     >>> no_edges = np.zeros((1, 50))
-    >>> rows, own = prior.rows_of_new(np.ones(50), no_edges, X=[[0.0, 0.0]])    # of a new item
+    >>> rows, own = prior.rows_of_new(np.ones(50), no_edges, X[:1])    # of a new item
     >>> rows.shape, own
     ((1, 61), array([0.5]))
     >>> prior.draw(2, seed=0).shape
