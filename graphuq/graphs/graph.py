@@ -23,6 +23,8 @@ Matrix = Any  # a dense float64 ndarray or a scipy.sparse.csr_array
 # Warn only if one edge, or at most this share of edges, outweighs the rest.
 HEAVY_SHARE = 0.05
 
+# ten million of the heaviest edges have a finite sum
+MAX_WEIGHT = 1e300
 LAPLACIANS = ("normalized", "combinatorial")
 
 
@@ -282,6 +284,11 @@ def _check_adjacency(adjacency: Any) -> Matrix:
         raise ValueError(
             f"no weight is larger than {heaviest:g}, so that inverses of degrees overflow: "
             "multiply all weights by one number"
+        )
+    if heaviest > MAX_WEIGHT:
+        raise ValueError(
+            f"a weight is {heaviest:g}, so that sums of weights overflow: multiply all weights by "
+            "one number"
         )
     # symmetric to rounding; then made exactly so
     gap = abs(A - A.T)

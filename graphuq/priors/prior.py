@@ -23,6 +23,8 @@ from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import is_dask, product
 from graphuq.utils.typing import Array, Nodes
 
+KINDS = ("full", "projected", "approximated")
+
 
 @dataclass(frozen=True, eq=False)
 class Prior(Summable):
@@ -105,6 +107,12 @@ class Prior(Summable):
     auto_rank: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.spectrum, Spectrum) or self.kind not in KINDS:
+            raise TypeError(
+                f"Prior takes a Spectrum and one of {', '.join(map(repr, KINDS))}, got "
+                f"{type(self.spectrum).__name__} and {self.kind!r}: take Prior.full(graph), "
+                "Prior.projected(graph, rank) or Prior.approximated(graph, rank)"
+            )
         if self.spectrum.component is not None and (self.null_mode or self.kind == "approximated"):
             what = "null_mode" if self.null_mode else "Prior.approximated"
             raise ValueError(

@@ -215,6 +215,12 @@ def test_one_edge_may_dwarf_the_few_others(weight, form):
     gq.Graph(form(few))
 
 
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+def test_weights_whose_sums_overflow_are_refused(form):
+    with pytest.raises(ValueError, match=r"a weight is 1\.7e\+308, .* overflow: multiply"):
+        gq.Graph(form(1.7e308 * (np.ones((5, 5)) - np.eye(5))))
+
+
 def test_a_graph_that_nearly_falls_apart_is_said_to():
     A = np.ones((10, 10)) - np.eye(10)
     A[:3, 3:] *= 1e-10

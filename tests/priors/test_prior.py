@@ -467,6 +467,8 @@ PART = Spectrum.of(GRAPH, RANK)
         (lambda: PRIORS["full"].draw(0), ValueError, r"size must be at least 1"),
         (lambda: PRIORS["full"].draw(1, seed=1.5), TypeError, r"seed must be"),
         (lambda: Prior.full(Graph(np.eye(3))), ValueError, "no edge between two nodes"),
+        (lambda: Prior(PART, "foo"), TypeError, r"got Spectrum and 'foo': take Prior.full"),
+        (lambda: Prior(GRAPH, "full"), TypeError, r"takes a Spectrum .* got Graph and 'full'"),
     ],
 )
 def test_bad_input_is_refused_with_a_reason(call, error, message):
