@@ -238,7 +238,7 @@ def _leave_one_out(model: Model, labels: gq.Labels) -> int | None:
     """
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "expectation propagation is poor")
+            warnings.filterwarnings("ignore", "expectation propagation is (poor|not)")
             post = gq.approximate(model.prior, model.likelihood, labels)
     except RuntimeError:
         return None

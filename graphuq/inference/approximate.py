@@ -60,7 +60,7 @@ def approximate(
     prior : Prior, FeaturePrior, SumPrior, Spectrum or Graph
         See `graphuq.sample`.
     likelihood : likelihood
-        A sign model: `Probit`, `LevelSet`, `NoisyProbit`.
+        A sign model: `Probit`, `LevelSet`, `NoisyProbit`, or one of your own.
     labels : Labels
     start : ApproximatePosterior, optional
         An approximation with fewer labels, from which to continue: that takes less time.
@@ -75,15 +75,16 @@ def approximate(
     ValueError
         Not a sign model, or a ``start`` on another graph.
     RuntimeError
-        Expectation propagation did not converge; see `graphuq.evidence`.
+        For two classes, expectation propagation did not converge; see `graphuq.evidence`.
 
     Warns
     -----
     RuntimeWarning
         Probabilities are poor: a short run of `Harmonic` gives a labeled node, or one of up to 100
-        others, a probability that differs by more than 0.03. Beyond some thousands of labels,
-        or hundreds with many classes, this would take long, and is not known. The warning also
-        comes if Ctrl-C ended this check, whose approximation is returned all the same.
+        others, a probability that differs by more than 0.03. Where such a run takes long, with
+        thousands of labels or little noise, the warning says for more than two classes that this
+        is not known; two classes are then judged by the correction of the log evidence. The
+        warning also comes if Ctrl-C ended this check, whose approximation is returned.
 
     Examples
     --------
@@ -181,7 +182,7 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
         "site_shift": sites.shift,
         "leave_one_out": label_probability(sites, bound),
         "log_evidence": log_evidence_of(sites),
-        "describe_poor": partial(describe_poor_probabilities, problem, by_class),
+        "describe_poor": partial(describe_poor_probabilities, problem, by_class, sites.correction),
     }
 
 

@@ -96,7 +96,7 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
         "log_evidence": LogEvidence(
             sites.log_evidence, "expectation propagation", sites.correction
         ),
-        "describe_poor": partial(describe_poor_probabilities, problem, by_class),
+        "describe_poor": partial(describe_poor_probabilities, problem, by_class, sites.correction),
     }
 
 
@@ -201,7 +201,7 @@ def _weighted(
     weight /= weight.sum(axis=1, keepdims=True)
     latent, by_class = (np.einsum("js,jsk->jk", weight, p) for p in (largest, predictive))
     other, back = u.argmax(axis=2) != y[:, None], np.argsort(order, axis=1)
-    alike = _alike(laws[1][0])
+    alike = _alike(*laws[1])
     latent, by_class = (
         np.take_along_axis(np.einsum("jkl,jl->jk", alike, p), back, axis=1)
         for p in (latent, by_class)
@@ -219,12 +219,14 @@ def _in_order(mean: Array, covariance: Array, order: Nodes) -> tuple[Array, Arra
     return np.take_along_axis(mean, order, axis=1), covariance
 
 
-def _alike(mean: Array) -> Array:
-    """Return a matrix for each node that averages over classes with the same mean, in order.
+def _alike(mean: Array, covariance: Array) -> Array:
+    """Return a matrix for each node that averages over classes of the same law, in order.
 
-    Such classes, as those without labels, have the same law, and draws would tell them apart.
+    Classes without labels have the same law, and draws would tell them apart.
     """
-    group = np.cumsum(np.diff(mean, axis=1, prepend=mean[:, :1]) < -SAME * abs(mean).max(), axis=1)
+    moments = mean, np.einsum("jkk->jk", covariance)
+    steps = [abs(np.diff(m, axis=1, prepend=m[:, :1])) > SAME * abs(m).max() for m in moments]
+    group = np.cumsum(steps[0] | steps[1], axis=1)
     same = (group[:, :, None] == group[:, None, :]).astype(np.float64)
     return np.asarray(same / same.sum(axis=2, keepdims=True))
 

@@ -13,7 +13,7 @@ from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.likelihoods.bound import Bound, bind
 from graphuq.likelihoods.contract import Likelihood, adopt
-from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.gaussian_prior import GaussianPrior, require_chosen
 from graphuq.utils.words import choose_form, count
 
 # A share of the largest variance that is rounding.
@@ -39,8 +39,9 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
         is_array = isinstance(prior, np.ndarray)
         hint = "; build a graph of features by gq.knn_graph(X)" if is_array else ""
         raise TypeError(
-            "prior must be a Prior, such as gq.Prior.projected(graph, rank), a FeaturePrior, or a "
-            f"sum of them, gq.SumPrior.of([...]){others}, got {type(prior).__name__}{hint}"
+            "prior must be a Prior, such as gq.Prior.projected(graph, rank), a FeaturePrior, a "
+            f"GaussianPrior of your own, or a sum of them, gq.SumPrior.of([...]){others}, got "
+            f"{type(prior).__name__}{hint}"
         )
     require_labels(labels, prior.n_nodes)
 
@@ -127,4 +128,6 @@ class BindOnce:
 def bind_checked(prior: Any, likelihood: Likelihood, labels: Labels) -> Bound:
     """Return the likelihood bound to the labels, once prior, likelihood and labels are checked."""
     require_prior_and_labels(prior, labels, needs_prior=True)
+    require_chosen(prior.open)
+    prior.with_labeled(labels.nodes)  # a SolvedPrior refuses other nodes than its own
     return bind(likelihood, labels, prior.n_nodes)

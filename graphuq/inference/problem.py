@@ -32,7 +32,7 @@ class Problem:
 
     Attributes
     ----------
-    prior : Prior, FeaturePrior, SumPrior or SolvedPrior
+    prior : GaussianPrior
     likelihood : likelihood
         Like the prior, with all parameters chosen.
     labels : Labels

@@ -52,7 +52,7 @@ def sample(
 
     Parameters
     ----------
-    prior : Prior, FeaturePrior, SumPrior, SolvedPrior, Spectrum or Graph
+    prior : Prior, FeaturePrior, SumPrior, SolvedPrior, one of your own, Spectrum or Graph
         The prior on the field. A spectrum stands for `Prior.projected` on all its modes, and a
         graph on up to 300, with alpha and tau "auto", plus a `Level`.
     likelihood : likelihood

@@ -220,7 +220,7 @@ def _require_modes(prior: Any) -> Any:
         raise TypeError(
             "gq.sample_jointly needs a prior whose modes determine the field, and a rank: take "
             "Prior.projected(spectrum, rank=100) or Prior.full, or these plus gq.Level(), got "
-            f"{prior!r}"
+            f"{prior!r:.200}"
         )
     return prior
 

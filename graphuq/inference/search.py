@@ -11,8 +11,7 @@ import numpy as np
 from graphuq.inference.climb import Height, climb_from_all
 from graphuq.inference.evidence.tangent import Near, Tangent
 from graphuq.inference.parameter_ranges import Ranges, value_at, with_values
-from graphuq.likelihoods.contract import adopt
-from graphuq.likelihoods.sign_model import SignModel
+from graphuq.likelihoods.contract import adopt, sign_model_of
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior, base_name
 from graphuq.priors.hyperprior import log_prior
@@ -158,7 +157,8 @@ class Search:
         def at(x: Array) -> float:
             values = self._values(x)
             prior, likelihood = with_values(self._prior, self._likelihood, values)
-            model = SignModel(*adopt(likelihood).sign_model(self._n_classes))  # type: ignore[misc]
+            model = sign_model_of(adopt(likelihood), self._n_classes)
+            assert model is not None
             return tangent(prior, model) + self._log_prior(values, likelihood)
 
         here, gradient = at(point), np.empty(point.size)

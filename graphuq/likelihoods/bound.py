@@ -23,6 +23,7 @@ from graphuq.likelihoods.contract import (
     Likelihood,
     Observed,
     adopt,
+    sign_model_of,
 )
 from graphuq.likelihoods.label_rule import Argmax, LabelRule, Sign, label_rule
 from graphuq.likelihoods.sign_model import SignModel
@@ -147,10 +148,14 @@ def _models(
 ) -> tuple[SignModel | None, float | None, float]:
     """Return sign model, log normalizer and overlap for a rule's number of classes, checked."""
     name = type(likelihood).__name__
-    sign_model = likelihood.sign_model(rule.n_classes)
-    if sign_model is not None:
-        _check_sign_model(name, sign_model)
-        sign_model = SignModel(*sign_model)
+    sign_model = sign_model_of(likelihood, rule.n_classes)
+    if sign_model is None and likelihood.potential is None:
+        raise TypeError(
+            f"{name}.sign_model returned None for {rule.n_classes} classes, and there is no "
+            "potential: return a SignModel, or define one"
+        )
+    if likelihood.potential is None and likelihood.reads != "labelled":
+        raise TypeError(f"{name} has no potential, so that reads must be 'labelled'")
     log_normalizer = likelihood.log_normalizer(rule.n_classes)
     if log_normalizer is not None:
         log_normalizer = validation.real(f"{name}.log_normalizer", log_normalizer)
@@ -210,17 +215,6 @@ def require_supported(likelihood: Any, labels: Labels) -> None:
             f"{type(likelihood).__name__} supports two classes, and the labels have "
             f"{rule.n_classes}: keep two classes with labels.of_classes(a, b), or use gq.Probit, "
             "gq.LevelSet or gq.NoisyProbit"
-        )
-
-
-def _check_sign_model(name: str, sign_model: Any) -> None:
-    """Refuse what is not (noise, V) with finite noise >= 0 and V >= 0."""
-    pair = sign_model if isinstance(sign_model, tuple) and len(sign_model) == 2 else (-1, -1)
-    numbers = all(isinstance(part, int | float | np.number) for part in pair)
-    if not numbers or not (0 <= pair[0] < np.inf and pair[1] >= 0):
-        raise TypeError(
-            f"{name}.sign_model must return (deviation of the noise before the threshold, V: minus "
-            f"the log odds of a flip after it), both at least 0, got {sign_model!r}"
         )
 
 

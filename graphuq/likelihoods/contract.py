@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from graphuq.likelihoods.sign_model import SignModel
+from graphuq.likelihoods.sign_model import MAX_NOISE, MIN_NOISE, SignModel
 
 READS = ("labelled", "all")
 LABEL = ("sign", "field")
@@ -52,9 +52,9 @@ class Likelihood:
     potential follows; everything else has a default. A dataclass that does not inherit from this
     class gets the same defaults.
 
-    A likelihood that defines `sign_model` is supported by all samplers, by `graphuq.tune`,
-    `graphuq.evidence` and `graphuq.approximate`, and tells which labels are likely to be mistakes.
-    It may have labels with confidences.
+    A likelihood that defines `sign_model` is supported by the sampler `Harmonic`, by
+    `graphuq.tune`, `graphuq.evidence` and `graphuq.approximate`, and tells which labels are likely
+    to be mistakes. It may have labels with confidences.
 
     The compiled functions get ``u``, the field at the m nodes that they read: float64[m, C], and
     ``seen``, an `Observed`. For two classes C = 1, and a label is the sign of the field. For
@@ -124,11 +124,11 @@ class Likelihood:
 
         The true class of a node is S(u + overlap eta), eta ~ N(0, 1); for K > 2 classes each field
         has a noise of its own. With 0 it is the class of the field itself. Mistakes of labels,
-        such as flips after the threshold, are not part of it. By default it is the noise of the
-        sign model, and 0 without one. It is 0 where ``label`` is "field".
+        such as flips, are not part of it. By default it is the noise of the sign model, and 0
+        without one. It is 0 where ``label`` is "field".
         """
-        model = self.sign_model(n_classes)
-        return 0.0 if model is None else float(model[0])
+        model = sign_model_of(self, n_classes)
+        return 0.0 if model is None else float(model.noise)
 
     def log_normalizer(self, n_classes: int = 2) -> float | None:
         """Return what exp(-Phi) lacks, for each label, to be a density of labels; or None.
@@ -174,3 +174,26 @@ def has_sign_model(likelihood: Any) -> bool:
     """Whether a likelihood defines a sign model; its parameters may still be "auto"."""
     own = getattr(type(likelihood), "sign_model", None)
     return own not in (None, Likelihood.sign_model)
+
+
+def sign_model_of(likelihood: Likelihood, n_classes: int) -> SignModel | None:
+    """Return the sign model, checked; None if there is none.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    model = likelihood.sign_model(n_classes)
+    if model is None:
+        return None
+    what = f"{type(likelihood).__name__}.sign_model must return SignModel(noise, cost)"
+    two = isinstance(model, tuple) and len(model) == 2
+    if not two or not all(isinstance(part, int | float | np.number) for part in model):
+        raise TypeError(f"{what}, two numbers, got {model!r}")
+    noise, cost = map(float, model)
+    if not (noise == 0 or MIN_NOISE <= noise <= MAX_NOISE) or not cost > 0:
+        raise ValueError(
+            f"{what} with noise 0, or from {MIN_NOISE:g} to {MAX_NOISE:g}, and cost > 0, the log "
+            f"odds of the right label against one wrong label, got {model!r}"
+        )
+    return SignModel(noise, cost)

@@ -10,15 +10,11 @@ from graphuq.likelihoods import sign_kernels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.sign_kernels import log_cdf as log_cdf
 from graphuq.likelihoods.sign_kernels import log_cdf_slope as log_cdf_slope
-from graphuq.likelihoods.sign_model import SignModel
+from graphuq.likelihoods.sign_model import MAX_NOISE, MIN_NOISE, SignModel
 from graphuq.utils import validation
 
 _potential = sign_kernels.potential
 _gradient = sign_kernels.gradient
-
-# Beyond this noise the field, of mean node variance 1, is lost to rounding, and below the other the
-# noise is: its square is added to the field's.
-MIN_NOISE, MAX_NOISE = 1e-8, 1e5
 
 
 def check_noise(gamma: object) -> float:

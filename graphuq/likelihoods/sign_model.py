@@ -25,6 +25,10 @@ from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.likelihoods.label_rule import both_classes
 from graphuq.utils.typing import Array
 
+# Beyond this noise the field, of mean node variance 1, is lost to rounding, and below the other the
+# noise is: its square is added to the field's.
+MIN_NOISE, MAX_NOISE = 1e-8, 1e5
+
 
 class SignModel(NamedTuple):
     """P(label | fields); fields u have the shape (..., C), with C = 1 for two classes, else K.
@@ -71,7 +75,9 @@ class SignModel(NamedTuple):
 
     @classmethod
     def flipping(cls, noise: Any, flip_rate: Any, n_classes: int) -> SignModel:
-        """Return the model whose labels are flipped with a given probability."""
+        """Return the model whose labels are flipped with a given probability, from 0 to 1."""
+        if not np.all((np.asarray(flip_rate) >= 0) & (np.asarray(flip_rate) <= 1)):
+            raise ValueError(f"flip_rate must be from 0 to 1, got {flip_rate!r}")
         with np.errstate(divide="ignore"):
             cost = np.log((n_classes - 1) * np.subtract(1, flip_rate)) - np.log(flip_rate)
         return cls(noise, cost if np.ndim(cost) else float(cost))

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from graphuq.priors.gaussian import ROUNDING, Gaussian
+from graphuq.priors.gaussian import MIN_RELATIVE_DEVIATION, ROUNDING, Gaussian
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import is_dask, map_rows
 from graphuq.utils.typing import Array, Nodes
+
+# Share of the largest variance up to which what is not a covariance is rounding.
+MAX_ASYMMETRY = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +77,56 @@ class Field:
     rounding: float = ROUNDING
 
     def __post_init__(self) -> None:
+        for name in ("weights", "own_weights"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        weights, own, shape = self.weights, self.own_weights, np.shape(self.basis)
+        if len(shape) != 2 or weights.shape != own.shape or weights.shape != shape[1:]:
+            raise ValueError(
+                "a Field takes a basis of shape (nodes, P), and P weights and own weights, got "
+                f"shapes {shape}, {weights.shape} and {own.shape}"
+            )
+        if not (np.isfinite(own).all() and (weights >= 0).all() and (own >= weights).all()):
+            raise ValueError(
+                "weights of a Field must be at least 0, and its own weights finite and at least "
+                f"as large, got {_first_wrong(weights, own)}"
+            )
         if self.is_mode is None:
-            object.__setattr__(self, "is_mode", np.zeros(self.weights.size, dtype=bool))
+            object.__setattr__(self, "is_mode", np.zeros(weights.size, dtype=bool))
+
+    @classmethod
+    def of_covariance(cls, C: Any) -> Field:
+        """Return the field of a covariance matrix.
+
+        Raises
+        ------
+        ValueError
+            C is not finite, not symmetric, or has a negative eigenvalue.
+
+        Examples
+        --------
+        >>> C = np.array([[1.0, 0.5], [0.5, 2.0]])
+        >>> Field.of_covariance(C).covariance(np.array([0]), np.array([0, 1])).round(6)
+        array([[1. , 0.5]])
+        """
+        C = np.asarray(C, dtype=np.float64)
+        if C.ndim != 2 or C.shape[0] != C.shape[1] or not np.isfinite(C).all():
+            raise ValueError(
+                f"a covariance must be a square matrix of finite numbers, got shape {C.shape}"
+            )
+        scale = float(np.diag(C).max(initial=0.0))
+        lopsided = float(abs(C - C.T).max(initial=0.0))
+        if lopsided > MAX_ASYMMETRY * scale:
+            raise ValueError(
+                f"a covariance must be symmetric, got C and C' that differ by {lopsided:.2g}"
+            )
+        variances, basis = linalg.eigh((C + C.T) / 2, check_finite=False)
+        if variances[0] < -MAX_ASYMMETRY * scale:
+            raise ValueError(
+                f"a covariance must have no negative eigenvalue, got {variances[0]:.2g}: a kernel "
+                "of distances along a graph may have some"
+            )
+        variances = np.maximum(variances, 0.0)
+        return cls(basis, variances, variances, rounding=MIN_RELATIVE_DEVIATION)
 
     @classmethod
     def sum(cls, terms: list[tuple[float, Field]], level: float = 0.0) -> Field:
@@ -132,7 +183,7 @@ class Field:
 
     def without_basis(self) -> Field:
         """Return this without its basis, for work on rows of it in other processes."""
-        return dataclasses.replace(self, basis=np.empty((0, 0)))
+        return dataclasses.replace(self, basis=np.empty((0, self.weights.size)))
 
     def covariance(self, left: Nodes, right: Nodes) -> Array:
         """Return the covariance block between two lists of nodes."""
@@ -183,6 +234,8 @@ class Field:
         own = self.nugget(rows)
         F = self.loadings(rows)
         if (own == own[0]).all():
+            if not F.shape[1]:
+                F = np.zeros((len(rows), 1))
             U, S, _ = linalg.svd(F, full_matrices=False, check_finite=False)
             kept = max(self.rounding * S[0], 1e-300) <= S
             kept[:1] = True
@@ -195,9 +248,10 @@ class Field:
 
     @cached_property
     def whole(self) -> Gaussian:
-        """The distribution of the field at all nodes, without variance that nodes do not share.
+        """The distribution of the field at all nodes, without deviations in columns of the basis.
 
-        With F = Q R the covariance is Q R R' Q' + rho^2.
+        With F = Q R the covariance is Q R R' Q' + rho^2. Own weights that exceed weights are left
+        out: with them the factor would be as wide as there are nodes.
         """
         if self.orthonormal and not self.level:
             return Gaussian(self.basis, self.weights + self.tail**2, self.tail)
@@ -213,6 +267,11 @@ class Field:
         if own.any():
             fields += np.sqrt(own) * rng.standard_normal(fields.shape)
         return fields
+
+
+def _first_wrong(weights: Array, own: Array) -> str:
+    i = int(np.argmin((weights >= 0) & (own >= weights) & np.isfinite(own)))
+    return f"{weights[i]:g} and {own[i]:g} in column {i}"
 
 
 def narrow(F: Array) -> Array:

@@ -121,11 +121,6 @@ class Gaussian:
             fields * self.tail**-2
         )
 
-    def precision_diagonal(self) -> Array:
-        """Return the diagonal of C^+."""
-        outside = self.tail**-2 if self.has_tail else 0.0
-        return np.asarray(outside + self.basis**2 @ (self.inverse_variances - outside))
-
     def energy(self, fields: Array) -> Array:
         """Return <u, C^+ u> / 2 for each row u of ``fields``."""
         inside = fields @ self.basis

@@ -109,7 +109,15 @@ class GaussianPrior(ABC):
 
     def field_at(self, nodes: Nodes) -> Field:
         """Return the field at some nodes alone, which are numbered anew, exactly."""
-        return self.field.some(nodes)
+        return self._checked_field().some(nodes)
+
+    def _checked_field(self) -> Field:
+        if (rows := self.field.basis.shape[0]) != self.n_nodes:
+            raise ValueError(
+                f"{type(self).__name__}.field has a basis of {rows} rows, and there are "
+                f"{self.n_nodes} nodes: give it one row for each"
+            )
+        return self.field
 
     def at(self, nodes: Any) -> Gaussian:
         """Return the distribution of the field at ``nodes`` alone, in the order given.
@@ -127,7 +135,7 @@ class GaussianPrior(ABC):
 
     @property
     def law(self) -> Gaussian:
-        """The distribution of the whole field, without variance that nodes do not share."""
+        """The distribution of the whole field; see `graphuq.priors.field.Field.whole`."""
         return self.field.whole
 
     def covariance(self, rows: Any, columns: Any) -> Array:
@@ -173,7 +181,10 @@ class GaussianPrior(ABC):
             Features of new items.
         """
         del degrees, weights, X
-        raise ValueError("new items need a connected graph: take graph.largest_component()")
+        raise ValueError(
+            f"{type(self).__name__} has no rows_of_new, which new items need, and neither has a "
+            "disconnected graph: take graph.largest_component()"
+        )
 
     @abstractmethod
     def fingerprint(self) -> dict[str, Any]:
@@ -224,8 +235,8 @@ class GaussianPrior(ABC):
         Conditional
         """
         if read is None:
-            return GivenAll(self.field, traced)
-        return Given(self.field, read, traced, noise)
+            return GivenAll(self._checked_field(), traced)
+        return Given(self._checked_field(), read, traced, noise)
 
     def variance(self) -> Array:
         """Return the prior variance of every node, shape (N,)."""

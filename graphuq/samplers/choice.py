@@ -39,7 +39,7 @@ def choose_sampler(sampler: Sampler | str, likelihood: Bound, prior: Any = None)
     ----------
     sampler : sampler or "auto"
     likelihood : Bound
-    prior : GaussianPrior or SolvedPrior, optional
+    prior : GaussianPrior, optional
         Without it, the choice does not depend on the number of labels.
     """
     if not isinstance(sampler, str):

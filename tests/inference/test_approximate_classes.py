@@ -63,10 +63,10 @@ def test_a_check_of_other_probabilities_would_warn(monkeypatch):
     """A negative control: probabilities that are off by little more than is allowed."""
     problem = gq.inference.problem.Problem.check(PRIORS["modes"], gq.Probit(0.3), some_labels(3, 0))
     right = gq.approximate(PRIORS["modes"], gq.Probit(0.3), problem.labels).by_class
-    assert check_by_draws.describe_poor_probabilities(problem, right) == ""
+    assert check_by_draws.describe_poor_probabilities(problem, right, 0.0) == ""
     wrong = right.copy()
     wrong[5] = wrong[5] * 0.94 + 0.06 * np.eye(3)[wrong[5].argmin()]
-    assert "off by 0.0" in check_by_draws.describe_poor_probabilities(problem, wrong)
+    assert "off by 0.0" in check_by_draws.describe_poor_probabilities(problem, wrong, 0.0)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)

@@ -220,8 +220,9 @@ def test_contradicting_labels_bound_the_work_of_chunks_and_of_starts(contradicti
         fly, hits = type(arguments[1]).fly, []
 
         def flying(*options):
-            fly(*options)
-            hits.append(options[-1][0])
+            flight = fly(*options)
+            hits.append(flight.hits[0])
+            return flight
 
         with monkeypatch.context() as patch:
             patch.setattr(type(arguments[1]), "fly", flying)

@@ -168,7 +168,11 @@ def test_a_potential_that_rescales_the_field_is_caught(small):
 
 
 @pytest.mark.parametrize(
-    "pair", [(0.1, np.nan), (-0.1, 1.0), (np.nan, 1.0), (0.1, -1.0), (0.1,), "ab", (None, 1.0)]
+    "pair",
+    [
+        *[(0.1, np.nan), (-0.1, 1.0), (np.nan, 1.0), (0.1, -1.0), (0.1, 0.0), (1e-200, 1.0)],
+        *[(0.1,), "ab", (None, 1.0), 0.1, np.array([0.1, 1.0]), (np.array([0.1]), 1.0)],
+    ],
 )
 def test_invalid_sign_models_are_refused(small, pair):
     @dataclass(frozen=True)
@@ -180,7 +184,7 @@ def test_invalid_sign_models_are_refused(small, pair):
             return pair
 
     spectrum, labels, _ = small
-    with pytest.raises(TypeError, match=r"sign_model must return \(deviation"):
+    with pytest.raises((TypeError, ValueError), match=r"sign_model must return SignModel\(noise, "):
         gq.sample(gq.Prior.approximated(spectrum, 8), Signs(), labels)
 
 

@@ -44,17 +44,13 @@ class Given(Summable):
 
     @property
     def field(self):
-        values, vectors = np.linalg.eigh(self.C)
-        weights = values.clip(0) * self.deviation**2
-        return Field(vectors, weights, weights)
+        return Field.of_covariance(self.C * self.deviation**2)
 
     def rows_of_new(self, degrees, weights, X):
         """Rows of U for items with these covariances, C_.new = U diag(w) b."""
-        values, vectors = np.linalg.eigh(self.C)
-        kept = values > 1e-8
-        rows = np.zeros((len(X), len(self.C)))
-        rows[:, kept] = self.extend(X) @ vectors[:, kept] / values[kept]
-        return rows, 1 - np.einsum("ij,ij,j->i", rows, rows, values.clip(0))
+        basis, w = self.field.basis, self.field.weights
+        rows = self.extend(X) @ basis / np.where(w > 1e-8, w, np.inf)
+        return rows, 1 - np.einsum("ij,ij,j->i", rows, rows, w)
 
     def fingerprint(self):
         return {"kind": "given", "nodes": self.n_nodes, "rank": 0, "deviation": self.deviation}
@@ -95,3 +91,43 @@ def test_its_parameters_are_tuned_alone_and_in_a_sum():
     graph = gq.Prior.projected(gq.knn_graph(X, 8, connect=True), 20)
     both = gq.tune(graph + dataclasses.replace(SAME, deviation="auto") + gq.Level(), LABELS)
     assert {"weight", "deviation", "level", "gamma"} <= set(both.chosen)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.ones((3, 2)), np.ones(3), np.ones(3)), "a basis of shape"),
+        ((np.ones((3, 2)), [-1.0, 1.0], [1.0, 1.0]), "at least 0, .* in column 0"),
+        ((np.ones((3, 2)), [1.0, 1.0], [1.0, 0.5]), "as large, got 1 and 0.5 in column 1"),
+        ((np.ones((3, 2)), [1.0, np.nan], [1.0, np.nan]), "finite"),
+    ],
+)
+def test_a_field_of_other_shapes_or_weights_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Field(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("C", "message"),
+    [
+        (np.ones((2, 3)), "square matrix"),
+        ([[1.0, np.inf], [np.inf, 1.0]], "finite"),
+        ([[1.0, 0.2], [0.1, 1.0]], "symmetric"),
+        ([[1.0, 2.0], [2.0, 1.0]], "negative eigenvalue, got -1"),
+    ],
+)
+def test_what_is_no_covariance_is_refused(C, message):
+    with pytest.raises(ValueError, match=message):
+        Field.of_covariance(C)
+
+
+def test_a_field_on_other_nodes_is_refused():
+    wrong = type("Wrong", (Given,), {"n_nodes": 60})(SAME.C[:50, :50], 1.0)
+    for call in (gq.approximate, gq.evidence):
+        with pytest.raises(ValueError, match="50 rows, and there are 60 nodes"):
+            call(wrong, MODEL, LABELS)
+
+
+def test_a_field_of_nuggets_alone_gives_labels_their_own_probability():
+    own = Field(np.zeros((3, 1)), [0.0], [0.0], tail=1.0)
+    np.testing.assert_allclose(own.at(np.array([0, 2])).covariance(), np.eye(2))

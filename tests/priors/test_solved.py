@@ -218,3 +218,13 @@ def test_what_the_modes_span_is_not_solved_for(weight):
     prior = gq.SolvedPrior.of(graph, [0, 1, 2])
     exact = gq.Prior.full(graph).covariance(np.arange(30), [0, 1, 2])
     np.testing.assert_allclose(prior.columns, exact, atol=1e-4)
+
+
+def test_labels_at_other_nodes_are_refused_by_all_that_need_them(problem, solved):
+    nodes = np.setdiff1d(np.arange(N), solved.nodes)[[0, -1]]
+    labels = gq.Labels(nodes, [0, 1])
+    for call in (gq.evidence, gq.approximate, gq.sample):
+        with pytest.raises(ValueError, match="solved for other nodes"):
+            call(solved, gq.Probit(0.3), labels)
+    with pytest.raises(ValueError, match="solved for other nodes"):
+        gq.tune(solved + gq.Level(), labels)

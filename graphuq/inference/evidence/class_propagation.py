@@ -96,7 +96,7 @@ def propagate_classes(
             if step < MIN_STEP:
                 if must_converge:
                     raise
-                return _sweep(root, likelihood, None, FIRST_STEP / 3, least=0.0)
+                return _sweep(root, likelihood, None, FIRST_STEP / 3, final=True)
 
 
 def label_model(likelihood: Bound) -> LabelModel:
@@ -111,12 +111,13 @@ def _sweep(
     likelihood: Bound,
     start: tuple[Array, Array] | None,
     step: float,
-    least: float = -math.inf,
+    final: bool = False,
 ) -> ClassSites:
     """Return the sites after sweeps over all nodes, each update damped by ``step`` at first.
 
-    With ``least`` their precisions are at least this, and the last sweep has to do.
+    In the ``final`` attempt no precision is negative, and the last sweep has to do.
     """
+    least = 0.0 if final else -math.inf
     model, y = label_model(likelihood), likelihood.observed.y.astype(np.int64)
     shape = y.size, likelihood.rule.n_classes
     sites = NodeSites(np.zeros(shape), np.zeros(shape)) if start is None else _opened(*start, y)
@@ -135,7 +136,7 @@ def _sweep(
         here = mean, np.einsum("jkk->jk", covariance).copy()
         if before is not None:
             moved, move = _moved(before, here)
-            if moved < step * TOLERANCE or (least == 0.0 and sweep == MAX_SWEEPS - 1):
+            if moved < step * TOLERANCE or (final and sweep == MAX_SWEEPS - 1):
                 evidence, correction = _log_evidence(gaussian, cavities, now, y, model)
                 return ClassSites(precision, shift, gaussian, cavities, evidence, correction)
             if last is not None:
