@@ -210,5 +210,5 @@ def _multiply_transposed(block: Array, B: Array) -> Array:
 
 def row_slices(n: int, width: int) -> list[slice]:
     """Return slices of n rows; a block with ``width`` columns holds about `BLOCK_SIZE` numbers."""
-    step = max(1, BLOCK_SIZE // width)
+    step = max(1, BLOCK_SIZE // max(1, width))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]

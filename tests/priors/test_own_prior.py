@@ -131,3 +131,12 @@ def test_a_field_on_other_nodes_is_refused():
 def test_a_field_of_nuggets_alone_gives_labels_their_own_probability():
     own = Field(np.zeros((3, 1)), [0.0], [0.0], tail=1.0)
     np.testing.assert_allclose(own.at(np.array([0, 2])).covariance(), np.eye(2))
+
+
+def test_a_field_without_columns_has_a_level_and_a_nugget():
+    class Alone(Given):
+        field = property(lambda self: Field(np.zeros((60, 0)), [], [], level=0.5, tail=1.0))
+
+    post = gq.approximate(Alone(SAME.C, 1.0), MODEL, LABELS)
+    np.testing.assert_allclose(post.by_class[[1, 50]].sum(axis=1), 1.0)
+    assert gq.evidence(Alone(SAME.C, 1.0), MODEL, LABELS) < -5 * np.log(2)
