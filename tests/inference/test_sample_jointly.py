@@ -369,13 +369,13 @@ def test_they_agree_with_draws_of_the_prior_weighted_by_the_likelihood(small, ca
     ("right", "wrong", "case"),
     [
         ("noise**2", "noise", "probit"),
-        ("... + kicks @ ...", "...", "probit"),
+        ("... + flight.kicks @ ...", "...", "probit"),
         (
             "np.array([cost])",
             "np.array([cost / 2])",
             "level-set",
         ),
-        ("... + kicks @ ...", "...", "3 classes"),
+        ("... + flight.kicks @ ...", "...", "3 classes"),
     ],
     ids=["noise for its variance", "not carried along", "walls half as high", "nor of classes"],
 )

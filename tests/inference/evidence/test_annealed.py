@@ -255,7 +255,7 @@ def test_a_seed_gives_the_same_whatever_the_threads(small, model, n_classes):
     assert one.log_evidence == two.log_evidence
     assert one.mcse == two.mcse
     assert np.array_equal(one.stones, two.stones)
-    other = gq.annealed_evidence(prior, model, labels, seed=4, **run)
+    other = gq.annealed_evidence(prior, model, labels, seed=5, **run)
     assert other.log_evidence != one.log_evidence
 
 
