@@ -126,6 +126,9 @@ def bind(host: str, port: int | None) -> socket.socket:
         try:
             bound.bind((host.strip("[]"), wanted))
             bound.listen()  # a browser that comes before the server is ready waits
+        except (UnicodeError, TypeError) as error:  # which Python's encoding of names raises
+            bound.close()
+            raise OSError(f"cannot listen on {host!r}: {error}") from None
         except OSError as error:
             bound.close()
             if error.errno == errno.EADDRINUSE and port is None:
