@@ -11,7 +11,6 @@ import numpy as np
 from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.priors.field import Field
-from graphuq.priors.gaussian_prior import Ranges
 from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
@@ -77,27 +76,6 @@ class ComponentLevel(Summable):
     def n_components(self) -> int:
         """Number of components."""
         return int(self._component.max()) + 1
-
-    @property
-    def open(self) -> tuple[str, ...]:
-        """Nothing: there are no parameters."""
-        return ()
-
-    @property
-    def ranges(self) -> Ranges:
-        """Nothing: there are no parameters."""
-        return {}
-
-    @property
-    def parameters(self) -> dict[str, float | str]:
-        """Nothing: there are no parameters."""
-        return {}
-
-    def with_parameters(self, **values: Any) -> ComponentLevel:
-        """Return the prior itself, which has no parameters."""
-        if values:
-            raise TypeError(f"a ComponentLevel has no parameters, got {', '.join(values)}")
-        return self
 
     @cached_property
     def field(self) -> Field:

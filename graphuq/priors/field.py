@@ -85,10 +85,12 @@ class Field:
                 "a Field takes a basis of shape (nodes, P), and P weights and own weights, got "
                 f"shapes {shape}, {weights.shape} and {own.shape}"
             )
-        if not (np.isfinite(own).all() and (weights >= 0).all() and (own >= weights).all()):
+        wrong = ~((weights >= 0) & (own >= weights) & np.isfinite(own))
+        if wrong.any():
+            i = int(wrong.argmax())
             raise ValueError(
                 "weights of a Field must be at least 0, and its own weights finite and at least "
-                f"as large, got {_first_wrong(weights, own)}"
+                f"as large, got {weights[i]:g} and {own[i]:g} in column {i}"
             )
         if self.is_mode is None:
             object.__setattr__(self, "is_mode", np.zeros(weights.size, dtype=bool))
@@ -221,7 +223,7 @@ class Field:
         """Return F, at most as wide as there are ``nodes``, with F F' = C_JJ."""
         rows = self.rows(nodes)
         if self.rounding == ROUNDING and not self.nugget(rows).any():
-            return narrow(self.loadings(rows))
+            return _narrow(self.loadings(rows))
         return self.at(nodes).root()
 
     def at(self, nodes: Nodes) -> Gaussian:
@@ -269,12 +271,7 @@ class Field:
         return fields
 
 
-def _first_wrong(weights: Array, own: Array) -> str:
-    i = int(np.argmin((weights >= 0) & (own >= weights) & np.isfinite(own)))
-    return f"{weights[i]:g} and {own[i]:g} in column {i}"
-
-
-def narrow(F: Array) -> Array:
+def _narrow(F: Array) -> Array:
     """Return a root of F F' with at most as many columns as rows."""
     if F.shape[0] >= F.shape[1]:
         return F

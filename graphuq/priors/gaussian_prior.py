@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -79,28 +80,33 @@ class GaussianPrior(ABC):
         """Number of nodes N."""
 
     @property
-    @abstractmethod
-    def open(self) -> tuple[str, ...]:
-        """Names of the parameters that are chosen from the labels."""
-
-    @property
-    @abstractmethod
     def ranges(self) -> Ranges:
-        """The range in which each parameter is searched."""
+        """The range in which each parameter is searched; by default there are no parameters."""
+        return {}
 
     @property
-    @abstractmethod
     def parameters(self) -> dict[str, float | str]:
-        """The value of each parameter but ranks."""
+        """The value of each parameter but ranks; by default the attributes that have ranges."""
+        return {name: getattr(self, name) for name in self.ranges}
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Names of the parameters that are chosen from the labels: those that are "auto"."""
+        return tuple(name for name, value in self.parameters.items() if validation.is_auto(value))
 
     @property
     def idle(self) -> tuple[str, ...]:
         """Names of parameters that change nothing: in a sum those of parts of weight 0."""
         return ()
 
-    @abstractmethod
     def with_parameters(self, **values: Any) -> GaussianPrior:
         """Return the prior with these parameters, and the others as they are."""
+        if not values:
+            return self
+        if not self.ranges:
+            name = type(self).__name__
+            raise TypeError(f"a {name} has no parameters, got {', '.join(values)}")
+        return dataclasses.replace(self, **values)  # type: ignore[type-var]
 
     @property
     @abstractmethod

@@ -6,6 +6,7 @@ field there, the rest of the graph is Gaussian, with a known mean and variance.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -52,7 +53,7 @@ MakeRows = Callable[[Array, NDArray[np.int32]], Rows]
 """A function instead of a method, so that other processes get it without the basis."""
 
 
-class Conditional:
+class Conditional(ABC):
     """The field at all nodes given the field at the nodes that are read.
 
     Fields have shape (draws, C, m): C independent fields at m nodes, each with this distribution. C
@@ -109,13 +110,13 @@ class Conditional:
         """Return the energy of each field, one field in each row."""
         return self.law.energy(fields)
 
+    @abstractmethod
     def _summarize(self, fields: Array) -> Array:
         """Return the summary of each field, one field in each row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _trace(self, fields: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return modes and traced nodes of each field, one field in each row."""
-        raise NotImplementedError
 
 
 def _in_rows(fields: Array) -> Array:
@@ -199,10 +200,8 @@ class Given(Conditional):
         both = np.concatenate([nodes, np.setdiff1d(traced, nodes)])
         rows = field.rows(both)
         self._loadings, self._own = field.loadings(rows), np.sqrt(field.nugget(rows))
-        self._modes, self._position = (
-            field.modes,
-            np.argsort(both)[np.searchsorted(np.sort(both), traced)],
-        )
+        self._position = np.argsort(both)[np.searchsorted(np.sort(both), traced)]
+        self._modes = field.modes
         self.n_modes = self._modes.size
         self.n_read = 0 if field.modes_determine_field else nodes.size
         cross = [self._loadings[: nodes.size, self._modes].T, field.covariance(traced, nodes)]

@@ -25,7 +25,6 @@ from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.priors.field import Field
 from graphuq.priors.gaussian import MIN_RELATIVE_DEVIATION, law_of
-from graphuq.priors.gaussian_prior import Ranges
 from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
 from graphuq.utils.forecast import Pace
@@ -80,8 +79,8 @@ class SolvedPrior(Summable):
     'solved'
     >>> prior.open, prior.ranges, prior.parameters, prior.with_parameters() is prior
     ((), {}, {}, True)
-    >>> prior.places(labels.nodes[:2])
-    array([0, 1])
+    >>> prior.with_labeled(labels.nodes[:2]) is prior     # raises at other nodes
+    True
     >>> post = gq.sample(prior, gq.Probit(0.1), labels, seed=0, progress=False)
     >>> bool(post.accuracy(y) > 0.9)
     True
@@ -197,27 +196,6 @@ class SolvedPrior(Summable):
         """Number of nodes N."""
         return self.columns.shape[0]
 
-    @property
-    def open(self) -> tuple[str, ...]:
-        """Nothing: there are no parameters."""
-        return ()
-
-    @property
-    def ranges(self) -> Ranges:
-        """Nothing: there are no parameters."""
-        return {}
-
-    @property
-    def parameters(self) -> dict[str, float | str]:
-        """Nothing: there are no parameters."""
-        return {}
-
-    def with_parameters(self, **values: Any) -> SolvedPrior:
-        """Return the prior itself, which has no parameters."""
-        if values:
-            raise TypeError(f"a SolvedPrior has no parameters, got {', '.join(values)}")
-        return self
-
     def with_labeled(self, nodes: Nodes) -> SolvedPrior:
         """Return the prior itself, if it is known at these nodes.
 
@@ -225,7 +203,12 @@ class SolvedPrior(Summable):
         ----------
         nodes : ndarray of int
         """
-        self.places(nodes)
+        unknown = np.setdiff1d(nodes, self.nodes)
+        if unknown.size:
+            raise ValueError(
+                f"the prior was solved for other nodes, and not for node {unknown[0]}: name all "
+                "labeled and traced ones in gq.SolvedPrior.of(graph, nodes)"
+            )
         return self
 
     @cached_property
@@ -261,32 +244,6 @@ class SolvedPrior(Summable):
             f"{what} needs the field at all nodes, and a gq.SolvedPrior is known at some: take "
             "Prior.projected or Prior.approximated"
         )
-
-    def places(self, nodes: Any) -> NDArray[np.intp]:
-        """Return the positions of some nodes in ``self.nodes``.
-
-        Parameters
-        ----------
-        nodes : array_like of int
-
-        Returns
-        -------
-        ndarray of int
-
-        Raises
-        ------
-        ValueError
-            A node at which the prior is not known.
-        """
-        place = np.searchsorted(self.nodes, nodes)
-        place[place == self.nodes.size] = 0
-        unknown = np.setdiff1d(nodes, self.nodes)
-        if unknown.size:
-            raise ValueError(
-                f"the prior was solved for other nodes, and not for node {unknown[0]}: name all "
-                "labeled and traced ones in gq.SolvedPrior.of(graph, nodes)"
-            )
-        return place
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify this prior; see `Prior.fingerprint`."""

@@ -54,9 +54,8 @@ def _has_many_labels(likelihood: Bound, prior: Any) -> bool:
     """Whether `Harmonic` needs much memory, and `PreconditionedHMC` serves the problem well."""
     if not is_latent_prior(prior):
         return False
-    if (
-        np.min(likelihood.label_model.cost) < math.inf
-    ):  # where labels may be flipped there can be many modes
+    # where labels may be flipped there can be many modes
+    if np.min(likelihood.label_model.cost) < math.inf:
         return False
     n_labels, n_modes = likelihood.observed.y.size, graph_of(prior).vectors.shape[1]
     if 8 * n_labels**2 <= MAX_WALLS_BYTES or n_modes >= n_labels:

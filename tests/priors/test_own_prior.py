@@ -1,6 +1,7 @@
 """A prior of the user's own, of which the field is all that is known."""
 
 import dataclasses
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -22,25 +23,11 @@ class Given(Summable):
     C: np.ndarray
     deviation: float | str = "auto"
     extend: object = None
+    ranges: ClassVar = {"deviation": (0.3, 3.0)}
 
     @property
     def n_nodes(self):
         return len(self.C)
-
-    @property
-    def open(self):
-        return ("deviation",) if self.deviation == "auto" else ()
-
-    @property
-    def ranges(self):
-        return {"deviation": (0.3, 3.0)}
-
-    @property
-    def parameters(self):
-        return {"deviation": self.deviation}
-
-    def with_parameters(self, **values):
-        return dataclasses.replace(self, **values)
 
     @property
     def field(self):
