@@ -32,7 +32,7 @@ DRAWS = 512
 # Draws of the fields at every node, for their entropy.
 ENTROPY_DRAWS = 256
 
-# Means that differ by less, relative to the largest, are the same.
+# Means and variances that differ by less, relative to the largest, are the same.
 SAME = 1e-6
 
 # Below the likelihoods of all draws that count.

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from conftest import quietly
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import rel_entr, softmax
@@ -94,13 +94,18 @@ def test_shares_of_some_strength_maximize_the_density(shares, strength):
     assert log_density(mixed, p, shares, strength) < log_density(q, p, shares, strength)
 
 
-@given(st.integers(2, 6), st.sampled_from([0.1, 1.0, 3.0]), st.integers(0, 2**32 - 1))
+@given(st.integers(2, 6), st.sampled_from([0.1, 1.0, 6.0]), st.integers(0, 2**32 - 1))
 def test_strength_leads_from_the_probabilities_to_the_shares(n_classes, sharpness, seed):
     rng = np.random.default_rng(seed)
     p = softmax(sharpness * rng.standard_normal((50, n_classes)), axis=1)
     shares = softmax(rng.uniform(-2, 2, n_classes))
     strengths = [0, 1e-250, 1e-9, 1, 7, 50, 400, 1e4, 1e9, 1e250, np.inf]
-    each = [reweight(p, class_weights(p, shares, strength)) for strength in strengths]
+    try:
+        each = [reweight(p, class_weights(p, shares, strength)) for strength in strengths]
+    except ValueError as error:  # where nearly all nodes are certain, shares may be out of reach
+        if sharpness < 6.0 or "cannot be met" not in str(error):
+            raise
+        reject()
     np.testing.assert_allclose(np.sum(each, axis=2), 1)
     for q in each[:3]:
         np.testing.assert_allclose(q, p, atol=1e-8)
