@@ -80,7 +80,7 @@ def approximate(
     Warns
     -----
     RuntimeWarning
-        Probabilities are poor: a short run of `Harmonic` gives a labeled node, or one of up to 100
+        Probabilities are poor: a short run of `Harmonic` gives a labeled node, or one of up to 400
         others, a probability that differs by more than 0.03. Where such a run takes long, with
         thousands of labels or little noise, the warning says for more than two classes that this
         is not known; two classes are then judged by the correction of the log evidence. The

@@ -25,7 +25,7 @@ BATCHES = 21
 
 # A probability that is off by MAX_ERROR is poor, if it is certain that it is off by CERTAIN_ERROR:
 # within SIGMAS standard errors. At labeled nodes and this many others.
-MAX_ERROR, CERTAIN_ERROR, SIGMAS, MAX_NODES = 0.03, 0.02, 3.0, 100
+MAX_ERROR, CERTAIN_ERROR, SIGMAS, MAX_NODES = 0.03, 0.02, 3.0, 400
 
 
 def describe_poor_probabilities(problem: Problem, by_class: Array, correction: float) -> str:
