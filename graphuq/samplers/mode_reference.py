@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import weakref
 from threading import Lock
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from scipy.special import log_ndtr, ndtr
 
 from graphuq.likelihoods.bound import Bound
 from graphuq.priors.gaussian import Gaussian
+from graphuq.samplers.leapfrog import Reference
 from graphuq.samplers.protocol import Target
 from graphuq.utils.row_blocks import row_slices
 from graphuq.utils.typing import Array, Nodes
@@ -36,46 +36,24 @@ DAMPINGS = (0.6, 0.3, 0.1)
 MOVED, MAX_ITERATIONS = 0.01, 12
 
 
-class ModeReference(NamedTuple):
-    """A Gaussian N(c, R R') on the modes a, and the field in its own: u = A c + A R z.
+def reference_of(loadings: Array, bound: Bound) -> Reference:
+    """Return the Gaussian of expectation propagation.
 
-    exp(-Phi(u)) N(a; 0, I) is exp(-Psi(z)) N(z; 0, I), up to a constant, with
-
-        Psi(z) = Phi(A c + A R z) + |c + R z|^2 / 2 - |z|^2 / 2.
+    Parameters
+    ----------
+    loadings : ndarray, shape (m, p)
+        A.
+    bound : Bound
+        A sign model with one field at each node.
     """
-
-    mean: Array
-    """c, shape (p,)."""
-    root: Array
-    """R, shape (p, p)."""
-    center: Array
-    """A c, shape (m,)."""
-    loadings: NDArray[np.float32]
-    """A R, shape (m, p), in single precision: each step of a chain reads it once."""
-
-    def modes(self, z: Array) -> Array:
-        """Return the modes a for each row of ``z``."""
-        return self.mean + z @ self.root.T
-
-    @classmethod
-    def of(cls, loadings: Array, bound: Bound) -> ModeReference:
-        """Return the Gaussian of expectation propagation.
-
-        Parameters
-        ----------
-        loadings : ndarray, shape (m, p)
-            A.
-        bound : Bound
-            A sign model with one field at each node.
-        """
-        for damping in DAMPINGS:
-            reference, converged = _propagate(loadings, bound, damping)
-            if converged:
-                break
-        return reference
+    for damping in DAMPINGS:
+        reference, converged = _propagate(loadings, bound, damping)
+        if converged:
+            break
+    return reference
 
 
-def _propagate(loadings: Array, bound: Bound, damping: float) -> tuple[ModeReference, bool]:
+def _propagate(loadings: Array, bound: Bound, damping: float) -> tuple[Reference, bool]:
     """Return the Gaussian after iterations that move the sites, and whether it converged."""
     m, p = loadings.shape
     tau, nu, mean = np.zeros(m), np.zeros(m), np.zeros(p)
@@ -86,25 +64,20 @@ def _propagate(loadings: Array, bound: Bound, damping: float) -> tuple[ModeRefer
         found = _sites(bound, center, variance, tau, nu)
         tau, nu = tau + damping * (found[0] - tau), nu + damping * (found[1] - nu)
         # 2. the Gaussian with these sites, which are negative where a label may be flipped
-        try:
-            factor = linalg.cholesky(_precision(loadings, tau), lower=True, check_finite=False)
-            defined = True
-        except linalg.LinAlgError:
+        inverse, axes = linalg.eigh(_precision(loadings, tau), check_finite=False)
+        if not (defined := bool(inverse[0] > 0)):
             above = _precision(loadings, np.maximum(tau, 0.0))
-            factor = linalg.cholesky(above, lower=True, check_finite=False)
-            defined = False
-        before, right = mean, loadings.T @ nu
-        mean = linalg.cho_solve((factor, True), right, check_finite=False)
-        root = linalg.solve_triangular(factor, np.eye(p), lower=True, trans="T", check_finite=False)
+            inverse, axes = linalg.eigh(above, check_finite=False)
+        before, shares = mean, 1 / inverse
+        mean = axes @ (shares * (axes.T @ (loadings.T @ nu)))
         # 3. its marginals at the nodes
-        center, turned = loadings @ mean, _turned(loadings, root)
+        center, turned = loadings @ mean, _turned(loadings, axes * np.sqrt(shares))
         variance = np.einsum("ij,ij->i", turned, turned, dtype=np.float64)
-        converged = defined and np.sum(np.square((mean - before) @ factor)) < (
-            p * (MOVED * damping) ** 2
-        )
+        moved = float(inverse @ np.square(axes.T @ (mean - before)))
+        converged = defined and moved < p * (MOVED * damping) ** 2
         if converged or (not defined and damping > DAMPINGS[-1]):
             break
-    return ModeReference(mean, np.ascontiguousarray(root), center, turned), bool(converged)
+    return Reference(mean, axes, shares, center, turned, 0.0), converged
 
 
 def _sites(
@@ -171,18 +144,16 @@ def _turned(loadings: Array, root: Array) -> NDArray[np.float32]:
     return out
 
 
-_found: weakref.WeakKeyDictionary[Gaussian, tuple[Bound, ModeReference]] = (
-    weakref.WeakKeyDictionary()
-)
+_found: weakref.WeakKeyDictionary[Gaussian, tuple[Bound, Reference]] = weakref.WeakKeyDictionary()
 _lock = Lock()
 
 
-def mode_reference(target: Target) -> ModeReference:
+def mode_reference(target: Target) -> Reference:
     """Return the reference of a target; chains share it."""
     assert target.loadings is not None
     with _lock:
         bound, reference = _found.get(target.law, (None, None))
         if reference is None or bound is not target.likelihood:
-            reference = ModeReference.of(target.loadings, target.likelihood)
+            reference = reference_of(target.loadings, target.likelihood)
             _found[target.law] = target.likelihood, reference
         return reference

@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from graphuq.likelihoods.bound import Bound
-from graphuq.samplers.hmc_settings import check_settings
-from graphuq.samplers.leapfrog import STATISTICS
+from graphuq.samplers.hilbert_hmc import HilbertHMC, HMCState
+from graphuq.samplers.leapfrog import Reference
 from graphuq.samplers.mode_reference import mode_reference
-from graphuq.samplers.preconditioned_leapfrog import (
-    Coordinates,
-    Settings,
-    trajectories,
-)
-from graphuq.samplers.protocol import Chunk, Kept, NonFinitePotentialError, Sampler, Target
+from graphuq.samplers.protocol import Chunk, Kept, Target
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array
 
-FIRST_STEP = 0.5
-
 # A forecast of the steps of a trajectory; labels that agree need more.
 STEPS = 4
-
-# Velocities drawn at a time.
-BLOCK_STEPS = 256
-
-# The angle of a trajectory is ``path`` times a uniform number from (1 - JITTER, 1 + JITTER).
-JITTER = 0.3
-
-
-class PreconditionedState(NamedTuple):
-    """The state of a chain."""
-
-    field: Array
-    """z, the coordinates of the field about the reference, shape (p,)."""
-    averages: Array
-    """The log step size, its average, and the number of adaptations made."""
 
 
 def is_supported(likelihood: Bound) -> bool:
@@ -49,7 +26,7 @@ def is_supported(likelihood: Bound) -> bool:
 
 
 @dataclass(frozen=True)
-class PreconditionedHMC(Sampler):
+class PreconditionedHMC(HilbertHMC):
     """Hilbert HMC of the p modes of the field, about a Gaussian close to the posterior.
 
     For many labels: J several times the rank. Without a tail the field at the labeled nodes is
@@ -83,14 +60,11 @@ class PreconditionedHMC(Sampler):
     PreconditionedHMC(step_size=0.5, target_acceptance=0.8, path=1.8, thin=1)
     """
 
-    step_size: float | None = None
     target_acceptance: float = 0.8
     path: float = 1.8
-    thin: int = 1
+    first_step: ClassVar[float] = 0.5
+    jitter: ClassVar[float] = 0.3
     samples_modes: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_settings(self.step_size, self.target_acceptance, self.path, self.thin)
 
     def warmup(self, draws: int) -> int:
         """Return 100: the step size needs no more, and a few trajectories forget the start."""
@@ -121,53 +95,20 @@ class PreconditionedHMC(Sampler):
         steps = STEPS if stats is None else float(stats["n_steps"].mean()) / thin
         return thin * (1e-6 + steps * 4e-10 * target.loadings.size)
 
-    def start(self, target: Target, rng: np.random.Generator) -> PreconditionedState:
+    def start(self, target: Target, rng: np.random.Generator) -> HMCState:
         """Return a draw from a Gaussian twice as wide as the reference."""
-        z = 2.0 * rng.standard_normal(target.law.size)
-        step = math.log(FIRST_STEP if self.step_size is None else self.step_size)
-        return PreconditionedState(z, np.array([step, step, 0.0]))
+        z = 2.0 * rng.standard_normal((target.law.size, 1))
+        a = mode_reference(target).coefficients(z)
+        nothing = np.empty(0)
+        return HMCState(a, self._first_averages(), nothing, 0, nothing)
 
-    def advance(
-        self,
-        target: Target,
-        state: PreconditionedState,
-        rng: np.random.Generator,
-        draws: int,
-        thin: int,
-        tune: bool,
-    ) -> tuple[PreconditionedState, Chunk]:
-        """Make ``draws * thin`` trajectories and keep every ``thin``-th end."""
-        bound, reference = target.likelihood, mode_reference(target)
-        z, averages = state.field.copy(), state.averages.copy()
-        u = np.empty((reference.center.size, 1))
-        kept = Kept(draws, thin, z.shape, summed=STATISTICS[1:])
-        aim = float(self.target_acceptance) if tune and self.step_size is None else 0.0
-        settings = Settings(aim, float(self.path), JITTER)
-        good = total = draws * thin
-        for first in range(0, total, BLOCK_STEPS):
-            velocities = rng.standard_normal((min(BLOCK_STEPS, total - first), z.size))
-            ends, stats = np.empty(velocities.shape), np.zeros((4, len(velocities)))
-            done = trajectories(
-                z,
-                u,
-                velocities,
-                Coordinates(reference.mean, reference.root, reference.center, reference.loadings),
-                averages,
-                settings,
-                bound.potential,
-                bound.gradient,
-                bound.observed,
-                rng,
-                ends,
-                stats,
-            )
-            kept.add(first, ends, dict(zip(STATISTICS, stats, strict=True)))
-            if done < len(velocities):
-                good = first + done
-                break
+    def _reference(self, target: Target, state: HMCState) -> Reference:
+        """Return the Gaussian of expectation propagation, which warm-up leaves as it is."""
+        del state
+        return mode_reference(target)
+
+    def _chunk(self, target: Target, kept: Kept, draws: int | None = None) -> Chunk:
+        """Return the modes of the first draws."""
+        del target
         np.minimum(kept.stats["diverging"], 1.0, out=kept.stats["diverging"])
-        kept.stats["step_size"] = np.full(draws, math.exp(averages[1]))
-        chunk = Chunk(reference.modes(kept.fields[: good // thin])[:, None], kept.stats)
-        if good < total:
-            raise NonFinitePotentialError.after(good, thin, target, u, chunk)
-        return PreconditionedState(z, averages), chunk
+        return Chunk(kept.fields[:draws].swapaxes(1, 2), kept.stats)

@@ -144,10 +144,9 @@ class Sampler(ABC):
     """The transition of one chain: a frozen dataclass whose fields are its settings.
 
     A sampler defines ``start`` and ``advance``; the rest has defaults. The state of a chain is a
-    NamedTuple. Its ``field`` is the sampled field at the nodes read, shape (m, C). Samplers that
-    use ``target.power`` can continue from any field, so that `Tempered` and
-    `graphuq.annealed_evidence` hand fields from state to state. `Harmonic`, `PreconditionedHMC` and
-    `Joint`, which do not use it, keep the field in coordinates of their own.
+    NamedTuple. Its ``field`` is the sampled field at the nodes read, shape (m, C), or coordinates
+    of it that depend on the prior alone. So samplers that use ``target.power`` can continue from
+    the ``field`` of another state, which `Tempered` and `graphuq.annealed_evidence` hand on.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphuq.likelihoods.bound import Bound, evaluate
+from graphuq.likelihoods.bound import Bound
 from graphuq.samplers.hilbert_hmc import HilbertHMC
 from graphuq.samplers.pcn import PCN
 from graphuq.samplers.protocol import Chunk, NonFinitePotentialError, Sampler, Target
@@ -39,7 +39,7 @@ class TemperedState(NamedTuple):
 
     @property
     def field(self) -> Array:
-        """The field of the posterior's replica, shape (m, C)."""
+        """The position of the posterior's replica."""
         return np.asarray(self.replicas[0].field)
 
 
@@ -78,7 +78,7 @@ class Tempered(Sampler):
     thin: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.base, HilbertHMC | PCN):
+        if not isinstance(self.base, HilbertHMC | PCN) or self.base.samples_modes:
             raise TypeError(f"base must be gq.HilbertHMC() or gq.PCN(), got {self.base!r}")
         validation.integer("replicas", self.replicas, 2)
         validation.integer("thin", self.thin, 1)
@@ -111,6 +111,7 @@ class Tempered(Sampler):
         rejections, rounds = state.rejections.copy(), state.rounds
         fields = np.empty((draws, *target.shape))
         stats = {name: np.zeros(draws) for name in STATISTICS}
+        here, potentials = np.empty((self.replicas, *target.shape)), np.empty(self.replicas)
         for draw in range(draws):
             for _ in range(thin):
                 # move each replica
@@ -132,29 +133,30 @@ class Tempered(Sampler):
                         stats["acceptance_rate"][draw] += moved.stats["acceptance_rate"][0] / thin
                         if "diverging" in moved.stats:
                             stats["diverging"][draw] += moved.stats["diverging"][0]
+                    here[k], potentials[k] = moved.fields[0], moved.stats["potential"][0]
                 # exchange the fields of even or odd pairs
-                potentials = [evaluate(target.likelihood, s.field) for s in states]
                 swaps = _swap_probabilities(powers, potentials)
                 rejections += 1 - swaps
                 stats["swap_rate"][draw] += swaps.mean() / thin
                 for k in range(rounds % 2, self.replicas - 1, 2):
                     if rng.random() < swaps[k]:
-                        here, there = states[k], states[k + 1]
                         # a replica keeps its step size
-                        states[k] = here._replace(field=there.field)
-                        states[k + 1] = there._replace(field=here.field)
+                        one, other = states[k], states[k + 1]
+                        states[k] = one._replace(field=other.field)
+                        states[k + 1] = other._replace(field=one.field)
+                        pair = [k, k + 1]
+                        here[pair], potentials[pair] = here[pair[::-1]], potentials[pair[::-1]]
                 rounds += 1
                 # adapt the ladder
                 if tune and rounds % LADDER_ROUND == 0:
                     powers = _even_ladder(powers, rejections / LADDER_ROUND)
                     rejections[:] = 0.0
             # keep
-            fields[draw] = states[0].field.T
-            stats["potential"][draw] = evaluate(target.likelihood, states[0].field)
+            fields[draw], stats["potential"][draw] = here[0], potentials[0]
         return TemperedState(tuple(states), powers, rejections, rounds), Chunk(fields, stats)
 
 
-def _swap_probabilities(powers: Array, potentials: list[float]) -> Array:
+def _swap_probabilities(powers: Array, potentials: Array) -> Array:
     """Return min(1, exp((b_k - b_k+1) (Phi_k - Phi_k+1))) for each pair of neighbors."""
     finite = np.minimum(potentials, 1e300)  # replicas may start at a forbidden place
     return np.exp(np.minimum(0.0, np.diff(powers) * np.diff(finite)))

@@ -16,7 +16,8 @@ from graphuq.likelihoods.bound import bind
 from graphuq.likelihoods.sign_model import SignModel
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.given_modes import GivenModes
-from graphuq.samplers import choice, mode_reference, preconditioned_hmc
+from graphuq.samplers import choice, hilbert_hmc, mode_reference
+from graphuq.samplers.leapfrog import Reference
 from graphuq.samplers.protocol import NonFinitePotentialError, Target
 
 NODES = np.array([0, 3, 16, 21, 34])
@@ -69,9 +70,9 @@ def test_it_agrees_with_the_harmonic_sampler(many, model):
 )
 def test_negative_controls_fail(small, monkeypatch, right, wrong):
     spectrum, labels, _ = small
-    plant(monkeypatch, preconditioned_hmc, "trajectories", right, wrong, every=True)
+    plant(monkeypatch, hilbert_hmc, "trajectories", right, wrong, every=True)
     # about the prior all of Phi is left, so that mistakes show
-    monkeypatch.setattr(mode_reference.ModeReference, "of", _about_the_prior)
+    monkeypatch.setattr(mode_reference, "reference_of", _about_the_prior)
     prior, model = gq.Prior.projected(spectrum, 8), gq.Probit(0.3)
     exact = exact_mean(prior, model, labels, NODES)
     sampler = gq.PreconditionedHMC(step_size=0.6)
@@ -81,24 +82,23 @@ def test_negative_controls_fail(small, monkeypatch, right, wrong):
 
 def _about_the_prior(loadings, bound):
     m, p = loadings.shape
-    return mode_reference.ModeReference(
-        np.zeros(p), np.eye(p), np.zeros(m), loadings.astype(np.float32)
-    )
+    prior = np.zeros(p), np.eye(p), np.ones(p), np.zeros(m), loadings.astype(np.float32)
+    return Reference(*prior, tail=0.0)
 
 
 def test_an_offset_of_the_reference_cancels(small, monkeypatch):
     # any Gaussian leaves the posterior as it is, also one that is wrong
     spectrum, labels, _ = small
     prior, model = gq.Prior.projected(spectrum, 8), gq.Probit(0.3)
-    of = mode_reference.ModeReference.of
+    of = mode_reference.reference_of
 
     def displaced(loadings, bound):
         right = of(loadings, bound)
-        mean, root = right.mean + 0.3, 0.7 * right.root
-        turned = np.float32(loadings @ root)
-        return mode_reference.ModeReference(mean, root, loadings @ mean, turned)
+        mean, shares = right.mean + 0.3, 0.5 * right.shares
+        turned = np.float32(loadings @ (right.axes * np.sqrt(shares)))
+        return Reference(mean, right.axes, shares, loadings @ mean, turned, 0.0)
 
-    monkeypatch.setattr(mode_reference.ModeReference, "of", displaced)
+    monkeypatch.setattr(mode_reference, "reference_of", displaced)
     exact = exact_mean(prior, model, labels, NODES)
     post = quietly(prior, model, labels, HMC, draws=8000, seed=1, progress=False)
     assert errors_in_mcse(post, exact, NODES).max() < 5
@@ -111,7 +111,7 @@ def test_the_reference_is_that_of_expectation_propagation(many, model, monkeypat
     prior, labels = many
     loadings, bound = prior.mode_loadings(labels.nodes), bind(model, labels, 40)
     sites = propagate(loadings, bound)
-    reference = mode_reference.ModeReference.of(loadings, bound)
+    reference = mode_reference.reference_of(loadings, bound)
     np.testing.assert_allclose(reference.center, sites.mean, atol=1e-4)
     variance = np.square(reference.loadings).sum(axis=1)
     np.testing.assert_allclose(variance, sites.variance, rtol=1e-3)
@@ -131,10 +131,10 @@ def test_the_smallest_steps_of_the_reference_get_time_to_converge(monkeypatch):
 def test_the_field_is_that_of_the_modes(many):
     prior, labels = many
     loadings, bound = prior.mode_loadings(labels.nodes), bind(gq.Probit(0.3), labels, 40)
-    reference = mode_reference.ModeReference.of(loadings, bound)
-    z = np.random.default_rng(0).standard_normal((3, 8))
-    there = reference.center + z @ reference.loadings.T
-    np.testing.assert_allclose(reference.modes(z) @ loadings.T, there, atol=1e-5)
+    reference = mode_reference.reference_of(loadings, bound)
+    z = np.random.default_rng(0).standard_normal((3, 8, 1))
+    there = reference.center[:, None] + reference.loadings @ z
+    np.testing.assert_allclose(loadings @ reference.coefficients(z), there, atol=1e-5)
 
 
 def test_the_prior_comes_back_where_labels_say_nothing(many):
