@@ -24,11 +24,8 @@ from .graphs import full_graph as full_graph
 from .graphs import knn_graph as knn_graph
 from .graphs import pca as pca
 from .graphs import union as union
-from .graphs.annotators import annotator_rates as annotator_rates
-from .graphs.labels import Labels as Labels
 from .graphs.low_rank import LowRankSpectrum as LowRankSpectrum
 from .graphs.nystrom import nystrom as nystrom
-from .graphs.reveal import reveal as reveal
 from .graphs.spectrum import Spectrum as Spectrum
 from .inference.approximate import approximate as approximate
 from .inference.evidence.annealed import AnnealedEvidence as AnnealedEvidence
@@ -40,6 +37,9 @@ from .inference.sample_jointly import sample_jointly as sample_jointly
 from .inference.tune import Tuning as Tuning
 from .inference.tune import tune as tune
 from .labeling.label import label as label
+from .labels.annotators import annotator_rates as annotator_rates
+from .labels.labels import Labels as Labels
+from .labels.reveal import reveal as reveal
 from .likelihoods import GinzburgLandau as GinzburgLandau
 from .likelihoods import LevelSet as LevelSet
 from .likelihoods import NoisyProbit as NoisyProbit

@@ -19,7 +19,7 @@ PACKAGE = Path(gq.__file__).parent
 # Floors from the ground up; a folder imports from those below it and from itself.
 FLOORS = [
     {"utils"},
-    {"graphs"},
+    {"graphs", "labels"},
     {"priors", "datasets"},
     {"likelihoods"},
     {"samplers", "posterior"},

@@ -13,7 +13,7 @@ import graphuq as gq
 
 # titles, and the modules or folders under them; the most specific one counts
 GROUPS = {
-    "Graphs, labels, spectra": ("graphs",),
+    "Graphs, labels, spectra": ("graphs", "labels"),
     "Prior and likelihoods": ("priors", "likelihoods"),
     "Parameters chosen from the labels": (
         "inference.tune",

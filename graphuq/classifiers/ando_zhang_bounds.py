@@ -18,8 +18,8 @@ from scipy import sparse
 from graphuq.classifiers.laplacian_kernel import check_factors, kernel_diagonal
 from graphuq.graphs import Graph
 from graphuq.graphs.eigensolver import smallest_eigenpairs
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
+from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 

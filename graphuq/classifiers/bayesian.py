@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphuq.classifiers.new_rows import classify_new_rows
 from graphuq.graphs import Graph
-from graphuq.graphs.class_values import as_given, is_minus_one, is_missing, to_one_type
 from graphuq.graphs.construction import build_graph
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.neighbors import Neighbors
 from graphuq.inference.approximate import approximate
 from graphuq.inference.choose_parameters import choose_parameters
 from graphuq.inference.sample import sample
+from graphuq.labels.class_values import as_given, is_minus_one, is_missing, to_one_type
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import adopt, has_sign_model
 from graphuq.posterior.assessment.class_shares import require_shares, require_strength, reweight

@@ -8,8 +8,8 @@ from graphuq.classifiers.one_vs_rest import one_vs_rest, require_labels_of_each
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
 from graphuq.graphs.graph import check_laplacian
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
+from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 

@@ -13,9 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.graphs import Graph
-from graphuq.graphs.class_values import find_unlabeled
 from graphuq.graphs.construction import connect_by_features
-from graphuq.graphs.labels import Labels
+from graphuq.labels.class_values import find_unlabeled
+from graphuq.labels.labels import Labels
 from graphuq.utils.features import check_features
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array

@@ -21,12 +21,12 @@ from graphuq.classifiers import (
     TransductiveClassifier,
 )
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.approximate import approximate
 from graphuq.inference.choose_parameters import choose_parameters
 from graphuq.inference.map_estimate import map_estimate
 from graphuq.inference.sample import sample
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.bound import bind
 from graphuq.likelihoods.label_rule import Argmax

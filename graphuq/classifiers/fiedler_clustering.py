@@ -6,8 +6,8 @@ import numpy as np
 
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
+from graphuq.labels.labels import Labels
 from graphuq.utils.typing import Array
 
 

@@ -20,7 +20,7 @@ from graphuq.classifiers.diffusion import (
 )
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.features import check_node_features
 from graphuq.utils.typing import Array

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphuq.classifiers.stable_neighbors import Nearest
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.features import refuse_masks_and_dates, require_spread, require_squarable
 from graphuq.utils.typing import Array

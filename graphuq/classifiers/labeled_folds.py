@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.graphs.class_values import as_given
-from graphuq.graphs.labels import Labels
+from graphuq.labels.class_values import as_given
+from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.words import count
 

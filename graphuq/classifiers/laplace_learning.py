@@ -9,7 +9,7 @@ from scipy import linalg
 
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.linear_solve import solve_positive_definite
 from graphuq.utils.typing import Array

@@ -15,7 +15,7 @@ from sklearn.linear_model import Ridge
 from graphuq.classifiers.transductive import TransductiveClassifier
 from graphuq.graphs import Graph
 from graphuq.graphs.eigensolver import smallest_eigenpairs
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.linear_solve import TOLERANCE, solve_positive_definite
 from graphuq.utils.memory import require_memory

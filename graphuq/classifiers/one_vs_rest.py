@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.preprocessing import label_binarize
 
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.utils.typing import Array
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_random_
 
 from graphuq.classifiers.bayesian import BayesianGraphClassifier
 from graphuq.classifiers.new_rows import draw_new_rows
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.probit import Probit
 from graphuq.posterior.assessment.answer_scores import Answers, answer_probability
 from graphuq.priors.hyperprior import MEAN_ALPHA, NOISE_SCALE

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.posterior.predictions import PredictionMixin
 from graphuq.utils import validation
 from graphuq.utils.typing import Array

@@ -1,4 +1,4 @@
-"""Similarity graphs, their labels and their spectra."""
+"""Similarity graphs and their spectra."""
 
 from graphuq.graphs.construction import epsilon_graph, full_graph, knn_graph, pca
 from graphuq.graphs.graph import LAPLACIANS, Graph

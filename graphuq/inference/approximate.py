@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.graphs.labels import Labels
 from graphuq.inference.approximate_classes import approximate_classes
 from graphuq.inference.check_by_draws import describe_poor_probabilities
 from graphuq.inference.evidence.evidence import converged_sites, log_evidence_of
 from graphuq.inference.evidence.expectation_propagation import label_probability, sign_probability
 from graphuq.inference.evidence.labeled_predictive import predict_labeled, probability_of_overlap
 from graphuq.inference.problem import Problem
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import describe, describe_sign_model
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import Argmax, both_classes, probability_positive

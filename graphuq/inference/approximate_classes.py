@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, ndtri
 
-from graphuq.graphs.labels import Labels
 from graphuq.inference.check_by_draws import describe_poor_probabilities
 from graphuq.inference.evidence.class_propagation import ClassSites, label_model
 from graphuq.inference.evidence.evidence import converged_class_sites
 from graphuq.inference.problem import Problem
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.likelihoods.argmax_sites import LabelModel
 from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian

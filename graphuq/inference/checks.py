@@ -9,8 +9,8 @@ import numpy as np
 
 from graphuq.graphs import Graph
 from graphuq.graphs.foreign import is_foreign
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound, bind
 from graphuq.likelihoods.contract import Likelihood, adopt
 from graphuq.priors.gaussian_prior import GaussianPrior, require_chosen

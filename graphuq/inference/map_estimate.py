@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from graphuq.graphs.labels import Labels
 from graphuq.inference.map_classes import minimize_classes
 from graphuq.inference.problem import Problem
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.bound import Bound, differentiate, evaluate
 from graphuq.likelihoods.contract import Likelihood

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.graphs.labels import Labels
 from graphuq.inference.checks import (
     bind_checked,
     check_components,
     require_prior_and_labels,
 )
 from graphuq.inference.choose_parameters import choose_parameters
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound, fingerprint
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.priors.gaussian_prior import GaussianPrior

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.assembly import assemble, settings_of, settings_of_sampler
 from graphuq.inference.checkpoint import open_checkpoint, require_seed
@@ -16,6 +15,7 @@ from graphuq.inference.problem import Problem
 from graphuq.inference.runner import run_chains
 from graphuq.inference.storage import Storage, require_folder
 from graphuq.inference.target_ess import TargetEss
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.sampled import Posterior

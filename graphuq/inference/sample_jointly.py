@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.assembly import assemble, settings_of, settings_of_problem
 from graphuq.inference.checkpoint import open_checkpoint, require_seed
@@ -23,6 +22,7 @@ from graphuq.inference.problem import Problem
 from graphuq.inference.runner import run_chains
 from graphuq.inference.storage import Storage
 from graphuq.inference.tune import prior_or_default
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods import LevelSet, NoisyProbit, Probit
 from graphuq.likelihoods.bound import parameters_of, require_supported
 from graphuq.likelihoods.contract import Likelihood

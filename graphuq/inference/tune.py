@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.checks import prior_or_graph, require_prior_and_labels
 from graphuq.inference.evidence.evidence import SignEvidence
@@ -21,6 +20,7 @@ from graphuq.inference.parameter_ranges import (
     with_values,
 )
 from graphuq.inference.search import Evidence, Search
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.bound import require_supported
 from graphuq.likelihoods.contract import Likelihood, has_sign_model

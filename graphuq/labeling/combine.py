@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from graphuq.graphs.annotators import likeliest, log_votes
+from graphuq.labels.annotators import likeliest, log_votes
 
 # People who are certain and contradict each other are this sure, and no more.
 CERTAIN = 0.99

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from graphuq.graphs.labels import Labels
 from graphuq.labeling.arguments import one_line
 from graphuq.labeling.book import Book
 from graphuq.labeling.learner import START, Task, labels_of
 from graphuq.labeling.records import Answer
+from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 
 # An item of the random sample stands for the items without a label when it was drawn. Questions

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.labeling.arguments import one_line
 from graphuq.labeling.page.finishing import Finishing
@@ -19,6 +18,7 @@ from graphuq.labeling.page.items import Items, Names, Texts
 from graphuq.labeling.page.pictures import PictureFiles, Pictures
 from graphuq.labeling.page.rows import Rows, columns_of
 from graphuq.labeling.session import LabelingSession
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.utils import validation
 

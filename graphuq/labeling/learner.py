@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.approximate import approximate_problem
 from graphuq.inference.problem import Problem
 from graphuq.inference.tune import Tuning, tune
 from graphuq.labeling.expected_accuracy import Expected, expect_accuracy
 from graphuq.labeling.picks import pick_spread, pick_telling, without_labels
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.priors.default_sum import default_graph_prior, default_sum

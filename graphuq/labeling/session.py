@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.sample import sample
 from graphuq.inference.tune import tune
@@ -36,6 +35,7 @@ from graphuq.labeling.learner import Learner
 from graphuq.labeling.learning import Learning
 from graphuq.labeling.questions import Questions
 from graphuq.labeling.records import Answer, Opinion, Progress, Question, Suspect
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.sampled import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior

@@ -12,7 +12,7 @@ from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import (
     FIELD,
     GRADIENT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import bind, differentiate, evaluate
 from graphuq.likelihoods.contract import Likelihood, adopt
 from graphuq.likelihoods.label_rule import Argmax

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.utils.typing import Array
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.log_evidence import LogEvidence

@@ -129,7 +129,7 @@ def mistakes_from_left_out(left_out: Array, labels: Any, flip_rate: float) -> Ar
 
     Examples
     --------
-    >>> from graphuq.graphs.labels import Labels
+    >>> from graphuq.labels.labels import Labels
     >>> labels = Labels([0, 4], [0, 1])
     >>> mistakes_from_left_out(np.array([0.9, 0.9]), labels, flip_rate=0.1).round(6)
     array([1., 0.])

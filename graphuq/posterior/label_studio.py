@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphuq.graphs.class_values import as_given
-from graphuq.graphs.labels import Labels
+from graphuq.labels.class_values import as_given
+from graphuq.labels.labels import Labels
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.posterior.predictions import most_probable
 from graphuq.utils import validation

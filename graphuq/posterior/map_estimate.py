@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class
 from graphuq.posterior.predictions import PredictionMixin
 from graphuq.utils.typing import Array

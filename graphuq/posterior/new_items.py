@@ -35,7 +35,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import both_classes, probability_positive
 from graphuq.posterior.node_kernels import class_probability
 from graphuq.priors.class_sites import classes_at_labeled

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.gaussian_prior import GaussianPrior

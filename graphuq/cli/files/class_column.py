@@ -14,7 +14,7 @@ from graphuq.cli.files.numbers import is_number
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.similar_classes import check_similar
-from graphuq.graphs.class_values import as_given, find_unlabeled, is_missing
+from graphuq.labels.class_values import as_given, find_unlabeled, is_missing
 from graphuq.utils.words import count
 
 # A whole number, which has one text however it is written: 1, +1, 1.0.

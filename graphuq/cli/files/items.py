@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphuq.cli.files.encoding import Encoding
 from graphuq.cli.files.numbers import DECIMAL_COMMA, POINTED
 from graphuq.graphs import Graph, knn_graph
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.utils.typing import Array
 
 # Default number of neighbors of an item.

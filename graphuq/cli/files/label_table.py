@@ -18,9 +18,9 @@ from graphuq.cli.files.numbers import read_numbers
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import TABLES, Table, open_table, require_file
-from graphuq.graphs.class_values import is_missing
 from graphuq.labeling.answers import is_answers
 from graphuq.labeling.read_answers import read_answers
+from graphuq.labels.class_values import is_missing
 from graphuq.utils.typing import Array
 from graphuq.utils.words import list_names
 

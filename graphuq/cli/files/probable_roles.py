@@ -10,7 +10,7 @@ import pandas as pd
 from graphuq.cli.files.column_roles import default_id, own_label
 from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
 from graphuq.cli.files.options import ReadOptions
-from graphuq.graphs.class_values import MAYBE_CLASS
+from graphuq.labels.class_values import MAYBE_CLASS
 from graphuq.utils.typing import Array
 
 # With fewer rows, measurements may be consecutive whole numbers by chance.

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from graphuq.graphs.labels import Labels
 from graphuq.inference.checks import bind_checked
 from graphuq.inference.forecast import CHAIN_SECONDS
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound, evaluate, parameters_of
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.sign_model import SignModel

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.graphs.labels import Labels
 from graphuq.inference.checks import BindOnce, bind_checked
 from graphuq.inference.evidence.annealed import annealed_evidence
 from graphuq.inference.evidence.class_propagation import ClassSites, propagate_classes
@@ -23,6 +22,7 @@ from graphuq.inference.evidence.expectation_propagation import (
 from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
 from graphuq.inference.evidence.poor_sites import describe_poor_evidence
 from graphuq.inference.evidence.tangent import Near, Tangent, TangentPart
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import Argmax

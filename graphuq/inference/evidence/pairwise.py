@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.graphs.labels import Labels
 from graphuq.inference.checks import BindOnce
 from graphuq.inference.evidence.evidence import at_most_half, not_converged
 from graphuq.inference.evidence.expectation_propagation import (
@@ -31,6 +30,7 @@ from graphuq.inference.evidence.expectation_propagation import (
 )
 from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
 from graphuq.inference.evidence.tangent import Near, Tangent, TangentPart
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from graphuq.graphs.class_values import as_given, find_classes, to_one_type
+from graphuq.labels.class_values import as_given, find_classes, to_one_type
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 

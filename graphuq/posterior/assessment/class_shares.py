@@ -38,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.graphs.labels import Labels
+from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.conformal_scores import conformal_scores
 from graphuq.utils import validation
 from graphuq.utils.typing import Array

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from graphuq.graphs.class_values import (
+from graphuq.labels.class_values import (
     as_given,
     check_classes,
     is_minus_one,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.graphs.class_values import as_given, refuse_text_of_nan, require_all, to_one_type
-from graphuq.graphs.labels import Labels
+from graphuq.labels.class_values import as_given, refuse_text_of_nan, require_all, to_one_type
+from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.graphs.annotators import combine
-from graphuq.graphs.class_values import (
+from graphuq.labels.annotators import combine
+from graphuq.labels.class_values import (
     TEXT_OF_NONE,
     as_given,
     check_classes,
