@@ -3,6 +3,9 @@ from . import datasets as datasets
 from . import likelihoods as likelihoods
 from . import plots as plots
 from . import samplers as samplers
+from .adapters import label_studio as label_studio
+from .adapters import skactiveml as skactiveml
+from .adapters.annotate import annotate as annotate
 from .classifiers import GDPCA as GDPCA
 from .classifiers import BayesianGraphClassifier as BayesianGraphClassifier
 from .classifiers import BelkinNiyogi as BelkinNiyogi
@@ -14,8 +17,6 @@ from .classifiers import LaplacianKernel as LaplacianKernel
 from .classifiers import PageRankSSL as PageRankSSL
 from .classifiers import RobustGC as RobustGC
 from .classifiers import ZhouGC as ZhouGC
-from .classifiers import skactiveml as skactiveml
-from .classifiers.annotate import annotate as annotate
 from .classifiers.comparison import compare as compare
 from .datasets.pyg import from_pyg as from_pyg
 from .graphs import Graph as Graph
@@ -45,7 +46,6 @@ from .likelihoods import LevelSet as LevelSet
 from .likelihoods import NoisyProbit as NoisyProbit
 from .likelihoods import Probit as Probit
 from .likelihoods import check_likelihood as check_likelihood
-from .posterior import label_studio as label_studio
 from .posterior.approximate import ApproximatePosterior as ApproximatePosterior
 from .posterior.assessment.calibration import Calibration as Calibration
 from .posterior.assessment.calibration import brier_score as brier_score

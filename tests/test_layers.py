@@ -25,7 +25,7 @@ FLOORS = [
     {"samplers", "posterior"},
     {"inference"},
     {"classifiers", "plots"},
-    {"report"},
+    {"report", "adapters"},
     {"labeling"},
     {"face"},
     {"cli"},

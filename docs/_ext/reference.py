@@ -30,9 +30,10 @@ GROUPS = {
         "inference.map_estimate",
         "posterior.map_estimate",
         "classifiers",
+        "adapters.skactiveml",
     ),
     "Plots and reports": ("plots", "report"),
-    "Files and data sets": ("posterior.from_arviz", "posterior.label_studio", "datasets"),
+    "Files and data sets": ("posterior.from_arviz", "adapters", "datasets"),
 }
 MORE = "More"
 

@@ -1,7 +1,4 @@
-"""Deterministic classifiers of nodes, and the posterior for scikit-learn and AnnData."""
-
-import importlib
-from typing import Any
+"""Deterministic classifiers of nodes, and the posterior for scikit-learn."""
 
 from graphuq.classifiers.ando_zhang_bounds import (
     Projection,
@@ -52,10 +49,3 @@ __all__ = [
     "scaling_factors",
     "tr_p",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Import `graphuq.skactiveml` at first use; it needs scikit-activeml."""
-    if name == "skactiveml":
-        return importlib.import_module("graphuq.classifiers.skactiveml")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.classifiers.cells import read_cells
+from graphuq.adapters.cells import read_cells
 from graphuq.cli.files.contents import Contents
 
 

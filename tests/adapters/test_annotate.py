@@ -11,9 +11,9 @@ import pytest
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.classifiers import annotate
-from graphuq.classifiers.cell_columns import write_cells
-from graphuq.classifiers.cells import read_cells
+from graphuq.adapters import annotate
+from graphuq.adapters.cell_columns import write_cells
+from graphuq.adapters.cells import read_cells
 from graphuq.graphs.construction import connect_by_features
 from graphuq.priors.default_sum import default_graph_prior, default_sum
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.classifiers.cell_columns import (
+from graphuq.adapters.cell_columns import (
     UNKNOWN,
     describe_cells,
     order_of_classes,
     tabulate_cells,
     write_cells,
 )
-from graphuq.classifiers.cells import read_cells, read_labels, require_anndata, require_unknown
+from graphuq.adapters.cells import read_cells, read_labels, require_anndata, require_unknown
 from graphuq.inference.approximate import approximate
 from graphuq.inference.choose_parameters import choose_parameters
 from graphuq.inference.sample import sample
