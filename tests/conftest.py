@@ -4,6 +4,7 @@ import dataclasses
 import os
 import sys
 import warnings
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -146,6 +147,8 @@ class NodesAlone(NodePosterior):
     """Node statistics without a run; for two classes ``by_class`` may be that of the second."""
 
     settings: dict = dataclasses.field(default_factory=dict)
+    probability_mcse: Any = dataclasses.field(default=None, kw_only=True)
+    aleatoric: Any = dataclasses.field(default=None, kw_only=True)
 
     run = trust = call = n_latent_draws = _arviz_groups = _new_by_class = None
     _flips_and_overlaps = _left_out = None
@@ -154,10 +157,28 @@ class NodesAlone(NodePosterior):
         if self.by_class.ndim == 1:
             both = np.column_stack([1 - self.by_class, self.by_class])
             object.__setattr__(self, "by_class", both)
-        super().__post_init__()
+        object.__setattr__(self, "probability_mcse", np.full_like(self.probability, np.nan))
+        object.__setattr__(
+            self, "aleatoric", np.full(self.n_nodes, np.nan if self.overlap else 0.0)
+        )
 
     def latent_draws(self, prior=None, nodes=None, *, seed=None):
         raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class KnownDraws(NodesAlone):
+    """A posterior whose fields have given draws, one in each row."""
+
+    draws: Any = dataclasses.field(kw_only=True)
+
+    @property
+    def n_latent_draws(self):
+        return len(self.draws)
+
+    def latent_draws(self, prior=None, nodes=None, *, seed=None):
+        for start in range(0, len(self.draws), 1000):
+            yield self.draws[start : start + 1000][:, nodes]
 
 
 def quietly(*arguments, **options):

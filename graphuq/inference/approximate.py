@@ -131,10 +131,12 @@ def approximate_problem(
     )
     fields = interruptible("approximating the posterior", approximate_fields, problem, start)
     describe_poor = fields.pop("describe_poor")
+    unknown = np.full(fields["mean"].shape, np.nan)
     post = ApproximatePosterior(
         prior=problem.prior,
         labels=problem.labels,
-        mcse=np.full(fields["mean"].shape, np.nan),
+        mcse=unknown,
+        probability_mcse=unknown,
         settings={
             "prior": problem.prior.fingerprint(),
             "likelihood": describe(problem.likelihood),

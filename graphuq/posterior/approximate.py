@@ -94,9 +94,8 @@ class ApproximatePosterior(NodePosterior):
 
     def _flips_and_overlaps(self) -> tuple[Array, Array]:
         flip_rate = self.settings["sign_model"]["flip_rate"]
-        unknown = np.full(len(self.labels), np.nan)
-        flipped = mistakes_from_left_out(self.leave_one_out, self.labels, flip_rate)
-        return flipped, unknown if self.overlaps is None else self.overlaps
+        assert self.overlaps is not None
+        return mistakes_from_left_out(self.leave_one_out, self.labels, flip_rate), self.overlaps
 
     def _left_out(self, prior: GaussianPrior) -> Array:
         return as_by_class(self.leave_one_out)

@@ -15,13 +15,7 @@ from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.netcdf import read_groups
 from graphuq.posterior.sampled import Posterior
 from graphuq.posterior.soundness import require_sound
-from graphuq.posterior.to_arviz import (
-    BY_NODE,
-    FORMER_STATISTICS,
-    NAME,
-    NODE_STATISTICS,
-    SITES,
-)
+from graphuq.posterior.to_arviz import BY_NODE, NAME, NODE_STATISTICS, SITES
 
 
 def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
@@ -76,7 +70,7 @@ def _sampled_from(tree: Any) -> Posterior:
         read = stats["x"].values
     return Posterior(
         labels=_labels_from(observed, constant),
-        **_statistics_from(nodes, settings),
+        **_statistics_from(nodes),
         names=_names_from(nodes),
         **_suspicions_from(observed),
         modes=modes.values,
@@ -101,7 +95,7 @@ def _approximate_from(tree: Any) -> ApproximatePosterior:
     settings = json.loads(nodes.attrs["settings"])
     return ApproximatePosterior(
         labels=_labels_from(observed, constant),
-        **_statistics_from(nodes, settings),
+        **_statistics_from(nodes),
         names=_names_from(nodes),
         **_suspicions_from(observed),
         **{name: observed[name].values for name in SITES},
@@ -112,14 +106,9 @@ def _approximate_from(tree: Any) -> ApproximatePosterior:
     )
 
 
-def _statistics_from(nodes: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the node statistics; files hold one probability for two classes, else one each.
-
-    Files of earlier versions have only the probability of the field's sign, which then stands for
-    the predictive: as if the classes did not overlap.
-    """
-    names = NODE_STATISTICS if "overlap" in settings else FORMER_STATISTICS
-    statistics = {name: nodes[name].values for name in names}
+def _statistics_from(nodes: Any) -> dict[str, Any]:
+    """Return the node statistics; files hold one probability for two classes, else one each."""
+    statistics = {name: nodes[name].values for name in NODE_STATISTICS}
     return statistics | {"by_class": as_by_class(statistics.pop("probability"))}
 
 
@@ -129,9 +118,9 @@ def _names_from(nodes: Any) -> Any:
 
 
 def _suspicions_from(observed: Any) -> dict[str, Any]:
-    """Return the probabilities of mistakes and of overlap, which files of earlier versions lack."""
+    """Return the probabilities of mistakes and of overlap."""
     names = {"mistakes": "probability_mistake", "overlaps": "probability_overlap"}
-    return {own: observed[name].values for own, name in names.items() if name in observed}
+    return {own: observed[name].values for own, name in names.items()}
 
 
 def _labels_from(observed: Any, constant: Any) -> Labels:

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from graphuq.posterior.new_items import NewItems
 
 
-# The default of statistics that `NodePosterior.__post_init__` fills in.
-_LEFT_OUT: Any = None
-
-
 @dataclass(frozen=True, eq=False)
 class NodePosterior(PredictionMixin, ABC):
     """Statistics of all nodes: the base of `Posterior` and `ApproximatePosterior`.
@@ -123,22 +119,12 @@ class NodePosterior(PredictionMixin, ABC):
     latent_mean: Array
     latent_variance: Array
     settings: dict[str, Any]
-    probability_mcse: Array = dataclasses.field(default=_LEFT_OUT, kw_only=True)
-    aleatoric: Array = dataclasses.field(default=_LEFT_OUT, kw_only=True)
+    probability_mcse: Array = dataclasses.field(kw_only=True)
+    aleatoric: Array = dataclasses.field(kw_only=True)
     mistakes: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
     overlaps: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
     names: NDArray[np.str_] | None = dataclasses.field(default=None, kw_only=True, repr=False)
     prior: GaussianPrior | None = dataclasses.field(default=None, kw_only=True, repr=False)
-
-    def __post_init__(self) -> None:
-        # what an approximation or a file of an earlier version lacks
-        defaults = {
-            "probability_mcse": np.full_like(self.probability, np.nan),
-            "aleatoric": np.full(self.n_nodes, np.nan if self.overlap else 0.0),
-        }
-        for name, value in defaults.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
 
     @property
     @abstractmethod
@@ -325,8 +311,7 @@ class NodePosterior(PredictionMixin, ABC):
             is not the label; ``probability_mistake``; ``probability_overlap``, that the label is no
             mistake although the class of the field is another; ``suspect``, whether ``likelier`` is
             another class than the label. A mistaken label may be the class of the field by chance,
-            so the two may add up to more than ``probability_wrong``. They are NaN if a file of an
-            earlier version lacks them.
+            so the two may add up to more than ``probability_wrong``.
 
         Examples
         --------
@@ -359,9 +344,8 @@ class NodePosterior(PredictionMixin, ABC):
             return none, probability_wrong(self.labels, self.latent_by_class)
         if self.overlap == 0:
             return probability_wrong(self.labels, self.latent_by_class), none
-        if self.mistakes is not None:
-            unknown = np.full(len(self.labels), np.nan)
-            return self.mistakes, unknown if self.overlaps is None else self.overlaps
+        if self.mistakes is not None and self.overlaps is not None:  # read from a file
+            return self.mistakes, self.overlaps
         return self._flips_and_overlaps()
 
     def pred_probs(self, prior: GaussianPrior | None = None) -> Array:

@@ -52,12 +52,9 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
             _require(name, getattr(posterior, name), labels)
         return
     # Infinity is the error of a run that is too short to tell
-    error = posterior.mcse
-    _require("mcse", np.where(np.isposinf(error), 0.0, error), per_field, 0.0)
-    # and NaN that of the predictive in files of earlier versions
-    error = posterior.probability_mcse
-    unknown = np.isposinf(error) | np.isnan(error)
-    _require("probability_mcse", np.where(unknown, 0.0, error), per_field, 0.0)
+    for name in ("mcse", "probability_mcse"):
+        error = getattr(posterior, name)
+        _require(name, np.where(np.isposinf(error), 0.0, error), per_field, 0.0)
     chains, draws = posterior.modes.shape[:2]
     changes = posterior.running_mean_change
     _require("running_mean_change", changes, (chains, *changes.shape[1:]), 0.0)

@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 from graphuq.posterior.arviz_compat import arviz_module
 from graphuq.utils.version import __version__
 
-# Statistics in files of earlier versions, and in files.
-FORMER_STATISTICS = (
+# Statistics in files.
+NODE_STATISTICS = (
     "mean",
     "variance",
     "probability",
     "mcse",
     "latent_mean",
     "latent_variance",
+    "probability_mcse",
+    "aleatoric",
 )
-NODE_STATISTICS = (*FORMER_STATISTICS, "probability_mcse", "aleatoric")
 
 # Derived from the statistics.
 DERIVED = ("latent_probability", "prediction", "rank", "entropy", "margin")
@@ -269,14 +270,13 @@ def _node_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
     parts = posterior.uncertainty()
     mistakes, overlaps = posterior._mistakes_and_overlaps()
     trust = labels.confidence
-    known = np.isfinite(overlaps).all()  # not if read from a file of an earlier version
     return {
         "observed_data": xr.Dataset(
             {
                 "y": ("label_node", y),
                 "label": ("label_node", labels.values),
                 "probability_mistake": ("label_node", mistakes),
-                **({"probability_overlap": ("label_node", overlaps)} if known else {}),
+                "probability_overlap": ("label_node", overlaps),
                 **({} if trust is None else {"confidence": ("label_node", trust)}),
             },
             _label_nodes(posterior),

@@ -4,12 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-import xarray as xr
 from conftest import quietly
 
 import graphuq as gq
 from graphuq.inference import checkpoint
-from graphuq.posterior import checksums, netcdf
+from graphuq.posterior import netcdf
 
 RUN = {"draws": 100, "chains": 2, "seed": 0, "progress": False}
 STATISTICS = ("mean", "variance", "by_class", "mcse", "latent_mean", "latent_variance",
@@ -92,7 +91,7 @@ def test_a_damaged_file_does_not_reach_hdf5(posteriors, tmp_path, monkeypatch):
     path = tmp_path / "post.nc"
     posteriors["approximate"].save(path)
     content = path.read_bytes()
-    without = content[: -checksums.FOOTER_SIZE]
+    without = content[: -netcdf.FOOTER_SIZE]
     path.write_bytes(without)  # as other programs write it
     assert is_same(describe(gq.load(path)), describe(posteriors["approximate"]))
 
@@ -101,7 +100,7 @@ def test_a_damaged_file_does_not_reach_hdf5(posteriors, tmp_path, monkeypatch):
         damaged = bytearray(content)
         damaged[at] ^= 1
         path.write_bytes(damaged)
-        with pytest.raises(ValueError, match="the checksum of the file does not match: copy"):
+        with pytest.raises(ValueError, match="its checksum does not match: copy"):
             gq.load(path)
 
 
@@ -183,21 +182,14 @@ def test_shapes_that_do_not_fit_together_are_refused(posteriors):
                 gq.from_arviz(groups)
 
 
-def test_a_changed_variable_is_named_and_can_still_be_read_on_purpose(posteriors, tmp_path):
-    import arviz as az
+def test_what_another_program_changed_is_read(posteriors, tmp_path):
+    import h5netcdf
 
     post, path = posteriors["two classes"], tmp_path / "post.nc"
     post.save(path)
-    with xr.open_datatree(path, engine="h5netcdf") as tree:
-        tree.load()
-    tree["node_summary"]["probability"].values[3] += 1e-6
-    tree.to_netcdf(path, engine="h5netcdf")
-    with pytest.raises(
-        ValueError, match=r"the checksum of probability in node_summary .*gq\.from_arviz\("
-    ):
-        gq.load(path)
-    changed = gq.from_arviz(az.from_netcdf(str(path), engine="h5netcdf"))
-    assert changed.probability[3] != post.probability[3]
+    with h5netcdf.File(path, "r+") as file:
+        file["node_summary/probability"][3] += 1e-6
+    assert gq.load(path).probability[3] != post.probability[3]
 
 
 @pytest.mark.parametrize("kind", ["level and q_0", "two graphs"])

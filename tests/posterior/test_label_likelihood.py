@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 
 import numpy as np
@@ -184,11 +183,6 @@ def test_files_have_mistakes_and_leave_draws_of_labels_out(noisy, tmp_path, monk
     assert again.suspect_labels().equals(noisy.suspect_labels())
     assert again.label_draws() is None
     assert "log_likelihood" not in list(again.to_arviz().groups())
-    # files of earlier versions lack the probabilities of overlap, and so do copies of them
-    old = dataclasses.replace(again, overlaps=None)
-    assert old.suspect_labels()["probability_overlap"].isna().all()
-    old.save(tmp_path / "old.nc")
-    assert gq.load(tmp_path / "old.nc").overlaps is None
     # too many draws: the groups are left out, and mistakes are of fewer draws
     whole = noisy._mistakes_and_overlaps()[0]
     monkeypatch.setattr(sampled, "MAX_TERMS", 20_000)

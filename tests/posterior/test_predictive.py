@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
@@ -344,22 +343,3 @@ def test_more_labels_resolve_the_epistemic_part_alone():
     assert abs(aleatoric[-1] - true) < 0.05  # what is left is what the field itself leaves open
     assert (aleatoric > 0.6 * true).all()
     assert total[-1] < total[0]
-
-
-def test_files_of_the_former_meaning_are_read(sampled):
-    for n_classes in (2, 3):
-        _, _, post = sampled("projected", gq.Probit(GAMMA), n_classes)
-        tree = {str(name): group for name, group in post._arviz_groups().items()}
-        nodes = tree["node_summary"]
-        tree["node_summary"] = nodes.drop_vars(
-            ["latent_probability", "probability_mcse", "aleatoric", "total", "epistemic"]
-        ).assign(probability=nodes["latent_probability"])
-        settings = {k: v for k, v in post.settings.items() if k != "overlap"}
-        tree["posterior"] = tree["posterior"].assign_attrs(settings=json.dumps(settings))
-        former = gq.from_arviz(tree)
-        np.testing.assert_array_equal(former.by_class, post.latent_by_class)
-        np.testing.assert_array_equal(former.latent_by_class, post.latent_by_class)
-        assert (former.uncertainty()["aleatoric"] == 0).all()
-        again = gq.from_arviz(post._arviz_groups())
-        for name in ("by_class", "latent_by_class", "aleatoric", "probability_mcse"):
-            np.testing.assert_array_equal(getattr(again, name), getattr(post, name))

@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 import pytest
-from conftest import quietly
+from conftest import KnownDraws, quietly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.hermite_e import hermegauss
@@ -24,7 +24,6 @@ from graphuq.posterior.assessment.answer_scores import (
     inverse,
 )
 from graphuq.posterior.assessment.suggestion import BY_DRAWS, BY_PRIOR
-from graphuq.posterior.node_posterior import NodePosterior
 
 METHODS = BY_DRAWS + BY_PRIOR
 DRAWS = 100_000
@@ -36,31 +35,13 @@ COVARIANCE = ROOT @ ROOT.T
 SIGN_MODELS = [(0.5, 0.0), (0.7, 0.1)]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Known(NodePosterior):
-    """A posterior whose fields have given draws, shape (draws, N, K)."""
-
-    draws: np.ndarray
-
-    run = trust = call = _arviz_groups = _new_by_class = None  # not asked for here
-    _flips_and_overlaps = _left_out = None
-
-    @property
-    def n_latent_draws(self):
-        return len(self.draws)
-
-    def latent_draws(self, prior, nodes=None, *, seed=None):
-        for start in range(0, len(self.draws), 1000):
-            yield self.draws[start : start + 1000][:, nodes]
-
-
 def known(draws, sign_model=None):
     """Nodes 0 and 1 are labeled; the labels themselves play no part."""
     N, K = draws.shape[1:]
     p = (draws.argmax(axis=2)[..., None] == np.arange(K)).mean(axis=0)
     variance = K / (K - 1) * (1 - (p**2).sum(axis=1))
     prior = gq.Prior.full(gq.Graph(np.ones((N, N)) - np.eye(N)))
-    return Known(
+    return KnownDraws(
         prior=prior,
         labels=gq.Labels([0, 1], [0, 1], classes=range(K)),
         mean=p,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
-from conftest import priors, quietly
+from conftest import KnownDraws, priors, quietly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.hermite_e import hermegauss
@@ -16,27 +14,8 @@ from scipy.stats import multivariate_normal
 
 import graphuq as gq
 from graphuq.posterior.assessment.suggestion import BY_DRAWS, BY_PRIOR, Answers, Conditioned
-from graphuq.posterior.node_posterior import NodePosterior
 
 METHODS = BY_DRAWS + BY_PRIOR
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Known(NodePosterior):
-    """A posterior whose field has given draws at the nodes that are not labeled."""
-
-    draws: np.ndarray  # at all nodes
-
-    run = trust = call = _arviz_groups = _new_by_class = None  # not asked for here
-    _flips_and_overlaps = _left_out = None
-
-    @property
-    def n_latent_draws(self):
-        return len(self.draws)
-
-    def latent_draws(self, prior, nodes=None, *, seed=None):
-        for start in range(0, len(self.draws), 1000):
-            yield self.draws[start : start + 1000][:, nodes]
 
 
 def known(prior, draws, labeled=(0, 1), sign_model=None):
@@ -44,7 +23,7 @@ def known(prior, draws, labeled=(0, 1), sign_model=None):
     label = np.where(draws >= 0, 1.0, -1.0)
     mean = label.mean(axis=0)
     labels = gq.Labels(list(labeled), np.arange(len(labeled)) % 2)
-    return Known(
+    return KnownDraws(
         prior=prior,
         labels=labels,
         mean=mean,
