@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, ndtri
+from scipy.special import entr
 
 from graphuq.inference.check_by_draws import describe_poor_probabilities
 from graphuq.inference.evidence.class_propagation import ClassSites, label_model
@@ -16,7 +16,14 @@ from graphuq.inference.problem import Problem
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.likelihoods.argmax_sites import LabelModel
-from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian
+from graphuq.likelihoods.largest_of_gaussian import (
+    argmax_probability_of_gaussian,
+    average_alike,
+    cholesky,
+    in_order,
+    order_by_law,
+    white_draws,
+)
 from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.class_entropy import add_class_entropy
 from graphuq.posterior.log_evidence import LogEvidence
@@ -24,16 +31,13 @@ from graphuq.priors.given import Given, Rows
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread
-from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.typing import Array
 
 # Draws of the fields at each labeled node, from the Gaussian with and without its label each.
 DRAWS = 512
 
 # Draws of the fields at every node, for their entropy.
 ENTROPY_DRAWS = 256
-
-# Means and variances that differ by less, relative to the largest, are the same.
-SAME = 1e-6
 
 # Below the likelihoods of all draws that count.
 MIN_LIKELIHOOD = 1e-300
@@ -125,9 +129,9 @@ def _moments(
     if overlap > 0:
         probability = argmax_probability_of_gaussian(mean, covariance, overlap)
         # the entropy at a few draws of the fields
-        white = _white(n_classes, ENTROPY_DRAWS)
-        order = np.argsort(-mean, axis=1)
-        u = _draw(*_in_order(mean, covariance, order), white)
+        white = white_draws(n_classes, ENTROPY_DRAWS)
+        order, _ = order_by_law(mean, covariance)
+        u = _draw(*in_order(mean, covariance, order), white)
         draws = np.ascontiguousarray(u.transpose(2, 1, 0), dtype=np.float32)
         fixed = np.zeros(which.size)
         every = np.arange(ENTROPY_DRAWS)
@@ -142,14 +146,6 @@ def _extended(rows: Rows, summaries: NDArray[np.float32], n_classes: int) -> NDA
     return found.reshape(len(found), n_classes, -1)
 
 
-def _white(n_classes: int, number: int) -> Array:
-    """Return evenly spread draws of K standard normal numbers, shape (number, K)."""
-    from scipy.stats.qmc import Sobol
-
-    points = Sobol(n_classes, seed=0).random(number)
-    return np.asarray(ndtri(np.clip(points, 1e-12, 1 - 1e-12)))
-
-
 def _at_labeled(sites: ClassSites, problem: Problem) -> tuple[Array, Array, Array, Array]:
     """Return what the true t_j says of labeled nodes.
 
@@ -161,7 +157,7 @@ def _at_labeled(sites: ClassSites, problem: Problem) -> tuple[Array, Array, Arra
     """
     y, K = problem.bound.observed.y.astype(np.int64), problem.labels.classes.size
     model = label_model(problem.bound)
-    white, overlap = _white(K, DRAWS), problem.bound.overlap
+    white, overlap = white_draws(K, DRAWS), problem.bound.overlap
     laws = (sites.cavities.mean, sites.cavities.covariance), sites.gaussian.moments()
     latent, by_class = np.empty((y.size, K)), np.empty((y.size, K))
     entropy, overlaps = np.empty(y.size), np.empty(y.size)
@@ -187,8 +183,8 @@ def _weighted(
     1(argmax u is not y) P(y is not flipped | u, y).
     """
     # classes are drawn in the order of their means, so that their names change nothing
-    order = np.argsort(-laws[1][0], axis=1)
-    laws, y = [_in_order(*law, order) for law in laws], np.argmax(order == y[:, None], axis=1)
+    order, alike = order_by_law(*laws[1])
+    laws, y = [in_order(*law, order) for law in laws], np.argmax(order == y[:, None], axis=1)
     u = np.concatenate([_draw(*law, white) for law in laws], axis=1)
     densities = [_log_density(u, *law) for law in laws]
     weight = 1 / (1 + np.exp(np.minimum(densities[1] - densities[0], 700.0)))
@@ -201,10 +197,8 @@ def _weighted(
     weight /= weight.sum(axis=1, keepdims=True)
     latent, by_class = (np.einsum("js,jsk->jk", weight, p) for p in (largest, predictive))
     other, back = u.argmax(axis=2) != y[:, None], np.argsort(order, axis=1)
-    alike = _alike(*laws[1])
     latent, by_class = (
-        np.take_along_axis(np.einsum("jkl,jl->jk", alike, p), back, axis=1)
-        for p in (latent, by_class)
+        average_alike(alike, np.take_along_axis(p, back, axis=1)) for p in (latent, by_class)
     )
     overlaps = (weight * other * model.right * right / np.maximum(likelihood, MIN_LIKELIHOOD)).sum(
         axis=1
@@ -212,41 +206,14 @@ def _weighted(
     return latent, by_class, np.einsum("js,jsk->j", weight, entr(predictive)), overlaps
 
 
-def _in_order(mean: Array, covariance: Array, order: Nodes) -> tuple[Array, Array]:
-    """Return means and covariances of each node's fields in another order of the classes."""
-    rows = np.take_along_axis(covariance, order[:, :, None], axis=1)
-    covariance = np.take_along_axis(rows, order[:, None, :], axis=2)
-    return np.take_along_axis(mean, order, axis=1), covariance
-
-
-def _alike(mean: Array, covariance: Array) -> Array:
-    """Return a matrix for each node that averages over classes of the same law, in order.
-
-    Classes without labels have the same law, and draws would tell them apart.
-    """
-    moments = mean, np.einsum("jkk->jk", covariance)
-    steps = [abs(np.diff(m, axis=1, prepend=m[:, :1])) > SAME * abs(m).max() for m in moments]
-    group = np.cumsum(steps[0] | steps[1], axis=1)
-    same = (group[:, :, None] == group[:, None, :]).astype(np.float64)
-    return np.asarray(same / same.sum(axis=2, keepdims=True))
-
-
 def _draw(mean: Array, covariance: Array, white: Array) -> Array:
     """Return draws of the fields of each node, shape (n, draws, K)."""
-    return np.asarray(mean[:, None] + white @ _root(covariance).transpose(0, 2, 1))
-
-
-def _root(covariance: Array) -> Array:
-    """Return the Cholesky factors of some covariances, which may be singular to rounding."""
-    scale = np.einsum("jkk->j", covariance) / covariance.shape[1]
-    jitter = 1e-10 * np.where(scale > 0, scale, 1.0)
-    diagonal = jitter[:, None, None] * np.eye(covariance.shape[1])
-    return np.asarray(np.linalg.cholesky(covariance + diagonal), dtype=np.float64)
+    return np.asarray(mean[:, None] + white @ cholesky(covariance).transpose(0, 2, 1))
 
 
 def _log_density(u: Array, mean: Array, covariance: Array) -> Array:
     """Return the log density of each node's draws, up to a constant, shape (J, draws)."""
-    root = _root(covariance)
+    root = cholesky(covariance)
     white = np.linalg.solve(root, (u - mean[:, None]).transpose(0, 2, 1))
     log_root = np.log(np.einsum("jkk->jk", root)).sum(axis=1)
     return np.asarray(-0.5 * (white**2).sum(axis=1) - log_root[:, None])

@@ -224,12 +224,13 @@ def _correction(
     third = -slope + slope * (z + slope) * (z + 2 * slope)
     skew = (cavity_variance / deviation) ** 3 * third / v**1.5
     skew[np.arange(y.size), y] = 0.0
-    found = 0.0
+    # sums of products, which single precision does not harm
+    scale = (1 / np.sqrt(v.T))[:, :, None]
+    shared, own = ((root * scale).astype(np.float32) for root in (half, gaussian.spread))
+    weight, found = skew.T.astype(np.float32), -float((skew**2).sum())
     for k in range(len(half)):
-        for m in range(k + 1):
-            covariance = half[k] @ half[m].T
-            if k == m:
-                covariance += gaussian.spread[k] @ gaussian.spread[k].T
-            rho = covariance / np.sqrt(np.outer(v[:, k], v[:, m]))
-            found += (1 if k == m else 2) * float(skew[:, k] @ (rho * rho * rho) @ skew[:, m])
-    return (found - float((skew**2).sum())) / 12
+        rho = shared[k:] @ shared[k].T
+        rho[0] += own[k] @ own[k].T
+        terms = ((rho * rho * rho) @ weight[k] * weight[k:]).sum(axis=1, dtype=np.float64)
+        found += 2 * float(terms.sum()) - float(terms[0])
+    return found / 12

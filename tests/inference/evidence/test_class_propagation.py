@@ -7,12 +7,14 @@ import pytest
 from references.exact import class_evidence, class_probabilities
 from references.problems import THREE, UNSEEN
 from references.selection import shown
-from scipy.special import softmax
-from scipy.stats import multivariate_normal
+from scipy import integrate
+from scipy.special import ndtr
+from scipy.stats import multivariate_normal, norm
 
 import graphuq as gq
 from graphuq.inference.evidence import class_propagation
-from graphuq.likelihoods.argmax_sites import LabelModel, NodeSites, visit_nodes
+from graphuq.likelihoods import largest_of_gaussian
+from graphuq.likelihoods.argmax_probability import argmax_probability_of_draws
 from graphuq.likelihoods.bound import bind
 from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian
 from graphuq.priors.class_sites import classes_at_labeled
@@ -215,21 +217,59 @@ def test_class_probabilities_of_a_gaussian_are_orthants(noise):
             assert found[c] == pytest.approx(exact, abs=0.01)
 
 
-def test_class_probabilities_are_the_masses_of_sites_at_one_node():
+@pytest.fixture(scope="module")
+def gaussians():
+    """Means and covariances of four numbers, and their probabilities to be the largest."""
     rng = np.random.default_rng(2)
-    n, K, noise = 130, 4, 0.3  # more cases than are worked on at a time
+    n, K = 100, 4
     root = rng.standard_normal((n, K, K))
     mean, covariance = 2 * rng.standard_normal((n, K)), root @ root.transpose(0, 2, 1)
-    model = LabelModel(noise, noise, np.zeros(n), np.ones(n))
-    logs = np.empty((n, K))
+    covariance += 0.1 * np.eye(K)
+    exact = np.empty((n, K))
     for c in range(K):
-        sites = NodeSites(np.zeros((n, K)), np.zeros((n, K)))
-        cavities = visit_nodes(mean, covariance, np.full(n, c), model, sites, 1.0)
-        logs[:, c] = cavities.log_mass
-    found = argmax_probability_of_gaussian(mean, covariance, noise)
-    np.testing.assert_allclose(found, softmax(logs, axis=1), atol=1e-8)
-    alone = argmax_probability_of_gaussian(mean[:1], covariance[:1], noise)
-    np.testing.assert_allclose(found[:1], alone, atol=1e-8)
+        turn = np.delete(np.eye(K)[c] - np.eye(K), c, axis=0)
+        for i in range(n):
+            cov = turn @ covariance[i] @ turn.T
+            exact[i, c] = multivariate_normal.cdf(turn @ mean[i], cov=cov, rng=0)
+    return mean, covariance, exact
+
+
+def test_correlated_numbers_are_drawn_until_their_probabilities_are_known(gaussians, monkeypatch):
+    mean, covariance, exact = gaussians
+    found = argmax_probability_of_gaussian(mean, covariance, 0.0)
+    error = abs(found - exact).max(axis=1)
+    assert error.max() < 0.01
+    assert error.mean() < 0.002
+    alone = argmax_probability_of_gaussian(mean[:1], covariance[:1], 0.0)
+    np.testing.assert_allclose(found[:1], alone, atol=1e-12)
+    order = [2, 0, 3, 1]
+    turned = argmax_probability_of_gaussian(mean[:, order], covariance[:, order][:, :, order], 0.0)
+    np.testing.assert_allclose(turned, found[:, order], atol=1e-10)
+    monkeypatch.setattr(largest_of_gaussian, "MAX_PAIRS", 4)
+    few = argmax_probability_of_gaussian(mean, covariance, 0.0)
+    assert abs(few - exact).max() > 0.05
+
+
+def test_deviations_may_differ_by_much():
+    u, deviation = np.array([[[0.1, 0.0, -1.0, -9.0]]]), np.array([[0.2, 1.0, 3.2, 0.5]])
+    found = argmax_probability_of_draws(u, deviation)[0, 0]
+    for c in range(4):
+        others = np.delete(np.arange(4), c)
+
+        def density(x, c=c, others=others):
+            below = ndtr((x - u[0, 0, others]) / deviation[0, others]).prod()
+            return norm.pdf(x, u[0, 0, c], deviation[0, c]) * below
+
+        exact = integrate.quad(density, -20, 20, points=[0.0, 0.1, 0.2], limit=500)[0]
+        assert found[c] == pytest.approx(exact, abs=1e-6)
+
+
+def test_variances_may_differ_by_any_factor():
+    mean, deviation = np.array([[0.1, 0.0, -0.5]]), np.array([1e-4, 1.0, 3.0])
+    found = argmax_probability_of_gaussian(mean, np.diag(deviation**2)[None], 0.0)[0]
+    below = ndtr((0.1 - mean[0, 1:]) / deviation[1:])
+    assert found[0] == pytest.approx(below.prod(), abs=0.005)
+    assert found.sum() == pytest.approx(1)
 
 
 def test_fields_without_variance_win_or_tie():
