@@ -149,7 +149,7 @@ def choose_shares(
 
 
 def read_shares(run: Mapping[str, Any]) -> ClassShares | None:
-    """Return the shares that run.json keeps; results of earlier versions have none."""
+    """Return the shares that run.json keeps, if it was asked for any."""
     shares, strength = run.get("class_shares"), run.get("class_shares_strength")
     # JSON has no infinity
     return None if shares is None else ClassShares(shares, np.inf if strength is None else strength)

@@ -214,9 +214,9 @@ def _draw(mean: Array, covariance: Array, white: Array) -> Array:
 def _log_density(u: Array, mean: Array, covariance: Array) -> Array:
     """Return the log density of each node's draws, up to a constant, shape (J, draws)."""
     root = cholesky(covariance)
-    white = np.linalg.solve(root, (u - mean[:, None]).transpose(0, 2, 1))
+    white = (u - mean[:, None]) @ np.linalg.inv(root).transpose(0, 2, 1)
     log_root = np.log(np.einsum("jkk->jk", root)).sum(axis=1)
-    return np.asarray(-0.5 * (white**2).sum(axis=1) - log_root[:, None])
+    return np.asarray(-0.5 * np.einsum("jsk,jsk->js", white, white) - log_root[:, None])
 
 
 def _sites_of(start: ApproximatePosterior, labels: Labels) -> tuple[Array, Array] | None:

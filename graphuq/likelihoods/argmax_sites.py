@@ -107,11 +107,12 @@ def visit_nodes(
 def _multiply(S, m, k, tau, nu, g):  # type: ignore[no-untyped-def]
     """Multiply N(m, S) by exp(nu d - tau d^2 / 2), d = w - u_k; return the log of its mass.
 
-    Return NaN where the product has no mass. ``g`` is a buffer.
+    Return NaN where the product has no mass. Of S the lower triangle is read and changed. ``g`` is
+    a buffer.
     """
     K = m.size - 1
     for i in range(K + 1):
-        g[i] = S[i, K] - S[i, k]
+        g[i] = S[K, i] - (S[k, i] if i < k else S[i, k])
     v, d = g[K] - g[k], m[K] - m[k]
     change = 1.0 + tau * v
     if not change > 0.0:
@@ -120,7 +121,7 @@ def _multiply(S, m, k, tau, nu, g):  # type: ignore[no-untyped-def]
     for i in range(K + 1):
         m[i] += shift * g[i]
         part = gain * g[i]
-        for j in range(K + 1):
+        for j in range(i + 1):
             S[i, j] -= part * g[j]
     return 0.5 * ((2.0 * nu * d + nu * nu * v - tau * d * d) / change - math.log(change))
 
@@ -255,19 +256,21 @@ def _visit(mean, covariance, y, model, sites, step, least, log_cdf, out):  # typ
         m[K], S[K, K] = sites.nu[j].sum() / total, 1.0 / total
         for k in range(K):
             m[K] += weights[k] * m[k]
-            S[k, K] = 0.0
+            S[K, k] = 0.0
             for i in range(K):
-                S[k, K] += weights[i] * covariance[j, k, i]
-            S[K, k] = S[k, K]
+                S[K, k] += weights[i] * covariance[j, k, i]
         for k in range(K):
-            S[K, K] += weights[k] * S[k, K]
+            S[K, K] += weights[k] * S[K, k]
         # 2. the cavity: without the sites of this node
         S_before, m_before = S.copy(), m.copy()
         log_mass = 0.0
         for k in range(K):
             if k != c:
                 log_mass += _multiply(S, m, k, -sites.tau[j, k], -sites.nu[j, k], g)
-        out.mean[j], out.covariance[j] = m[:K], S[:K, :K]
+        out.mean[j] = m[:K]
+        for k in range(K):
+            for i in range(k + 1):
+                out.covariance[j, k, i] = out.covariance[j, i, k] = S[k, i]
         # 3. new sites, damped
         if model.wrong[j] == 0.0:  # the sites are near to those of the label
             tau[:], nu[:] = sites.tau[j], sites.nu[j]

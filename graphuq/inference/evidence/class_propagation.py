@@ -7,6 +7,7 @@ All sites are updated at once, each given the Gaussian of its node's K fields; s
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ from graphuq.likelihoods.argmax_sites import (
 from graphuq.likelihoods.bound import Bound
 from graphuq.priors.class_sites import ClassGaussian, classes_at_labeled
 from graphuq.priors.gaussian_sites import NotConvergedError
+from graphuq.utils.threads import cpu_count
 from graphuq.utils.typing import Array
 
 # Sites have converged when a sweep moves means by at most this share of deviations, and variances
@@ -227,10 +229,14 @@ def _correction(
     # sums of products, which single precision does not harm
     scale = (1 / np.sqrt(v.T))[:, :, None]
     shared, own = ((root * scale).astype(np.float32) for root in (half, gaussian.spread))
-    weight, found = skew.T.astype(np.float32), -float((skew**2).sum())
-    for k in range(len(half)):
+    weight = skew.T.astype(np.float32)
+
+    def with_later_classes(k: int) -> float:
         rho = shared[k:] @ shared[k].T
         rho[0] += own[k] @ own[k].T
         terms = ((rho * rho * rho) @ weight[k] * weight[k:]).sum(axis=1, dtype=np.float64)
-        found += 2 * float(terms.sum()) - float(terms[0])
-    return found / 12
+        return float(2 * terms.sum() - terms[0])
+
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        found = sum(pool.map(with_later_classes, range(len(half))))
+    return (found - float((skew**2).sum())) / 12
