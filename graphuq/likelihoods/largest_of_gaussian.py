@@ -102,7 +102,8 @@ def _split(mean: Array, covariance: Array, noise: float) -> tuple[Array, Array, 
     limit = MAX_RATIO * deviation.min(axis=1, keepdims=True)
     part = np.minimum(1, limit / deviation) ** 2
     share = np.maximum(smallest, MIN_DEVIATION**2)[:, None] * part
-    root = np.linalg.cholesky(correlation - (smallest[:, None] * part)[:, :, None] * unit)
+    removed = np.where(smallest[:, None] > 0, smallest[:, None] * part, smallest[:, None])
+    root = np.linalg.cholesky(correlation - removed[:, :, None] * unit)
     return share.min(axis=1), deviation * np.sqrt(share), root * deviation[:, :, None]
 
 

@@ -272,6 +272,16 @@ def test_variances_may_differ_by_any_factor():
     assert found.sum() == pytest.approx(1)
 
 
+def test_rounding_may_leave_a_covariance_indefinite():
+    direction = np.random.default_rng(0).standard_normal((8, 5, 1))
+    exact = direction @ direction.transpose(0, 2, 1)
+    rounded = exact.astype(np.float32).astype(float)
+    assert np.linalg.eigvalsh(rounded).min() < -1e-8
+    mean = np.zeros((8, 5))
+    found = argmax_probability_of_gaussian(mean, rounded, 0.0)
+    np.testing.assert_allclose(found, argmax_probability_of_gaussian(mean, exact, 0.0), atol=0.01)
+
+
 def test_fields_without_variance_win_or_tie():
     mean = np.array([[9.0, 0, 0], [1, 1, 1]])
     found = argmax_probability_of_gaussian(mean, np.zeros((2, 3, 3)), 0.0)
