@@ -30,8 +30,9 @@ from graphuq.likelihoods.label_rule import label_rule
 from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.sampled import Posterior
 from graphuq.priors.component_level import ComponentLevel
+from graphuq.priors.feature_prior import ALL_ITEMS
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.given_modes import GivenModes, LatentPrior
+from graphuq.priors.given_modes import GivenModes
 from graphuq.priors.hyperprior import LINEAR, Density, density_of
 from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
@@ -61,24 +62,23 @@ def sample_jointly(
 ) -> Posterior:
     """Sample hyperparameters with the field, so that the posterior averages over them.
 
-    The joint density of the whitened modes z and of theta = (alpha, level, tau, gamma, flip_rate)
-    is
+    The joint density of z and of theta = (alpha, level, weight, tau, gamma, flip_rate) is
 
-        p(theta) N(z; 0, I) prod_j p(y_j | u_j),    u = level z_0 1 + Q diag(sigma(alpha, tau)) z,
+        p(theta) N(z; 0, I) prod_j p(y_j | u_j),    u = level z_0 1 + Q diag(sigma(theta)) z,
 
-    with p(theta) of `graphuq.priors.hyperprior`, truncated to the ranges. `graphuq.tune` maximizes
-    over theta, and this averages. For K > 2 classes there are K fields,
-    which share theta. A parameter that is neither "auto" nor has a range keeps its value in
-    ``prior`` or ``likelihood``. The theory chapter "Samplers" describes the sampler. Ctrl-C returns
-    the draws so far.
+    where Q has the modes of the graph, and columns of the other priors of a sum, with p(theta) of
+    `graphuq.priors.hyperprior`, truncated to the ranges. `graphuq.tune` maximizes over theta, and
+    this averages. For K > 2 classes there are K fields, which share theta. A parameter that is
+    neither "auto" nor has a range keeps its value in ``prior`` or ``likelihood``. The theory
+    chapter "Samplers" describes the sampler. Ctrl-C returns the draws so far.
 
     Parameters
     ----------
     prior : Prior, SumPrior, Spectrum or Graph
-        `Prior.projected` or `Prior.full`, whose modes determine the field, with a rank; or such a
-        prior plus a `ComponentLevel` of given weight, a `Level`, or both. A spectrum or graph
-        stands for a projected prior plus these, as in `graphuq.tune`, if it has modes that agree
-        with their neighbors.
+        `Prior.projected` or `Prior.full`, whose modes determine the field, with a rank; or a sum
+        whose first part is such a prior, with any parts that leave nodes no variance of their own.
+        A spectrum or graph stands for a projected prior plus levels, as in `graphuq.tune`, if it
+        has modes that agree with their neighbors.
     likelihood : Probit, LevelSet or NoisyProbit
     labels : Labels
         Labels of two or more classes.
@@ -90,9 +90,10 @@ def sample_jointly(
         Steps from one draw to the next, in warm-up too, 5 by default: a step moves
         hyperparameters less than the field.
     **ranges
-        As in `graphuq.tune`: (low, high) of ``alpha``, ``tau`` and ``level`` of the prior, and of
-        the likelihood's parameters, such as ``gamma=(0.02, 0.3)``; "auto" stands for a default
-        range.
+        As in `graphuq.tune`: (low, high) of ``alpha``, ``tau``, ``level`` and ``weight``, the share
+        of the first part of a sum, and of the likelihood's parameters, such as ``gamma=(0.02,
+        0.3)``; "auto" stands for a default range. Other parameters, such as ``length_scale``, need
+        a value.
 
     Returns
     -------
@@ -103,9 +104,9 @@ def sample_jointly(
     Raises
     ------
     TypeError, ValueError
-        Arguments that do not fit together, before any work; a prior with a tail, with features or
-        on two graphs, another likelihood, no range, a range in the wrong order or of an unknown
-        parameter.
+        Arguments that do not fit together, before any work; a prior with a tail, or that leaves
+        nodes variance of their own, another likelihood, no range, a range in the wrong order or of
+        a parameter that is not sampled.
 
     Warns
     -----
@@ -150,26 +151,27 @@ def sample_jointly(
     if chosen is not source:
         _require_agreeing_modes(chosen)
     chosen, likelihood, found = open_ranges(chosen, likelihood, ranges)
-    if "weight" in found:
+    if others := sorted(found.keys() - set(NAMES)):
         raise TypeError(
-            "gq.sample_jointly does not sample weights: give weight a number, or choose it by "
-            "gq.tune(prior, labels)"
+            f"gq.sample_jointly samples {', '.join(NAMES)}, and not {others[0]}: give it a number, "
+            "or choose it by gq.tune(prior, labels)"
         )
     box = {name: found[name] for name in NAMES if name in found}
     middle = {name: value_at(name, 0.5, *ends) for name, ends in box.items()}
     chosen, likelihood = with_values(chosen, likelihood, middle)
     problem = Problem.check(chosen, likelihood, labels, nodes)
-    sampler = _joint_sampler(chosen, likelihood, box, labels)
+    _require_no_nugget(problem.prior)
+    sampler = _joint_sampler(problem.prior, likelihood, box, labels)
     plan = plan.with_defaults_of(sampler)
-    # 2. the field at all nodes, given the modes and the prior's parameters
+    # 2. the field at all nodes, given z and the prior's parameters
     names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
-    conditional = GivenModes(chosen, problem.traced, names)
+    conditional = GivenModes(problem.prior, problem.traced, names)
     storage = Storage(conditional, problem.bound, plan)
     storage.require_room(extra=16.0 * plan.chains * len(labels) ** 2)
     with one_blas_thread():
-        target = Target(chosen.at(labels.nodes), problem.bound)
+        target = Target(problem.prior.at(labels.nodes), problem.bound)
     announce_run(sampler, target, plan)
-    # 3. chains that sample modes and hyperparameters, then the statistics of all nodes
+    # 3. chains that sample z and hyperparameters, then the statistics of all nodes
     records = storage.records()
     settings = {
         **settings_of(problem, {"name": "Joint", "sweeps": sampler.sweeps}, plan, 0.0),
@@ -186,7 +188,7 @@ def sample_jointly(
     return posterior
 
 
-def _at_means(posterior: Posterior, prior: LatentPrior, problem: Problem) -> Posterior:
+def _at_means(posterior: Posterior, prior: GaussianPrior, problem: Problem) -> Posterior:
     """Return the posterior with prior and likelihood at the means of the hyperparameters."""
     means = {
         name: float(values.mean() if name in LINEAR else np.exp(np.log(values).mean()))
@@ -209,20 +211,26 @@ def _require_modes(prior: Any) -> Any:
     prior = prior_or_graph(prior)
     if isinstance(prior, Spectrum | Graph):
         return prior
-    graph, *others = prior.parts if isinstance(prior, SumPrior) else (prior,)
-    if others and not (len(others) == 1 and isinstance(others[0], ComponentLevel)):
-        raise TypeError(
-            "gq.sample_jointly supports a prior on one graph, which comes first, and levels, got a "
-            f"sum of {1 + len(others)} priors: leave the others out, or choose the parameters by "
-            "gq.tune(prior, labels) and use gq.sample, which supports all sums"
-        )
+    graph = prior.parts[0] if isinstance(prior, SumPrior) else prior
     if not isinstance(graph, Prior) or graph.kind == "approximated" or graph.auto_rank:
         raise TypeError(
             "gq.sample_jointly needs a prior whose modes determine the field, and a rank: take "
-            "Prior.projected(spectrum, rank=100) or Prior.full, or these plus gq.Level(), got "
-            f"{prior!r:.200}"
+            "Prior.projected(spectrum, rank=100) or Prior.full, or a sum that begins with one of "
+            f"these, got {prior!r:.200}"
         )
     return prior
+
+
+def _require_no_nugget(prior: GaussianPrior) -> None:
+    """Refuse a prior that gives nodes variance that they do not share with others."""
+    field = prior.field
+    own = field.own_weights > field.weights
+    if field.tail or (own.any() and np.any(field.basis[:, own])):
+        raise TypeError(
+            "gq.sample_jointly needs a prior in which no node has variance of its own, as in a "
+            f"FeaturePrior of more than {ALL_ITEMS} items: choose the parameters by gq.tune(prior, "
+            "labels), and use gq.sample"
+        )
 
 
 def _require_agreeing_modes(prior: GaussianPrior) -> None:
@@ -255,22 +263,23 @@ def _without_rank(ranges: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joint_sampler(prior: Any, likelihood: Any, ranges: Ranges, labels: Labels) -> Joint:
-    """Return the sampler of modes and of the hyperparameters that have ranges."""
+    """Return the sampler of the field and of the hyperparameters that have ranges."""
     n_classes = label_rule(labels).n_classes
+    box = _box(prior, likelihood, ranges)
     with one_blas_thread():
-        shares = informed_shares(prior, labels.nodes)
+        shares = informed_shares(prior, labels.nodes, box)
     return Joint(
         prior,
-        _box(prior, likelihood, ranges),
+        box,
         _densities(ranges, n_classes, likelihood.overlap(n_classes) > 0),
         isinstance(likelihood, LevelSet),
         shares,
     )
 
 
-def _box(prior: LatentPrior, likelihood: Any, ranges: Ranges) -> NDArray[np.float64]:
+def _box(prior: GaussianPrior, likelihood: Any, ranges: Ranges) -> NDArray[np.float64]:
     """Return the ends of a point, `hyperparameter_slices.NAMES`, equal where fixed."""
-    fixed = {**prior.parameters, **parameters_of(likelihood)}
+    fixed = {"weight": 1.0, **prior.parameters, **parameters_of(likelihood)}
     ends = np.array([ranges.get(name, (fixed.get(name, 0.0),) * 2) for name in NAMES])
     with np.errstate(divide="ignore"):  # tau = 0, no flips
         ends[N_LINEAR:] = np.log(ends[N_LINEAR:])

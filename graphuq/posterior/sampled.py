@@ -22,8 +22,6 @@ from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Conditional, Given, draws_at_a_time, require_gain_memory
 from graphuq.priors.given_modes import GivenModes, append_parameters
-from graphuq.priors.prior import Prior
-from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 from graphuq.utils.warnings import warn
@@ -47,8 +45,10 @@ class Posterior(NodePosterior):
     field : ndarray, shape (chains, draws, m) or (chains, draws, m, K)
         Traces of u there.
     read : ndarray, shape (chains, draws, m) or (chains, draws, m, K)
-        Traces of the sampled field at the labeled nodes, noise before the threshold included,
-        under `Prior.approximated`, whose field the modes do not determine; else m = 0.
+        What determines the field where the modes do not, as with features or under
+        `Prior.approximated`: traces of the sampled field at the labeled nodes, noise before the
+        threshold included. If hyperparameters were sampled, it is z of all columns of the prior,
+        followed by the prior's parameters. Else m = 0.
     stats : dict of ndarray, shape (chains, draws)
         ``lp`` (log posterior density of the field read, up to a constant), ``potential``,
         ``acceptance_rate`` and statistics of the sampler.
@@ -187,8 +187,10 @@ class Posterior(NodePosterior):
         See `NodePosterior._own_prior`.
         """
         if isinstance(given, GaussianPrior):
+            own = self.settings["prior"]
+            values = {**own, "weight": own.get("weights", [1.0])[0]}
             names = [name for name in self.hyperparameters if name in given.parameters]
-            given = given.with_parameters(**{name: self.settings["prior"][name] for name in names})
+            given = given.with_parameters(**{name: values[name] for name in names})
         return super()._own_prior(given)
 
     def latent_draws(
@@ -246,14 +248,12 @@ class Posterior(NodePosterior):
         self, prior: GaussianPrior, wanted: NDArray[np.int64], rng: np.random.Generator
     ) -> Iterator[Array]:
         names = tuple(name for name in self.hyperparameters if name in prior.parameters)
-        source = self.modes
+        source = self.modes if prior.modes_determine_field else self.read
         given: Conditional | None = None
         if self.hyperparameters:
-            assert isinstance(prior, Prior | SumPrior)
             given = GivenModes(prior, wanted, names)
         elif not prior.modes_determine_field:
             given = Given(prior.field, self.labels.nodes, wanted, self.settings["noise"])
-            source = self.read
         else:
             loadings = prior.mode_loadings(wanted).T
         n_fields = label_rule(self.labels).n_fields
@@ -263,7 +263,7 @@ class Posterior(NodePosterior):
                 part = slice(start, start + block)
                 drawn = source[chain, part]
                 fields = np.swapaxes(drawn.reshape(*drawn.shape[:2], n_fields), 1, 2)
-                if names:
+                if names and prior.modes_determine_field:  # else what was read has them
                     own = [self.hyperparameters[name][chain, part] for name in names]
                     fields = append_parameters(fields, np.column_stack(own))
                 found = fields @ loadings if given is None else given.trace(fields, rng)[1]

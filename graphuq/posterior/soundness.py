@@ -68,15 +68,10 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
 
 
 def _n_modes(posterior: Any) -> int:
-    """Return the number of modes of a prior: those of all parts of a sum, and the level.
-
-    Levels of components are modes where hyperparameters were sampled.
-    """
+    """Return the number of modes of a prior: those of all parts of a sum, and the level."""
     prior = posterior.settings["prior"]
     parts = [prior, *prior.get("parts", ())]
     n_modes = sum(int(part["rank"]) + bool(part.get("null_mode")) for part in parts)
-    if posterior.hyperparameters:
-        n_modes += sum(int(part.get("levels", 0)) for part in parts)
     return n_modes + bool(prior.get("level"))
 
 

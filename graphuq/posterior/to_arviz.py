@@ -61,7 +61,7 @@ def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> An
         With groups ``posterior`` (``z``: coefficients of the first modes, at most twenty, which
         arviz plots by default, ``u``: the field at traced nodes, hyperparameters that were
         sampled), ``modes`` (``z`` of all modes, if there are more), ``sample_stats`` (``lp``,
-        ``potential``, ``acceptance_rate``, ...; ``x``: the field read, where `Posterior.read` has
+        ``potential``, ``acceptance_rate``, ...; ``x``: what was read, where `Posterior.read` has
         it),
         ``observed_data`` (``y`` at the labeled nodes, and ``confidence`` if labels have any),
         ``constant_data`` (class names, eq. (16)) and ``node_summary`` (per node: mean, variance,
@@ -225,6 +225,8 @@ def _origin() -> dict[str, Any]:
 def _draw_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
     (chains, draws), first = posterior.modes.shape[:2], slice(_n_traced_modes(posterior))
     traced, read = posterior.traced.size > 0, posterior.read.size > 0
+    at = "column" if posterior.hyperparameters else "label_node"
+    of_read = {} if at == "column" else _label_nodes(posterior)
     sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
     return {
         "posterior": xr.Dataset(
@@ -253,11 +255,11 @@ def _draw_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
         "sample_stats": xr.Dataset(
             {
                 **{name: (("chain", "draw"), values) for name, values in posterior.stats.items()},
-                **({"x": _dims(posterior.read, "chain", "draw", "label_node")} if read else {}),
+                **({"x": _dims(posterior.read, "chain", "draw", at)} if read else {}),
             },
             {
                 **sampled,
-                **({**_label_nodes(posterior), **_class_names(posterior)} if read else {}),
+                **({**of_read, **_class_names(posterior)} if read else {}),
             },
             attrs,
         ),

@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from graphuq.priors.gaussian import MIN_RELATIVE_DEVIATION, ROUNDING, Gaussian
@@ -195,11 +196,15 @@ class Field:
         block[same] += np.broadcast_to(self.nugget(rows)[:, None], same.shape)[same]
         return block
 
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Columns that nodes share: all modes, and others of a weight above 0."""
+        return np.asarray((self.weights > 0) | self.is_mode)
+
     @cached_property
     def _used(self) -> Any:
-        """Columns of z, all of them where possible: a view, no copy."""
-        used = (self.weights > 0) | self.is_mode
-        return slice(None) if used.all() else used
+        """The same: a slice, which makes no copy, if these are all columns."""
+        return slice(None) if self.used.all() else self.used
 
     def loadings(self, rows: Array) -> Array:
         """Return F of nodes with these rows: (b, z) ~ N(0, I) contribute F (b, z) to the field."""

@@ -117,6 +117,13 @@ class GaussianPrior(ABC):
         """Return the field at some nodes alone, which are numbered anew, exactly."""
         return self._checked_field().some(nodes)
 
+    def deviations(self) -> Array:
+        """Return the deviations of the level and of the columns of the field's basis, (1 + P,).
+
+        Unlike the field, that of a sum, they take no new basis for each value of the parameters.
+        """
+        return np.append(self.field.level, np.sqrt(self.field.weights))
+
     def _checked_field(self) -> Field:
         if (rows := self.field.basis.shape[0]) != self.n_nodes:
             raise ValueError(

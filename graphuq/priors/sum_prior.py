@@ -295,6 +295,13 @@ class SumPrior(Summable):
         each = zip(self.weights.tolist(), self.parts, strict=True)
         return Field.sum([(w, part.field) for w, part in each], float(self.level))
 
+    def deviations(self) -> Array:
+        """Return the deviations of the level and of the columns of the field's basis, (1 + P,)."""
+        parts = zip(np.sqrt(self.weights), self.parts, strict=True)
+        each = [root * part.deviations() for root, part in parts]
+        levels = [float(self.level), *(own[0] for own in each)]
+        return np.concatenate([[np.linalg.norm(levels)], *(own[1:] for own in each)])
+
     def field_at(self, nodes: Nodes) -> Field:
         """Return the field at some nodes alone, which are numbered anew, exactly.
 

@@ -1,14 +1,16 @@
-"""Slice sampling of hyperparameters given the whitened modes.
+"""Slice sampling of hyperparameters given the white noise z of the field.
 
-A point is (alpha, level, log tau, log gamma, log flip_rate), in a box whose sides may have no
-width. In the box each has the density of `graphuq.priors.hyperprior`. Given z, each field at the
-labeled nodes is f = Q_J diag(sigma(alpha, level, tau)) z, and the noise before the label rule is
-integrated out, so that the likelihood of the labels costs O(J r) for each field.
+A point is (alpha, level, weight, log tau, log gamma, log flip_rate), in a box whose sides may have
+no width. In the box each has the density of `graphuq.priors.hyperprior`. Given z, each field at the
+labeled nodes is f = Q_J diag(sigma) z, with sigma a function of the first four, and the noise
+before the label rule is integrated out, so that the likelihood of the labels costs O(J p) for each
+field.
 
-Where labels determine a mode of the field, sigma z, a new sigma with the same z contradicts them,
-and slices are narrow. Where they say nothing of a mode, the same sigma z would keep sigma narrow.
-So every other round holds sigma^w z, with w between 0 and 1, of each mode (partially non-centered
-parametrizations, Papaspiliopoulos, Roberts and Skold 2007; interweaving, Yu and Meng 2011).
+Where labels determine a column's part of the field, sigma z, a new sigma with the same z
+contradicts them, and slices are narrow. Where they say nothing of it, the same sigma z would keep
+sigma narrow. So every other round holds sigma^w z, with w between 0 and 1, of each column
+(partially non-centered parametrizations, Papaspiliopoulos, Roberts and Skold 2007; interweaving, Yu
+and Meng 2011).
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from numba.core.types import NumPyRandomGeneratorType
 from graphuq.utils.jit import kernel
 from graphuq.utils.typing import Array
 
-NAMES = ("alpha", "level", "tau", "gamma", "flip_rate")
+NAMES = ("alpha", "level", "weight", "tau", "gamma", "flip_rate")
 
 # This many of the names belong to the prior, and this many are sampled on their own scale, the
 # others on a logarithmic one.
-OF_THE_PRIOR, N_LINEAR = 3, 2
+OF_THE_PRIOR, N_LINEAR = 4, 3
 
-ALPHA, TAU = 0, 2
+ALPHA, LEVEL, WEIGHT, TAU, GAMMA, FLIP_RATE = range(6)
 
 # A slice makes at most this many proposals; each about halves the interval.
 MAX_PROPOSALS = 200
@@ -48,18 +50,21 @@ class Problem(NamedTuple):
     """The problem at the labeled nodes, and the hyperparameters that are sampled."""
 
     Q: Array
-    """Modes at the labeled nodes, shape (J, p), after ones if there is a level, and components."""
+    """At the labeled nodes, shape (J, p): ones if there is a level, the modes of the graph, and the
+    columns of other priors."""
+    first: int
+    """The first column of the modes: 1 if there is a level, else 0."""
     values: Array
-    """Eigenvalues of the modes, the levels excepted."""
-    levels: Array
-    """Deviations of the levels of components, which come before the modes."""
+    """Eigenvalues of the modes."""
     variance: float
-    """The sum of the modes' variances."""
+    """The sum of the modes' variances, where the graph is the only prior."""
+    others: Array
+    """Deviations of the columns of other priors, where the graph has no weight."""
     y: Array
     box: Array
-    """Ranges of a point, shape (5, 2)."""
+    """Ranges of a point, shape (6, 2)."""
     density: Array
-    """The numbers of `graphuq.priors.hyperprior.Density` of each coordinate, shape (5, 4)."""
+    """The numbers of `graphuq.priors.hyperprior.Density` of each coordinate, shape (6, 4)."""
     level_set: bool
     """Whether gamma is that of the level-set likelihood, which has no flip rate."""
     n_wrong: float
@@ -67,15 +72,16 @@ class Problem(NamedTuple):
     sweeps: int
     """Rounds of slices in a step."""
     centering: Array
-    """w of each mode, shape (p,): every other round holds sigma^w z in place of z."""
+    """w of each column, shape (p,): every other round holds sigma^w z in place of z."""
 
 
 PROBLEM = types.NamedTuple(
     [
         _MATRIX,
-        _VECTOR,
+        types.int64,
         _VECTOR,
         types.float64,
+        _VECTOR,
         _VECTOR,
         _MATRIX,
         _MATRIX,
@@ -92,20 +98,22 @@ PROBLEM = types.NamedTuple(
 def _sign_model(point, level_set, n_wrong):  # type: ignore[no-untyped-def]
     """Return the noise before the label rule, and the cost of one wrong label after it."""
     if level_set:
-        return 0.0, 2.0 * math.exp(-2.0 * point[3])
-    flip_rate = math.exp(point[4])
-    cost = math.log1p(-flip_rate) - point[4] + math.log(n_wrong) if flip_rate > 0.0 else math.inf
-    return math.exp(point[3]), cost
+        return 0.0, 2.0 * math.exp(-2.0 * point[GAMMA])
+    rate = math.exp(point[FLIP_RATE])
+    cost = math.log1p(-rate) - point[FLIP_RATE] + math.log(n_wrong) if rate > 0.0 else math.inf
+    return math.exp(point[GAMMA]), cost
 
 
 @numba.njit
-def _deviations(problem, alpha, level, tau, sigma):  # type: ignore[no-untyped-def]
-    """Write ``sigma`` by the formula of `Prior.sigma`, after the levels if there are some."""
-    values, levels = problem.values, problem.levels
-    first = sigma.size - values.size
-    sigma[: first - levels.size] = level
-    sigma[first - levels.size : first] = levels
-    modes = sigma[first:]
+def _deviations(problem, point, sigma):  # type: ignore[no-untyped-def]
+    """Write ``sigma``, that of the modes by the formula of `Prior.sigma`."""
+    values, first = problem.values, problem.first
+    weight = point[WEIGHT]
+    sigma[:first] = point[LEVEL]
+    other = math.sqrt(1.0 - weight)
+    for k in range(problem.others.size):
+        sigma[first + values.size + k] = other * problem.others[k]
+    modes, alpha, tau = sigma[first : first + values.size], point[ALPHA], math.exp(point[TAU])
     top = -math.inf
     for k in range(values.size):
         modes[k] = -0.5 * alpha * math.log(values[k] + tau * tau)
@@ -114,7 +122,7 @@ def _deviations(problem, alpha, level, tau, sigma):  # type: ignore[no-untyped-d
     for k in range(values.size):
         modes[k] = math.exp(modes[k] - top)
         total += modes[k] * modes[k]
-    scale = math.sqrt(problem.variance / total)
+    scale = math.sqrt(weight * problem.variance / total)
     for k in range(values.size):
         modes[k] *= scale
 
@@ -132,7 +140,7 @@ def _field(Q, sigma, z, f):  # type: ignore[no-untyped-def]
 @numba.njit
 def _fields(problem, point, z, sigma, f):  # type: ignore[no-untyped-def]
     """Write ``sigma``, and ``f`` (C, J) from ``z`` (C, p)."""
-    _deviations(problem, point[0], point[1], math.exp(point[2]), sigma)
+    _deviations(problem, point, sigma)
     for c in range(z.shape[0]):
         _field(problem.Q, sigma, z[c], f[c])
 
@@ -150,7 +158,7 @@ def _hold(z, sigma, centering, held):  # type: ignore[no-untyped-def]
 @numba.njit
 def _moved_modes(problem, point, held, z, sigma, f):  # type: ignore[no-untyped-def]
     """Write ``sigma``, ``z`` and ``f`` for a new point; return log p(held) up to a constant."""
-    _deviations(problem, point[0], point[1], math.exp(point[2]), sigma)
+    _deviations(problem, point, sigma)
     total = 0.0
     for k in range(sigma.size):
         w = problem.centering[k]

@@ -9,8 +9,9 @@ for K > 2 classes there are K such fields, which share M. A step is
 
 z is the non-centered parametrization (Papaspiliopoulos, Roberts and Skold 2007): a new sigma moves
 the field, and only the labels hold it. The order makes the collapsed step 1 valid (van Dyk and Park
-2008): eta is drawn afresh before anything is conditioned on it. A level is one more mode, the
-first: the constant direction, whose sigma is the level's deviation.
+2008): eta is drawn afresh before anything is conditioned on it. A level is one more column of Q,
+the first: the constant direction, whose sigma is the level's deviation. The columns of other priors
+come last.
 """
 
 from __future__ import annotations
@@ -24,19 +25,14 @@ import numpy as np
 from graphuq.likelihoods.probit import log_cdf, log_cdf_slope
 from graphuq.likelihoods.sign_kernels import labels_log_probability, log_probability
 from graphuq.likelihoods.sign_model import SignModel
-from graphuq.priors.given_modes import (
-    LatentPrior,
-    append_parameters,
-    directions,
-    graph_of,
-    has_level,
-    share_and_deviations,
-)
+from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.given_modes import append_parameters, columns_of, directions, graph_of
 from graphuq.samplers.harmonic import HIT_SECONDS, WALLS, Harmonic, advice_on_walls
 from graphuq.samplers.hyperparameter_slices import (
     N_LINEAR,
     NAMES,
     OF_THE_PRIOR,
+    WEIGHT,
     Problem,
     log_likelihood,
     slice_hyperparameters,
@@ -52,7 +48,7 @@ LABEL_SECONDS = 2.5e-7
 # Precision of the Gaussian site that gives a field of variance 1 the moments that its sign does.
 SIGN_PRECISION = 1 / (math.pi / 2 - 1)
 
-# Modes of which labels say less are not centered, and take no time.
+# Columns of which labels say less are not centered, and take no time.
 MIN_SHARE = 0.01
 
 
@@ -60,9 +56,9 @@ class JointState(NamedTuple):
     """The state of a chain."""
 
     field: Array
-    """z, the whitened modes, which determine the fields for all hyperparameters, shape (C, p)."""
+    """z, which determines the fields for all hyperparameters, shape (C, p)."""
     point: Array
-    """alpha, level, log tau, log gamma, log flip_rate."""
+    """alpha, level, weight, log tau, log gamma, log flip_rate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,24 +67,25 @@ class Joint(Sampler):
 
     Parameters
     ----------
-    prior : Prior or SumPrior
-        Without a tail; any alpha and tau. A sum is a prior plus a level, or plus levels of
-        components and a level.
-    box : ndarray, shape (5, 2)
-        Ranges of (alpha, level, log tau, log gamma, log flip_rate); equal ends where one is fixed.
-    density : ndarray, shape (5, 4)
+    prior : GaussianPrior
+        Without a nugget, and with any parameters. If it is a sum, its first part is that of a
+        graph.
+    box : ndarray, shape (6, 2)
+        Ranges of (alpha, level, weight, log tau, log gamma, log flip_rate); equal ends where one is
+        fixed.
+    density : ndarray, shape (6, 4)
         Their prior densities; see `Problem`.
     level_set : bool
         Whether gamma is that of the level-set likelihood, which has no flip rate.
     centering : ndarray, shape (p,)
-        The share of each mode; see `informed_shares`.
+        The share of each column; see `informed_shares`.
     sweeps : int
         Rounds of slices in a step.
     thin : int
         Steps from one kept draw to the next, by default.
     """
 
-    prior: LatentPrior
+    prior: GaussianPrior
     box: Array
     density: Array
     level_set: bool
@@ -107,7 +104,7 @@ class Joint(Sampler):
     ) -> float:
         """Return about how long a kept draw takes: covariances, labels, and walls that it hits."""
         C, m = target.shape
-        p = graph_of(self.prior).rank
+        p = self.centering.size
         hits = 0.0 if stats is None else float(stats["n_walls"].mean())
         step = 1e-4 + 5e-9 * C * m * p + 1e-10 * m**2 * p
         if C > 1:
@@ -183,16 +180,17 @@ class Joint(Sampler):
         return JointState(z, point), Chunk(fields, stats)
 
     def _problem(self, target: Target) -> Problem:
-        nodes, graph = target.likelihood.nodes, graph_of(self.prior)
+        nodes, prior, graph = target.likelihood.nodes, self.prior, graph_of(self.prior)
         assert nodes is not None
-        Q = directions(self.prior, nodes)
-        share, of_components = share_and_deviations(self.prior)
-        level = np.ones((len(Q), int(has_level(self.prior))))
+        first, n_modes = int(columns_of(prior)[0]), graph.sigma.size
+        others = prior.deviations()[columns_of(prior)][first + n_modes :]
+        left = 1.0 - float(prior.parameters.get("weight", 1.0))
         return Problem(
-            np.ascontiguousarray(np.hstack([level, Q])),
+            np.ascontiguousarray(directions(prior, nodes)),
+            first,
             np.append([0.0] * graph.null_mode, graph.spectrum.values),
-            of_components,
-            share * graph.n_nodes,
+            float(graph.n_nodes),
+            others / math.sqrt(left) if others.size else others,
             target.likelihood.observed.y,
             self.box,
             self.density,
@@ -203,24 +201,26 @@ class Joint(Sampler):
         )
 
 
-def informed_shares(prior: LatentPrior, nodes: Nodes) -> Array:
-    """Return about the share of each mode's prior variance that labels at some nodes remove.
+def informed_shares(prior: GaussianPrior, nodes: Nodes, box: Array) -> Array:
+    """Return about the share of each column's prior variance that labels at some nodes remove.
 
     Each label counts as much as the sign of a field of variance 1. With loadings F of the nodes,
-    these are the diagonal entries of F' (F F' + I / tau)^-1 F. Levels of components have no
-    parameters, and are not centered.
+    these are the diagonal entries of F' (F F' + I / tau)^-1 F. Columns whose deviations no sampled
+    parameter changes are not centered.
     """
-    F = np.asarray(prior.mode_loadings(nodes))
+    kept = columns_of(prior)
+    F = directions(prior, nodes) * prior.deviations()[kept]
     if F.shape[0] > F.shape[1]:
         inner = F.T @ F
-        found = np.diag(np.linalg.solve(inner + np.eye(len(inner)) / SIGN_PRECISION, inner))
+        found = np.linalg.solve(inner + np.eye(len(inner)) / SIGN_PRECISION, inner).diagonal()
     else:
         outer = F @ F.T
         half = np.linalg.solve(outer + np.eye(len(outer)) / SIGN_PRECISION, F)
         found = (F * half).sum(axis=0)
     found = np.where(found > MIN_SHARE, found, 0.0)
-    of_components = np.zeros_like(share_and_deviations(prior)[1])
-    return np.insert(found, int(has_level(prior)), of_components)
+    if box[WEIGHT, 0] == box[WEIGHT, 1]:
+        found[int(kept[0]) + graph_of(prior).sigma.size :] = 0.0
+    return found
 
 
 def _values(point: Array) -> Array:

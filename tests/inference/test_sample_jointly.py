@@ -20,6 +20,7 @@ from scipy.special import expit, ndtr
 import graphuq as gq
 from graphuq.likelihoods.sign_kernels import class_log_probability
 from graphuq.posterior.arviz_compat import rhat_and_ess
+from graphuq.priors import feature_prior
 from graphuq.priors.hyperprior import Density, density_of
 from graphuq.samplers import hyperparameter_slices as hyperparameters
 from graphuq.samplers import joint
@@ -27,8 +28,10 @@ from graphuq.samplers import joint
 NODES = np.array([3, 29])
 ALPHA, TAU, GAMMA, FLIPS = (0.5, 6.0), (0.05, 2.0), (0.05, 2.0), (0.01, 0.4)
 LEVEL = (0.0, 3.0)
-BOX = {"alpha": ALPHA, "level": LEVEL, "tau": TAU, "gamma": GAMMA, "flip_rate": FLIPS}
-LINEAR = ("alpha", "level")
+WEIGHT = (0.1, 0.9)
+BOX = {"alpha": ALPHA, "level": LEVEL, "weight": WEIGHT, "tau": TAU, "gamma": GAMMA}
+BOX |= {"flip_rate": FLIPS}
+LINEAR = ("alpha", "level", "weight")
 
 # Means of the exponential densities.
 MEANS = {"alpha": 4.0, "tau": 0.3, "gamma": 0.1}
@@ -47,6 +50,8 @@ def drawn_from_prior(rng, name, n_classes, size=None, model=gq.Probit, ends=None
     low, high = BOX[name] if ends is None else ends
     if name == "level":
         return stats.truncnorm.rvs(low, high, size=size, random_state=rng)
+    if name == "weight":
+        return rng.uniform(low, high, size)
     if name == "flip_rate" or (name == "gamma" and model is gq.LevelSet):
         return np.exp(rng.uniform(np.log(low), np.log(high), size))
     if name == "gamma" and n_classes == 2:
@@ -206,9 +211,6 @@ def test_a_graph_of_several_components(tmp_path):
     post.save(tmp_path / "post.nc")
     again = gq.load(tmp_path / "post.nc").latent_draws(post.prior)
     np.testing.assert_allclose(np.concatenate(list(again)), drawn)
-    open_ = gq.SumPrior.of([gq.Prior.full(apart), gq.ComponentLevel(apart)])
-    with pytest.raises(TypeError, match="does not sample weights"):
-        gq.sample_jointly(open_, gq.Probit(), labels)
     cliques = gq.Graph.from_edge_index([[0, 2], [1, 3]])
     with pytest.raises(ValueError, match="no mode of this graph agrees with its neighbors"):
         gq.sample_jointly(cliques, gq.Probit(), gq.Labels([0, 2], [0, 1]))
@@ -268,10 +270,14 @@ def by_importance(prior, likelihood, labels, names, size=100_000):
     graph = prior.graph_part
     values = np.append([0.0] * graph.null_mode, graph.spectrum.values)
     variances = (values + given["tau"] ** 2) ** -given["alpha"]
-    variances *= prior.n_nodes / variances.sum(axis=1, keepdims=True)
-    at = np.append(labels.nodes, NODES)
+    share, at = given.get("weight", 1.0), np.append(labels.nodes, NODES)
+    variances *= share * prior.n_nodes / variances.sum(axis=1, keepdims=True)
+    other = np.zeros((at.size, at.size))
+    if "weight" in given:
+        other = np.linalg.cholesky(prior.parts[1].covariance(at, at) + 1e-10 * np.eye(at.size))
     u = np.stack([
         (rng.standard_normal(variances.shape) * np.sqrt(variances)) @ graph.vectors[at].T
+        + np.sqrt(1 - share) * (rng.standard_normal((size, at.size)) @ other.T)
         + given["level"] * rng.standard_normal((size, 1))
         for _ in range(1 if n_classes == 2 else n_classes)
     ], axis=-1)  # fmt: skip
@@ -305,6 +311,8 @@ def log_labels(u, likelihood, labels, given):
         return np.log(other + (1 - flips - other) * right)
 
 
+FEATURES = np.random.default_rng(5).standard_normal((40, 2))
+
 CASES = {
     "probit": (8, 0.0, gq.Probit(0.5), ("alpha", "gamma")),
     "level-set": (8, 0.0, gq.LevelSet(1.0), ("alpha", "gamma")),
@@ -320,10 +328,14 @@ CASES = {
     "level of a level-set": (3, 0.3, gq.LevelSet(1.0), ("level",)),
     "level given": (8, 0.3, gq.Probit(0.3), ("alpha", "gamma")),
     "level, q_0": (8, 0.5, gq.Probit(0.3), ("alpha", "level", "tau")),
+    "features": (8, 0.3, gq.Probit(0.5), ("alpha", "gamma")),
+    "features of a share": (8, 0.3, gq.NoisyProbit(0.3, 0.1), ("level", "weight", "tau", "gamma")),
+    "another graph": (8, 0.0, gq.LevelSet(1.0), ("alpha", "weight")),
     "3 classes": (8, 0.3, gq.NoisyProbit(0.4, 0.1), ("alpha", "level", "gamma")),
     "3 classes, probit": (8, 0.3, gq.Probit(0.4), ("alpha", "tau", "gamma")),
     "3 classes, level-set": (3, 0.3, gq.LevelSet(1.0), ("alpha", "gamma")),
     "3 classes, flips": (8, 0.3, gq.NoisyProbit(0.4, 0.1), ("tau", "flip_rate")),
+    "3 classes, features": (8, 0.3, gq.Probit(0.4), ("alpha", "weight", "gamma")),
     "4 classes": (8, 0.3, gq.Probit(0.4), ("alpha", "level", "tau", "gamma")),
 }
 
@@ -334,6 +346,11 @@ def problem(spectrum, case):
     if case == "full":
         return gq.Prior.full(spectrum), likelihood, names
     prior = gq.Prior.projected(spectrum, rank, tau=tau, null_mode="q_0" in case)
+    if "features" in case:
+        prior = gq.SumPrior.of([prior, gq.FeaturePrior(FEATURES, 1.0)], [2, 1])
+    if "another" in case:
+        other = gq.Prior.projected(spectrum, 12, alpha=1.0)
+        prior = gq.SumPrior.of([prior, other], [1, 1])
     if "level" in names or case == "level given":
         prior = prior + gq.Level(0.7)
     return prior, likelihood, names
@@ -531,6 +548,20 @@ def test_a_level_and_classes_have_traces_and_files_too(small, three, tmp_path):
     )
 
 
+def test_the_columns_of_features_have_traces_and_files_too(small, tmp_path):
+    graph = gq.Prior.projected(small[0], 8, alpha="auto")
+    prior = graph + gq.FeaturePrior(FEATURES, 1.0) + gq.Level(0.5)
+    post = sampled(prior, gq.Probit(0.3), small[1], ["alpha", "weight"], draws=50)
+    assert list(post.hyperparameters) == ["alpha", "weight"]
+    assert post.modes.shape == (4, 50, 1 + 8)
+    assert post.read.shape == (4, 50, 1 + 8 + 40 + 2)
+    flat = post.field.reshape(-1, 2)
+    np.testing.assert_allclose(flat.mean(axis=0), post.latent_mean[NODES], atol=1e-6)
+    post.save(tmp_path / "a.nc")
+    drawn = np.concatenate(list(gq.load(tmp_path / "a.nc").latent_draws(prior, NODES)))
+    np.testing.assert_allclose(drawn, flat, rtol=1e-9)
+
+
 def test_a_bare_graph_has_a_level(small):
     post = quietly_jointly(
         small[0], gq.Probit(), small[1], draws=20, chains=1, progress=False, seed=0
@@ -602,7 +633,7 @@ def test_bad_ranges_are_refused(small, ranges, error, match):
         gq.sample_jointly(prior, gq.Probit(0.3), small[1], **ranges)
 
 
-def test_unsupported_arguments_are_refused_with_a_remedy(small):
+def test_unsupported_arguments_are_refused_with_a_remedy(small, monkeypatch):
     spectrum, labels, _ = small
     alpha = {"alpha": (1, 2)}
     prior = gq.Prior.projected(spectrum, 8)
@@ -612,13 +643,22 @@ def test_unsupported_arguments_are_refused_with_a_remedy(small):
         gq.sample_jointly(prior, gq.GinzburgLandau(1.0, 1.0), labels, **alpha)
     with pytest.raises(TypeError, match="and a rank"):
         gq.sample_jointly(gq.Prior.projected(spectrum, "auto"), gq.Probit(0.3), labels, **alpha)
-    for other in (prior, gq.FeaturePrior(np.eye(40)[:, :2], 1.0)):
-        with pytest.raises(TypeError, match=r"a sum of 2 priors: .*gq\.tune.* and use gq\.sample"):
-            gq.sample_jointly(prior + other, gq.Probit(0.3), labels, **alpha)
+    features = gq.FeaturePrior(np.eye(40)[:, :2], "auto")
+    with pytest.raises(TypeError, match=r"flip_rate, and not length_scale: .* by gq\.tune"):
+        gq.sample_jointly(prior + features, gq.Probit(0.3), labels, **alpha)
+    both = gq.SumPrior.of([prior, prior, gq.FeaturePrior(np.eye(40)[:, :2], 1.0)])
+    with pytest.raises(TypeError, match="and not weight_2"):
+        gq.sample_jointly(both, gq.Probit(0.3), labels)
+    with monkeypatch.context() as patch:
+        patch.setattr(feature_prior, "ALL_ITEMS", 10)
+        patch.setattr(feature_prior, "INDUCING", 10)
+        sums = prior + gq.FeaturePrior(FEATURES, 0.1)
+        with pytest.raises(TypeError, match=r"no node has variance of its own.* use gq\.sample"):
+            gq.sample_jointly(sums, gq.Probit(0.3), labels, **alpha)
     with pytest.raises(TypeError, match="needs a prior whose modes"):
         gq.sample_jointly(gq.FeaturePrior(np.eye(40)[:, :2], 1.0), gq.Probit(0.3), labels, **alpha)
     approximated = gq.Prior.approximated(spectrum, 8) + gq.Level()
-    with pytest.raises(TypeError, match=r"or these plus gq\.Level\(\)"):
+    with pytest.raises(TypeError, match="or a sum that begins with one"):
         gq.sample_jointly(approximated, gq.Probit(0.3), labels, **alpha)
     with pytest.raises(TypeError, match="labels must be"):
         gq.sample_jointly(prior, gq.Probit(0.3), [0, 1], **alpha)
