@@ -81,7 +81,7 @@ def sample_jointly(
         has modes that agree with their neighbors.
     likelihood : Probit, LevelSet or NoisyProbit
     labels : Labels
-        Labels of two or more classes.
+        Labels of two or more classes, perhaps with confidence.
     draws, chains, nodes, seed, threads, progress, checkpoint
         As in `graphuq.sample`.
     warmup : int, optional
@@ -130,11 +130,6 @@ def sample_jointly(
     source = _require_modes(prior)
     require_prior_and_labels(source, labels)
     require_supported(likelihood, labels)
-    if labels.confidence is not None:
-        raise ValueError(
-            "gq.sample_jointly does not support labels with confidence: take gq.tune and then "
-            "gq.sample, which respect it"
-        )
     if checkpoint is not None:
         require_seed(seed)
     plan = Plan.check(

@@ -52,29 +52,21 @@ class ArgmaxWalls(NamedTuple):
         cls, law: Gaussian, y: Array, n_fields: int, heights: Array | None = None
     ) -> ArgmaxWalls:
         """Return the walls of labels ``y``, class indices, at the nodes of ``law``."""
-        walls = walls_at(law, signed=True)
-        found = cls._of(walls, y, n_fields)
-        if heights is None:
-            return found
-        each = (y == np.arange(n_fields)[:, None]).astype(np.float64)
-        totals = np.column_stack([walls.total_heights(own, heights) for own in each])
-        # of several infinite heights at one place the first counts
-        rigid = np.isinf(totals)
-        totals[rigid & (np.cumsum(rigid, axis=1) > 1)] = 0.0
-        place = walls.of[found.first]
-        return found._replace(tally=np.ascontiguousarray(totals[place]))
+        return cls._of(walls_at(law, signed=True), y, n_fields, heights)
 
     def lowered_to(self, height: float) -> ArgmaxWalls:
         """Return the walls with heights clipped to at most ``height``."""
         return self._replace(tally=np.clip(self.tally, -height, height))
 
     @classmethod
-    def of_covariance(cls, G: Array, y: Array, n_fields: int) -> ArgmaxWalls:
+    def of_covariance(
+        cls, G: Array, y: Array, n_fields: int, heights: Array | None = None
+    ) -> ArgmaxWalls:
         """Return the walls of labels ``y`` at nodes whose x has covariance ``G``."""
-        return cls._of(walls_of(G, signed=True), y, n_fields)
+        return cls._of(walls_of(G, signed=True), y, n_fields, heights)
 
     @classmethod
-    def _of(cls, walls: Walls, y: Array, n_fields: int) -> ArgmaxWalls:
+    def _of(cls, walls: Walls, y: Array, n_fields: int, heights: Array | None) -> ArgmaxWalls:
         classes = y.astype(np.int64)
         tally = np.zeros((walls.first.size, n_fields))
         np.add.at(tally, (walls.of, classes), np.sign(walls.ratio))
@@ -84,6 +76,12 @@ class ArgmaxWalls(NamedTuple):
         if not np.array_equal(place, np.arange(len(G))):
             G = np.ascontiguousarray(G[np.ix_(place, place)])
         entry = np.searchsorted(place, walls.of)
+        if heights is not None:
+            each = (y == np.arange(n_fields)[:, None]).astype(np.float64)
+            tally = np.column_stack([walls.total_heights(own, heights) for own in each])
+            # of several infinite heights at one place the first counts
+            rigid = np.isinf(tally)
+            tally[rigid & (np.cumsum(rigid, axis=1) > 1)] = 0.0
         return cls(walls.first[place], wanted, tally[place], begin, end, G, entry, walls.ratio)
 
     @property

@@ -186,7 +186,7 @@ def _raise_walls(
 ) -> None:
     """Fly ``x``, in place, between walls that rise, until all labels are right or at the end."""
     count = int(np.clip(START_WORK // math.prod(target.shape), 200, 4000))
-    heights, own = np.linspace(0, ANNEALED, count), target.likelihood.confidence is not None
+    heights, own = np.linspace(0, ANNEALED, count), np.ndim(target.likelihood.label_model.cost) > 0
     hits = 0.0
     for flow, velocities in prior_blocks(target.law, count, rng, target.likelihood.n_fields):
         for i, w in enumerate(walls.at_walls(velocities), flow):

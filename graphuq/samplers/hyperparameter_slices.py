@@ -61,6 +61,8 @@ class Problem(NamedTuple):
     others: Array
     """Deviations of the columns of other priors, where the graph has no weight."""
     y: Array
+    confidence: Array
+    """That of each label; 1 where none is given."""
     box: Array
     """Ranges of a point, shape (6, 2)."""
     density: Array
@@ -83,6 +85,7 @@ PROBLEM = types.NamedTuple(
         types.float64,
         _VECTOR,
         _VECTOR,
+        _VECTOR,
         _MATRIX,
         _MATRIX,
         types.boolean,
@@ -95,13 +98,19 @@ PROBLEM = types.NamedTuple(
 
 
 @numba.njit
-def _sign_model(point, level_set, n_wrong):  # type: ignore[no-untyped-def]
-    """Return the noise before the label rule, and the cost of one wrong label after it."""
-    if level_set:
-        return 0.0, 2.0 * math.exp(-2.0 * point[GAMMA])
-    rate = math.exp(point[FLIP_RATE])
+def _sign_model(problem, point, costs):  # type: ignore[no-untyped-def]
+    """Return the noise before the label rule, and write the cost of each wrong label after it."""
+    n_wrong, rate = problem.n_wrong, math.exp(point[FLIP_RATE])
     cost = math.log1p(-rate) - point[FLIP_RATE] + math.log(n_wrong) if rate > 0.0 else math.inf
-    return math.exp(point[GAMMA]), cost
+    if problem.level_set:
+        cost = 2.0 * math.exp(-2.0 * point[GAMMA])
+        rate = n_wrong / (n_wrong + math.exp(cost))
+    for j in range(costs.size):
+        costs[j], doubt = cost, 1.0 - problem.confidence[j]
+        if doubt > 0.0:  # as `SignModel.with_confidence`
+            flips = rate * (1.0 - doubt) + doubt - rate * doubt / n_wrong
+            costs[j] = math.log(n_wrong * (1.0 - flips) / flips)
+    return 0.0 if problem.level_set else math.exp(point[GAMMA])
 
 
 @numba.njit
@@ -186,29 +195,33 @@ def _log_density(point, density):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _log_likelihood(f, problem, noise, cost, log_right):  # type: ignore[no-untyped-def]
+def _log_likelihood(f, problem, noise, costs, log_right):  # type: ignore[no-untyped-def]
     """Return sum_j log((o + (1 - o) P_j) / (1 + n_wrong o)), o = e^-cost, for fields f (C, J).
 
     P_j is the probability of label j before flips. Unlike minus a potential the sum includes the
     constant of each label, which depends on the cost.
     """
-    y, odds, total = problem.y, math.exp(-cost), 0.0
-    is_sign = f.shape[0] == 1
-    if noise == 0.0:
-        for j in range(y.size):
-            right = (f[0, j] >= 0.0) == (y[j] > 0.0) if is_sign else f[:, j].argmax() == y[j]
-            total -= 0.0 if right else cost
-    elif is_sign and odds > 0.0:
-        for j in range(y.size):
-            share = 0.5 * math.erfc(-y[j] * f[0, j] / noise * _SQRT_HALF)
-            total += math.log(odds + (1.0 - odds) * share)
-    else:
-        logs = np.empty(y.size)
+    y, total, is_sign = problem.y, 0.0, f.shape[0] == 1
+    logs = np.empty(y.size)
+    # for one field, unless a label is never wrong, the log of a small probability does not count
+    direct = is_sign and math.exp(-costs.max()) > 0.0
+    if noise > 0.0 and not direct:
         log_right(f, y, noise, logs)
-        for j in range(y.size):
-            mixed = odds > 0.0
-            total += math.log(odds + (1.0 - odds) * math.exp(logs[j])) if mixed else logs[j]
-    return total - y.size * math.log1p(problem.n_wrong * odds)
+    for j in range(y.size):
+        odds = math.exp(-costs[j])
+        if noise == 0.0:
+            right = (f[0, j] >= 0.0) == (y[j] > 0.0) if is_sign else f[:, j].argmax() == y[j]
+            total -= 0.0 if right else costs[j]
+        elif odds > 0.0:
+            if direct:
+                share = 0.5 * math.erfc(-y[j] * f[0, j] / noise * _SQRT_HALF)
+            else:
+                share = math.exp(logs[j])
+            total += math.log(odds + (1.0 - odds) * share)
+        else:
+            total += logs[j]
+        total -= math.log1p(problem.n_wrong * odds)
+    return total
 
 
 @numba.njit
@@ -234,28 +247,24 @@ def _line(rng, i, box, point, line):  # type: ignore[no-untyped-def]
     return low, high
 
 
-@kernel(
-    types.UniTuple(types.float64, 2)(
-        _GENERATOR, _MATRIX, PROBLEM, _VECTOR, _LOG_RIGHT, _VECTOR, _MATRIX
-    )
-)
-def slice_hyperparameters(rng, z, problem, point, log_right, sigma, f):  # type: ignore[no-untyped-def]
-    """Move ``point`` within its box, and return its noise and cost; ``sigma`` and ``f`` follow.
+@kernel(types.float64(_GENERATOR, _MATRIX, PROBLEM, _VECTOR, _LOG_RIGHT, _VECTOR, _MATRIX, _VECTOR))
+def slice_hyperparameters(rng, z, problem, point, log_right, sigma, f, costs):  # type: ignore[no-untyped-def]
+    """Move ``point`` in its box, and return its noise; ``sigma``, ``f`` and ``costs`` follow.
 
     Neal 2003, section 4: the first interval is the whole side, which shrinks toward the point
     until a proposal lies in the slice. Even rounds hold z, and odd ones sigma^w z, whose density is
     that of z times sigma^-w; ``z`` follows.
     """
-    box, level_set, n_wrong = problem.box, problem.level_set, problem.n_wrong
+    box = problem.box
     held, here, line = np.empty(z.shape), np.empty(point.size), np.empty(point.size)
     _fields(problem, point, z, sigma, f)
-    noise, cost = _sign_model(point, level_set, n_wrong)
+    noise = _sign_model(problem, point, costs)
     for sweep in range(problem.sweeps):
         of_modes, centered = 0.0, sweep % 2 == 1
         if centered:
             _hold(z, sigma, problem.centering, held)
             of_modes = _moved_modes(problem, point, held, z, sigma, f)
-        now = _log_likelihood(f, problem, noise, cost, log_right) + of_modes
+        now = _log_likelihood(f, problem, noise, costs, log_right) + of_modes
         now += _log_density(point, problem.density)
         for i in range(point.size):
             if not box[i, 0] < box[i, 1]:
@@ -274,8 +283,8 @@ def slice_hyperparameters(rng, z, problem, point, log_right, sigma, f):  # type:
                     of_modes = _moved_modes(problem, point, held, z, sigma, f)
                 elif i < OF_THE_PRIOR:
                     _fields(problem, point, z, sigma, f)
-                noise, cost = _sign_model(point, level_set, n_wrong)
-                now = _log_likelihood(f, problem, noise, cost, log_right) + of_modes
+                noise = _sign_model(problem, point, costs)
+                now = _log_likelihood(f, problem, noise, costs, log_right) + of_modes
                 now += _log_density(point, problem.density)
                 # accept
                 if now >= floor:
@@ -285,10 +294,10 @@ def slice_hyperparameters(rng, z, problem, point, log_right, sigma, f):  # type:
                     low = length
                 else:
                     high = length
-    return noise, cost
+    return noise
 
 
-@kernel(types.float64(_MATRIX, PROBLEM, types.float64, types.float64, _LOG_RIGHT))
-def log_likelihood(f, problem, noise, cost, log_right):  # type: ignore[no-untyped-def]
+@kernel(types.float64(_MATRIX, PROBLEM, types.float64, _VECTOR, _LOG_RIGHT))
+def log_likelihood(f, problem, noise, costs, log_right):  # type: ignore[no-untyped-def]
     """Return log p(y | f), the noise before the label rule integrated out."""
-    return _log_likelihood(f, problem, noise, cost, log_right)
+    return _log_likelihood(f, problem, noise, costs, log_right)

@@ -124,19 +124,20 @@ class Joint(Sampler):
         point[free] = rng.uniform(low[free], high[free])
         problem = self._problem(target)._replace(sweeps=0)
         C = target.likelihood.n_fields
-        z, sigma, f = _buffers(problem, C)
-        noise, cost = slice_hyperparameters(
-            rng, z, problem, point, labels_log_probability, sigma, f
+        z, sigma, f, costs = _buffers(problem, C)
+        noise = slice_hyperparameters(
+            rng, z, problem, point, labels_log_probability, sigma, f, costs
         )
+        cost = costs[0] if target.likelihood.confidence is None else costs
         values = dict(zip(NAMES, _values(point).tolist(), strict=True))
         own = {name: values[name] for name in values.keys() & self.prior.parameters.keys()}
         prior = self.prior.with_parameters(**own)
         fixed = Target(
             prior.at(target.likelihood.nodes).with_noise(noise),
-            target.likelihood._replace(sign_model=SignModel(noise, cost)),
+            target.likelihood._replace(sign_model=SignModel(noise, cost), confidence=None),
         )
         _, chunk = Harmonic().advance(fixed, Harmonic().start(fixed, rng), rng, 1, 1, False)
-        z, _ = _flow(rng, target, problem, chunk.fields[0], sigma, (noise, cost))
+        z, _ = _flow(rng, target, problem, chunk.fields[0], sigma, noise, costs)
         return JointState(z, point)
 
     def advance(
@@ -152,23 +153,23 @@ class Joint(Sampler):
         del tune  # there is nothing to tune
         problem = self._problem(target)
         z, point = state.field.copy(), state.point.copy()
-        _, sigma, f = _buffers(problem, len(z))
+        _, sigma, f, costs = _buffers(problem, len(z))
         modes, points = np.empty((draws, *z.shape)), np.empty((draws, point.size))
         potential, hits = np.empty(draws), np.zeros(draws)
         for draw in range(draws):
             for _ in range(thin):
                 # 1. hyperparameters given z
-                model = slice_hyperparameters(
-                    rng, z, problem, point, labels_log_probability, sigma, f
+                noise = slice_hyperparameters(
+                    rng, z, problem, point, labels_log_probability, sigma, f, costs
                 )
                 # 2. eta given z and the labels
-                x = _noisy(rng, f, problem.y, model)
+                x = _noisy(rng, f, problem.y, noise, costs)
                 # 3. z and eta, by a harmonic flow
-                z, n_walls = _flow(rng, target, problem, x, sigma, model)
+                z, n_walls = _flow(rng, target, problem, x, sigma, noise, costs)
                 hits[draw] += n_walls
             modes[draw], points[draw] = z, _values(point)
             f_now = np.ascontiguousarray((problem.Q @ (sigma * z).T).T)
-            potential[draw] = -log_likelihood(f_now, problem, *model, labels_log_probability)
+            potential[draw] = -log_likelihood(f_now, problem, noise, costs, labels_log_probability)
         free = np.flatnonzero(self.box[:, 0] < self.box[:, 1])
         stats = {
             "potential": potential,
@@ -182,6 +183,7 @@ class Joint(Sampler):
     def _problem(self, target: Target) -> Problem:
         nodes, prior, graph = target.likelihood.nodes, self.prior, graph_of(self.prior)
         assert nodes is not None
+        trust = target.likelihood.confidence
         first, n_modes = int(columns_of(prior)[0]), graph.sigma.size
         others = prior.deviations()[columns_of(prior)][first + n_modes :]
         left = 1.0 - float(prior.parameters.get("weight", 1.0))
@@ -192,6 +194,7 @@ class Joint(Sampler):
             float(graph.n_nodes),
             others / math.sqrt(left) if others.size else others,
             target.likelihood.observed.y,
+            np.ones(len(nodes)) if trust is None else trust,
             self.box,
             self.density,
             self.level_set,
@@ -220,7 +223,7 @@ def informed_shares(prior: GaussianPrior, nodes: Nodes, box: Array) -> Array:
     found = np.where(found > MIN_SHARE, found, 0.0)
     if box[WEIGHT, 0] == box[WEIGHT, 1]:
         found[int(kept[0]) + graph_of(prior).sigma.size :] = 0.0
-    return found
+    return np.asarray(found)
 
 
 def _values(point: Array) -> Array:
@@ -230,19 +233,19 @@ def _values(point: Array) -> Array:
     return values
 
 
-def _buffers(problem: Problem, n_fields: int) -> tuple[Array, Array, Array]:
-    """Return arrays of the shapes of z, sigma and f."""
+def _buffers(problem: Problem, n_fields: int) -> tuple[Array, Array, Array, Array]:
+    """Return arrays of the shapes of z, sigma, f and the costs."""
     J, p = problem.Q.shape
-    return np.zeros((n_fields, p)), np.empty(p), np.empty((n_fields, J))
+    return np.zeros((n_fields, p)), np.empty(p), np.empty((n_fields, J)), np.empty(J)
 
 
-def _noisy(rng: np.random.Generator, f: Array, y: Array, model: tuple[float, float]) -> Array:
+def _noisy(rng: np.random.Generator, f: Array, y: Array, noise: float, costs: Array) -> Array:
     """Return a draw of the noisy fields (C, J) given fields and labels."""
     x = np.empty(f.shape)
     if len(f) == 1:
-        add_noise(rng, f[0], y, *model, x[0])
+        add_noise(rng, f[0], y, noise, costs, x[0])
     else:
-        add_class_noise(rng, f, y, model, log_cdf, log_cdf_slope, log_probability, x)
+        add_class_noise(rng, f, y, noise, costs, log_cdf, log_cdf_slope, log_probability, x)
     return x
 
 
@@ -252,14 +255,16 @@ def _flow(
     problem: Problem,
     x: Array,
     sigma: Array,
-    model: tuple[float, float],
+    noise: float,
+    costs: Array,
 ) -> tuple[Array, int]:
-    """Return new modes by one flow from ``x`` (C, J), and the number of walls hit."""
-    noise, cost = model
+    """Return new z by one flow from ``x`` (C, J), and the number of walls hit."""
     F = problem.Q * sigma
     G = F @ F.T
     G[np.diag_indices_from(G)] += noise**2
-    walls = WALLS[type(target.likelihood.rule)].of_covariance(G, problem.y, len(x))
+    own = target.likelihood.confidence is not None  # walls have heights of their own
+    kind, cost = WALLS[type(target.likelihood.rule)], 1.0 if own else costs[0]
+    walls = kind.of_covariance(G, problem.y, len(x), costs if own else None)
     z = white_noise(rng, len(x), sigma.size)
     w = z @ F.T + noise * white_noise(rng, *x.shape)
     start, velocity = (np.ascontiguousarray(fields[:, walls.first]) for fields in (x, w))

@@ -1,7 +1,7 @@
 """The noise before the label rule, given the fields and the labels: truncated normals.
 
-A label is that of the noisy fields x = f + noise eta with probability 1 - o times that of any
-label, and o = e^-cost otherwise. So eta is drawn from N(0, I) given the label, or without it.
+A label is that of the noisy fields x = f + noise eta, or any of the others, which are e^-cost times
+as likely.
 """
 
 from __future__ import annotations
@@ -42,17 +42,16 @@ def _positive(rng, mean):  # type: ignore[no-untyped-def]
             return t
 
 
-@kernel(types.void(_GENERATOR, _VECTOR, _VECTOR, types.float64, types.float64, _VECTOR))
-def add_noise(rng, f, y, noise, cost, x):  # type: ignore[no-untyped-def]
-    """Write a draw of x = f + noise eta given the labels -1 and +1."""
-    odds = math.exp(-cost)
+@kernel(types.void(_GENERATOR, _VECTOR, _VECTOR, types.float64, _VECTOR, _VECTOR))
+def add_noise(rng, f, y, noise, costs, x):  # type: ignore[no-untyped-def]
+    """Write a draw of x = f + noise eta given the labels -1 and +1, each with its cost."""
     for j in range(f.size):
         if noise == 0.0:
             x[j] = f[j]
             continue
         sign, mean = y[j], y[j] * f[j] / noise
         right = math.erfc(-mean * _SQRT_HALF)
-        wrong = odds * math.erfc(mean * _SQRT_HALF)
+        wrong = math.exp(-costs[j]) * math.erfc(mean * _SQRT_HALF)
         if wrong > 0.0 and rng.random() * (right + wrong) < wrong:
             sign, mean = -sign, -mean
         x[j] = sign * noise * _positive(rng, mean)
@@ -95,17 +94,16 @@ def _largest(rng, gaps, log_cdf, log_cdf_slope):  # type: ignore[no-untyped-def]
         _GENERATOR,
         _MATRIX,
         _VECTOR,
-        types.UniTuple(types.float64, 2),
+        types.float64,
+        _VECTOR,
         _OF_A_NUMBER,
         _OF_A_NUMBER,
         _LOG_PROBABILITY,
         _MATRIX,
     )
 )
-def add_class_noise(rng, f, y, sign_model, log_cdf, log_cdf_slope, log_probability, x):  # type: ignore[no-untyped-def]
-    """Write a draw of x = f + noise eta, shape (K, J), given the labels 0 to K - 1."""
-    noise, cost = sign_model
-    odds = math.exp(-cost)
+def add_class_noise(rng, f, y, noise, costs, log_cdf, log_cdf_slope, log_probability, x):  # type: ignore[no-untyped-def]
+    """Write a draw of x = f + noise eta, shape (K, J), given the labels 0 to K - 1, with costs."""
     gaps, unwanted = np.empty(f.shape[0] - 1), np.empty(0)
     for j in range(y.size):
         c = int(y[j])
@@ -115,6 +113,15 @@ def add_class_noise(rng, f, y, sign_model, log_cdf, log_cdf_slope, log_probabili
             continue
         for k in range(gaps.size):
             gaps[k] = (f[c, j] - f[k + (k >= c), j]) / noise
+        odds = math.exp(-costs[j])
+        # a label that is likelier wrong than right: draws that are right are kept more seldom
+        if odds > 1.0:
+            while True:
+                for k in range(f.shape[0]):
+                    x[k, j] = f[k, j] + noise * rng.standard_normal()
+                if x[:, j].argmax() != c or rng.random() * odds < 1.0:
+                    break
+            continue
         # without the label, as by a flip
         if odds > 0.0:
             right = (1.0 - odds) * math.exp(log_probability(gaps, unwanted))

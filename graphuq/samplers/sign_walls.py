@@ -35,24 +35,24 @@ class SignWalls(NamedTuple):
     def at(cls, law: Gaussian, y: Array, n_fields: int, heights: Array | None = None) -> SignWalls:
         """Return the walls of labels ``y``, -1 or +1, at the nodes of ``law``."""
         del n_fields  # one
-        walls = walls_at(law)
-        if heights is None:
-            return cls._of(walls, y)
-        return cls(*walls, walls.total_heights(y, heights))
+        return cls._of(walls_at(law), y, heights)
 
     def lowered_to(self, height: float) -> SignWalls:
         """Return the walls with heights clipped to at most ``height``."""
         return self._replace(votes=np.clip(self.votes, -height, height))
 
     @classmethod
-    def of_covariance(cls, G: Array, y: Array, n_fields: int) -> SignWalls:
+    def of_covariance(
+        cls, G: Array, y: Array, n_fields: int, heights: Array | None = None
+    ) -> SignWalls:
         """Return the walls of labels ``y`` at nodes whose x has covariance ``G``."""
         del n_fields  # one
-        return cls._of(walls_of(G), y)
+        return cls._of(walls_of(G), y, heights)
 
     @classmethod
-    def _of(cls, walls: Walls, y: Array) -> SignWalls:
-        return cls(*walls, walls.votes(y))
+    def _of(cls, walls: Walls, y: Array, heights: Array | None) -> SignWalls:
+        votes = walls.votes(y) if heights is None else walls.total_heights(y, heights)
+        return cls(*walls, votes)
 
     def at_walls(self, fields: Array) -> Array:
         """Return the field at each wall."""

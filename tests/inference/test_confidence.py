@@ -236,11 +236,9 @@ def test_confidences_are_saved(prior, labels, tmp_path):
         np.testing.assert_allclose(again.pred_probs(prior), post.pred_probs())
 
 
-def test_what_does_not_support_confidences_says_what_does(small, prior):
+def test_what_does_not_support_confidences_says_what_does(prior):
     with pytest.raises(ValueError, match=r"take a sign model, gq.Probit"):
         gq.sample(prior, gq.GinzburgLandau(1.0, 0.5), TWO, progress=False)
-    with pytest.raises(ValueError, match=r"gq.tune and then gq.sample"):
-        gq.sample_jointly(small[0], gq.Probit(), TWO, progress=False)
 
 
 @pytest.mark.parametrize(

@@ -296,6 +296,9 @@ def log_labels(u, likelihood, labels, given):
         flips = expit(np.log(n_wrong) - 2 / gamma**2)
     else:
         flips = given.get("flip_rate", np.zeros_like(gamma))
+    if labels.confidence is not None:
+        doubt = 1 - labels.confidence
+        flips = flips * labels.confidence + doubt - flips * doubt / n_wrong
     other = flips / n_wrong
     signed = labels.codes * u[..., 0] if n_wrong == 1 else None
     if isinstance(likelihood, gq.LevelSet):
@@ -331,11 +334,15 @@ CASES = {
     "features": (8, 0.3, gq.Probit(0.5), ("alpha", "gamma")),
     "features of a share": (8, 0.3, gq.NoisyProbit(0.3, 0.1), ("level", "weight", "tau", "gamma")),
     "another graph": (8, 0.0, gq.LevelSet(1.0), ("alpha", "weight")),
+    "confidence": (8, 0.3, gq.Probit(0.5), ("alpha", "gamma")),
+    "confidence and flips": (8, 0.3, gq.NoisyProbit(0.3, 0.1), ("gamma", "flip_rate")),
+    "confidence in a level-set": (8, 0.0, gq.LevelSet(1.0), ("alpha", "gamma")),
     "3 classes": (8, 0.3, gq.NoisyProbit(0.4, 0.1), ("alpha", "level", "gamma")),
     "3 classes, probit": (8, 0.3, gq.Probit(0.4), ("alpha", "tau", "gamma")),
     "3 classes, level-set": (3, 0.3, gq.LevelSet(1.0), ("alpha", "gamma")),
     "3 classes, flips": (8, 0.3, gq.NoisyProbit(0.4, 0.1), ("tau", "flip_rate")),
     "3 classes, features": (8, 0.3, gq.Probit(0.4), ("alpha", "weight", "gamma")),
+    "3 classes, confidence": (8, 0.3, gq.Probit(0.4), ("alpha", "gamma")),
     "4 classes": (8, 0.3, gq.Probit(0.4), ("alpha", "level", "tau", "gamma")),
 }
 
@@ -362,9 +369,15 @@ CLASSES = {
 }
 
 
+# The third label is likelier wrong than right, and the last says nothing of two classes.
+CONFIDENCE = np.array([0.9, 1.0, 0.2, 0.6, 0.5])
+
+
 def worst_error(small, case, draws=1000):
     prior, likelihood, names = problem(small[0], case)
     labels = CLASSES[int(case[0])] if "classes" in case else small[1]
+    if "confidence" in case:
+        labels = gq.Labels(labels.nodes, labels.values, labels.classes, confidence=CONFIDENCE)
     exact, spread = by_importance(prior, likelihood, labels, names)
     post = sampled(prior, likelihood, labels, names, draws=draws)
     assert tuple(post.hyperparameters) == names
@@ -387,14 +400,11 @@ def test_they_agree_with_draws_of_the_prior_weighted_by_the_likelihood(small, ca
     [
         ("noise**2", "noise", "probit"),
         ("... + flight.kicks @ ...", "...", "probit"),
-        (
-            "np.array([cost])",
-            "np.array([cost / 2])",
-            "level-set",
-        ),
+        ("np.array([cost])", "np.array([cost / 2])", "level-set"),
+        ("np.array([cost])", "np.array([cost / 2])", "confidence in a level-set"),
         ("... + flight.kicks @ ...", "...", "3 classes"),
     ],
-    ids=["noise for its variance", "not carried along", "walls half as high", "nor of classes"],
+    ids=["noise for its variance", "not carried along", "low walls", "own walls", "nor of classes"],
 )
 def test_a_wrong_flow_is_detected(small, monkeypatch, right, wrong, case):
     plant(monkeypatch, joint, "_flow", right, wrong)
@@ -403,7 +413,7 @@ def test_a_wrong_flow_is_detected(small, monkeypatch, right, wrong, case):
 
 @pytest.mark.slow
 def test_a_field_corrected_before_the_flow_is_detected(small, monkeypatch):
-    def put_right(rng, f, y, noise, cost, x):
+    def put_right(rng, f, y, noise, costs, x):
         x[:] = abs(f) * y
 
     monkeypatch.setattr(joint, "add_noise", put_right)
