@@ -58,6 +58,8 @@ class GaussianPrior(ABC):
     True
     >>> prior.field.weights.shape, prior.field_at(np.array([0, 2])).variance().shape
     ((61,), (2,))
+    >>> prior.deviations().shape      # of the level and of the columns of the basis
+    (62,)
     >>> no_edges = np.zeros((1, 50))
     >>> rows, own = prior.rows_of_new(np.ones(50), no_edges, X[:1])    # of a new item
     >>> rows.shape, own
