@@ -101,22 +101,24 @@ def effective_size(traces: Traces) -> float:
 
 def quick_messages(posterior: Run) -> tuple[str, ...]:
     """Return messages by plain split R-hat, without arviz, whose import takes seconds."""
-    r_hat = float(np.max(split_rhat(_monitored(posterior))))
+    each = [split_rhat(traces).ravel() for traces in _traces(posterior)]
+    r_hat = float(np.max(np.concatenate(each)))
     acceptance = float(posterior.stats["acceptance_rate"].mean())
     return _messages(posterior, r_hat, float("inf"), acceptance)
 
 
 def split_rhat(traces: Array) -> Array:
-    """Return split R-hat (Gelman et al. 2013) of traces (chains, draws, quantities).
+    """Return split R-hat (Gelman et al. 2013) of traces (chains, draws, ...).
 
     A chain that never moves while others do, and chains stuck in different places, give infinity.
     """
     half = traces.shape[1] // 2
     if half < 2:
-        return np.full(traces.shape[2], np.nan)
-    halves = np.concatenate([traces[:, :half], traces[:, -half:]])
-    within = halves.var(axis=1, ddof=1).mean(axis=0)
-    between = halves.mean(axis=1).var(axis=0, ddof=1)
+        return np.full(traces.shape[2:], np.nan)
+    # views: a copy of all traces would take longer than their variances
+    halves = [part for chain in traces for part in (chain[:half], chain[-half:])]
+    within = np.mean([part.var(axis=0, ddof=1) for part in halves], axis=0)
+    between = np.var([part.mean(axis=0) for part in halves], axis=0, ddof=1)
     stuck = within == 0
     ratio = between / np.where(stuck, 1.0, within)
     return np.where(stuck, np.where(between > 0, np.inf, 1.0), np.sqrt((half - 1) / half + ratio))
@@ -135,12 +137,16 @@ def select_worst(traces: Array) -> Array:
     return traces[:, :, np.union1d(by_rhat[: MAX_QUANTITIES // 2], by_noise[: MAX_QUANTITIES // 2])]
 
 
+def _traces(posterior: Traces) -> list[Array]:
+    """Return the traces that are monitored, each of shape (chains, draws, ...)."""
+    scalars = [posterior.stats["lp"], posterior.stats["potential"]]
+    scalars += [np.log(values) for values in posterior.hyperparameters.values()]
+    return [np.stack(scalars, axis=-1), posterior.modes, posterior.field]
+
+
 def _monitored(posterior: Traces) -> Array:
-    stats = posterior.stats
-    scalars = np.stack([stats["lp"], stats["potential"]], axis=-1)
-    positive = [np.log(values)[..., None] for values in posterior.hyperparameters.values()]
-    traces = [a.reshape(*a.shape[:2], -1) for a in (posterior.modes, posterior.field)]
-    return np.concatenate([scalars, *traces, *positive], axis=-1)
+    traces = [each.reshape(*each.shape[:2], -1) for each in _traces(posterior)]
+    return np.concatenate(traces, axis=-1)
 
 
 def _messages(posterior: Run, r_hat: float, ess: float, acceptance: float) -> tuple[str, ...]:
