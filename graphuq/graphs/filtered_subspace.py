@@ -97,9 +97,11 @@ def filtered_eigenpairs(
     """
     n = null.size
     if n <= DENSE_NODES and rank > DENSE_SHARE * n:
-        V = _dense_in_single(M, null, bound, rank)
+        accurate = _in_double(M, _dense_in_single(M, null, bound, rank), null, rank)
         bar.update(rank)
-        return _in_double(M, V, null, rank)
+        # vectors of close eigenvalues may be nearly parallel in it, so that a direction is lost
+        if accurate is not None and accurate[2].max() <= MAX_RESIDUAL * bound:
+            return accurate
     order = np.arange(n)
     if not isinstance(M, np.ndarray):
         order = order_by_cells(M)
