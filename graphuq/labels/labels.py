@@ -22,6 +22,9 @@ from graphuq.labels.class_values import (
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
+# Of a smaller confidence 1 - confidence would round to 1, and the label could not be right.
+MIN_CONFIDENCE = 1e-12
+
 
 class Labels:
     """Classes of the labeled nodes.
@@ -429,4 +432,4 @@ def _read_confidence(confidence: Any, nodes: NDArray[Any]) -> Array:
             f"{trust[bad[0]]}: it is the probability that the label is right; leave labels that "
             "are certainly wrong out"
         )
-    return trust.astype(np.float64)
+    return np.maximum(trust.astype(np.float64), MIN_CONFIDENCE)

@@ -59,7 +59,7 @@ class Problem(NamedTuple):
     variance: float
     """The sum of the modes' variances, where the graph is the only prior."""
     others: Array
-    """Deviations of the columns of other priors, where the graph has no weight."""
+    """Deviations of the level and of the columns of other priors, where the graph has no weight."""
     y: Array
     confidence: Array
     """That of each label; 1 where none is given."""
@@ -118,10 +118,10 @@ def _deviations(problem, point, sigma):  # type: ignore[no-untyped-def]
     """Write ``sigma``, that of the modes by the formula of `Prior.sigma`."""
     values, first = problem.values, problem.first
     weight = point[WEIGHT]
-    sigma[:first] = point[LEVEL]
     other = math.sqrt(1.0 - weight)
-    for k in range(problem.others.size):
-        sigma[first + values.size + k] = other * problem.others[k]
+    sigma[:first] = math.hypot(point[LEVEL], other * problem.others[0])
+    for k in range(1, problem.others.size):
+        sigma[first + values.size + k - 1] = other * problem.others[k]
     modes, alpha, tau = sigma[first : first + values.size], point[ALPHA], math.exp(point[TAU])
     top = -math.inf
     for k in range(values.size):

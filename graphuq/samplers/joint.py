@@ -184,15 +184,16 @@ class Joint(Sampler):
         nodes, prior, graph = target.likelihood.nodes, self.prior, graph_of(self.prior)
         assert nodes is not None
         trust = target.likelihood.confidence
-        first, n_modes = int(columns_of(prior)[0]), graph.sigma.size
-        others = prior.deviations()[columns_of(prior)][first + n_modes :]
-        left = 1.0 - float(prior.parameters.get("weight", 1.0))
+        level, columns = np.split(columns_of(prior), [1])
+        # without the graph and the level of the sum the rest is left
+        nothing = {name: 0.0 for name in ("weight", "level") if name in prior.parameters}
+        own, rest = np.split(prior.with_parameters(**nothing).deviations(), [1])
         return Problem(
             np.ascontiguousarray(directions(prior, nodes)),
-            first,
+            int(level[0]),
             np.append([0.0] * graph.null_mode, graph.spectrum.values),
             float(graph.n_nodes),
-            others / math.sqrt(left) if others.size else others,
+            np.append(own, rest[columns][graph.sigma.size :]),
             target.likelihood.observed.y,
             np.ones(len(nodes)) if trust is None else trust,
             self.box,

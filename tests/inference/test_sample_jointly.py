@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import dataclasses
+import importlib
 import itertools
 import sys
 import warnings
@@ -18,12 +19,17 @@ from scipy import stats
 from scipy.special import expit, ndtr
 
 import graphuq as gq
+from graphuq.inference.problem import Problem
 from graphuq.likelihoods.sign_kernels import class_log_probability
 from graphuq.posterior.arviz_compat import rhat_and_ess
 from graphuq.priors import feature_prior
+from graphuq.priors.field import Field
+from graphuq.priors.given_modes import columns_of
 from graphuq.priors.hyperprior import Density, density_of
+from graphuq.priors.sum_prior import Summable
 from graphuq.samplers import hyperparameter_slices as hyperparameters
 from graphuq.samplers import joint
+from graphuq.samplers.protocol import Target
 
 NODES = np.array([3, 29])
 ALPHA, TAU, GAMMA, FLIPS = (0.5, 6.0), (0.05, 2.0), (0.05, 2.0), (0.01, 0.4)
@@ -32,6 +38,8 @@ WEIGHT = (0.1, 0.9)
 BOX = {"alpha": ALPHA, "level": LEVEL, "weight": WEIGHT, "tau": TAU, "gamma": GAMMA}
 BOX |= {"flip_rate": FLIPS}
 LINEAR = ("alpha", "level", "weight")
+
+FEATURES = np.random.default_rng(5).standard_normal((40, 2))
 
 # Means of the exponential densities.
 MEANS = {"alpha": 4.0, "tau": 0.3, "gamma": 0.1}
@@ -160,6 +168,65 @@ def test_means_are_those_of_orthant_probabilities(tiny, names, counts, points):
     assert errors(post, moments).max() < 4.5
     mcse = post.probability_mcse[nodes].reshape(len(nodes), -1)
     assert (abs(post.by_class[nodes] - by_class) < 4.5 * mcse).all()
+
+
+class Bent(Summable):
+    """A prior of five columns, with a level of its own."""
+
+    n_nodes = 40
+
+    @property
+    def field(self):
+        weights = np.full(5, 1 / 3)
+        basis = np.sin(np.outer(np.arange(40), np.arange(1, 6)))
+        return Field(basis, weights, weights, level=2.0)
+
+    def fingerprint(self):
+        return {"kind": "bent", "nodes": 40, "rank": 0}
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("level", [0.0, 0.7])
+@pytest.mark.parametrize("other", ["none", "graph", "features", "level"])
+def test_compiled_deviations_are_those_of_the_prior(small, other, level, weight):
+    spectrum, labels, _ = small
+    prior = gq.Prior.projected(spectrum, 8, alpha=2.0, tau=0.3)
+    others = {
+        "graph": gq.Prior.projected(spectrum, 12, alpha=1.0),
+        "features": gq.FeaturePrior(FEATURES, 1.0),
+        "level": Bent(),
+    }
+    if other != "none":
+        prior = gq.SumPrior.of([prior, others[other]], [weight, 1 - weight])
+    prior = prior + gq.Level(level) if level else prior
+    problem = Problem.check(prior, gq.Probit(0.3), labels, ())
+    module = importlib.import_module("graphuq.inference.sample_jointly")
+    sampler = module._joint_sampler(problem.prior, gq.Probit(0.3), {"alpha": (1.0, 4.0)}, labels)
+    at = sampler._problem(Target(problem.prior.at(labels.nodes), problem.bound))
+    own = weight if other != "none" else 1.0
+    point = np.array([3.0, level, own, np.log(0.3), np.log(0.3), -np.inf])
+    found = np.empty(at.Q.shape[1])
+    hyperparameters._deviations(at, point, found)
+    exact = prior.with_parameters(alpha=3.0).deviations()[columns_of(prior)]
+    np.testing.assert_allclose(found, exact, rtol=1e-12)
+    F = at.Q * found
+    C = prior.with_parameters(alpha=3.0).covariance(labels.nodes, labels.nodes)
+    np.testing.assert_allclose(F @ F.T, C, atol=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", [gq.Probit(0.2), gq.LevelSet(1.0)])
+def test_parts_that_are_easily_forgotten(small, likelihood):
+    """A second graph of weight 0, and a part with a level, or contradicted confident labels."""
+    spectrum, labels, _ = small
+    graph = gq.Prior.projected(spectrum, 8, alpha="auto")
+    for prior, own in (
+        (gq.SumPrior.of([graph, graph.with_parameters(alpha=1.0)], [1, 0]), labels),
+        (gq.SumPrior.of([graph, Bent()], [1, 1]), labels),
+        (graph, gq.Labels(labels.nodes, labels.values, confidence=[1e-17, 1, 1, 1, 1])),
+    ):
+        quick = {"draws": 20, "chains": 1, "seed": 0, "progress": False}
+        post = quietly_jointly(prior, likelihood, own, alpha=(1, 6), **quick)
+        assert np.isfinite(post.by_class).all()
 
 
 @pytest.fixture(scope="module")
@@ -314,8 +381,6 @@ def log_labels(u, likelihood, labels, given):
         return np.log(other + (1 - flips - other) * right)
 
 
-FEATURES = np.random.default_rng(5).standard_normal((40, 2))
-
 CASES = {
     "probit": (8, 0.0, gq.Probit(0.5), ("alpha", "gamma")),
     "level-set": (8, 0.0, gq.LevelSet(1.0), ("alpha", "gamma")),
@@ -333,6 +398,7 @@ CASES = {
     "level, q_0": (8, 0.5, gq.Probit(0.3), ("alpha", "level", "tau")),
     "features": (8, 0.3, gq.Probit(0.5), ("alpha", "gamma")),
     "features of a share": (8, 0.3, gq.NoisyProbit(0.3, 0.1), ("level", "weight", "tau", "gamma")),
+    "a part with a level": (8, 0.3, gq.Probit(0.5), ("level", "weight", "gamma")),
     "another graph": (8, 0.0, gq.LevelSet(1.0), ("alpha", "weight")),
     "confidence": (8, 0.3, gq.Probit(0.5), ("alpha", "gamma")),
     "confidence and flips": (8, 0.3, gq.NoisyProbit(0.3, 0.1), ("gamma", "flip_rate")),
@@ -355,6 +421,8 @@ def problem(spectrum, case):
     prior = gq.Prior.projected(spectrum, rank, tau=tau, null_mode="q_0" in case)
     if "features" in case:
         prior = gq.SumPrior.of([prior, gq.FeaturePrior(FEATURES, 1.0)], [2, 1])
+    if "part" in case:
+        prior = gq.SumPrior.of([prior, Bent()], [2, 1])
     if "another" in case:
         other = gq.Prior.projected(spectrum, 12, alpha=1.0)
         prior = gq.SumPrior.of([prior, other], [1, 1])
