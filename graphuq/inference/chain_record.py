@@ -65,6 +65,12 @@ class ChainRecord:
                 f"a sampler must return fields of shape (draws, {C}, m), got {fields.shape}: give "
                 "each draw one row per field, such as fields[:, None, :] for two classes"
             )
+        missing = [name for name in ("potential", "acceptance_rate") if name not in chunk.stats]
+        if missing:
+            raise TypeError(
+                f"a sampler must return the statistic {missing[0]} of each draw, shape (draws,), "
+                f"got {', '.join(chunk.stats) or 'none'}"
+            )
         place = slice(self.draws, self.draws + len(fields))
         summaries = self.conditional.summarize(fields)
         noise = self.rng.standard_normal((len(fields), C if C > 1 else 0))

@@ -112,7 +112,8 @@ def sample(
     Warns
     -----
     ConvergenceWarning
-        If the chains disagree, or ``target_ess`` was not reached; see `Posterior.diagnostics`.
+        If the chains disagree by split R-hat, or ``target_ess`` was not reached.
+        `Posterior.diagnostics` is stricter: it takes R-hat of ranks and effective sample sizes.
     RuntimeWarning
         The run takes more than ten minutes, turns out to take more than a week, or is slow because
         labels contradict each other.

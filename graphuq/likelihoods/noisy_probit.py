@@ -11,9 +11,6 @@ from graphuq.likelihoods.probit import check_noise
 from graphuq.likelihoods.sign_model import SignModel
 from graphuq.utils import validation
 
-_potential = sign_kernels.noisy_potential
-_gradient = sign_kernels.noisy_gradient
-
 
 @dataclass(frozen=True)
 class NoisyProbit(Likelihood):
@@ -70,8 +67,8 @@ class NoisyProbit(Likelihood):
     }
     reads: ClassVar[str] = "labelled"
     multiclass: ClassVar[bool] = True
-    potential: ClassVar[Any] = staticmethod(_potential)
-    gradient: ClassVar[Any] = staticmethod(_gradient)
+    potential: ClassVar[Any] = staticmethod(sign_kernels.noisy_potential)
+    gradient: ClassVar[Any] = staticmethod(sign_kernels.noisy_gradient)
 
     def __post_init__(self) -> None:
         if not validation.is_auto(self.gamma):

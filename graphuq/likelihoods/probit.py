@@ -13,9 +13,6 @@ from graphuq.likelihoods.sign_kernels import log_cdf_slope as log_cdf_slope
 from graphuq.likelihoods.sign_model import MAX_NOISE, MIN_NOISE, SignModel
 from graphuq.utils import validation
 
-_potential = sign_kernels.potential
-_gradient = sign_kernels.gradient
-
 
 def check_noise(gamma: object) -> float:
     """Return the deviation of the noise before the threshold, or refuse it."""
@@ -34,9 +31,10 @@ class Probit(Likelihood):
     """Labels are signs of a noisy field: y(j) = S(u(j) + eta(j)), eta(j) ~ N(0, gamma^2).
 
     Phi(u) = - sum_j log Psi(y(j) u(j); gamma), with Psi the distribution function of
-    N(0, gamma^2); Bertozzi et al. 2018, section 3.1. With K > 2 classes, each has a field and a
-    noise of its own, and a label is the largest sum (the multinomial probit model, Girolami and
-    Rogers 2006): y(j) = argmax_k u_k(j) + eta_k(j), so that
+    N(0, gamma^2); Bertozzi et al. 2018, section 3.1. With t = y(j) u(j) / gamma its derivative is
+    -y(j) / gamma phi(t) / Psi(t; 1), phi the density of N(0, 1). With K > 2 classes, each has a
+    field and a noise of its own, and a label is the largest sum (the multinomial probit model,
+    Girolami and Rogers 2006): y(j) = argmax_k u_k(j) + eta_k(j), so that
 
     Phi(u) = - sum_j log E_t prod_{k != c} Psi((u_c(j) - u_k(j)) / gamma + t; 1), c = y(j),
 
@@ -75,8 +73,8 @@ class Probit(Likelihood):
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"gamma": (0.01, 1.0)}
     reads: ClassVar[str] = "labelled"
     multiclass: ClassVar[bool] = True
-    potential: ClassVar[Any] = staticmethod(_potential)
-    gradient: ClassVar[Any] = staticmethod(_gradient)
+    potential: ClassVar[Any] = staticmethod(sign_kernels.potential)
+    gradient: ClassVar[Any] = staticmethod(sign_kernels.gradient)
 
     def __post_init__(self) -> None:
         if not validation.is_auto(self.gamma):

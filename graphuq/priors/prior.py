@@ -36,8 +36,11 @@ class Prior(Summable):
         sigma_k^2 = c (lambda_k + tau^2)^-alpha,
 
     which for alpha = 1, tau = 0 is eq. (11) for r = N - 1, eq. (12) for rho = 0, and eq. (14), as
-    printed, with q_0 in the tail. The same field is Q diag(sigma^2 - rho^2)^(1/2) z + rho e, as its
-    `Field` has it. Make one with `full`, `projected` or `approximated`. On a
+    printed, with q_0 in the tail. The covariance of the field at nodes i and j is
+
+        C_ij = sum_k (sigma_k^2 - rho^2) q_ki q_kj, plus rho^2 if i = j,
+
+    as its `Field` has it. Make one with `full`, `projected` or `approximated`. On a
     disconnected graph the field is orthogonal to all vectors of eigenvalue 0; a `ComponentLevel`
     adds what is missing.
 

@@ -3,5 +3,7 @@ from .harmonic import Harmonic as Harmonic
 from .hilbert_hmc import HilbertHMC as HilbertHMC
 from .pcn import PCN as PCN
 from .preconditioned_hmc import PreconditionedHMC as PreconditionedHMC
+from .protocol import Chunk as Chunk
 from .protocol import Sampler as Sampler
+from .protocol import Target as Target
 from .tempered import Tempered as Tempered

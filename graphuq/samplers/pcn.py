@@ -49,8 +49,9 @@ class PCN(Sampler):
     Parameters
     ----------
     beta : float in (0, 1], optional
-        Size of a step. By default it starts at 0.3, is adapted during warm-up, and is fixed from
-        then on.
+        Size of a step. By default it starts at 0.3, and step t of the warm-up multiplies it by
+        exp((alpha - target_acceptance) t^-0.6), where alpha is the step's acceptance probability
+        (Robbins and Monro 1951); it stays at most 1, and is fixed after the warm-up.
     target_acceptance : float in (0, 1)
         The acceptance rate that adaptation aims at.
     thin : int

@@ -14,7 +14,18 @@ from graphuq.utils.typing import Array
 
 
 class Target(NamedTuple):
-    """The posterior exp(-Phi(u)) N(u; 0, C) of the field at the nodes that Phi reads."""
+    """The posterior exp(-Phi(u)) N(u; 0, C) of the field at the nodes that Phi reads.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> from graphuq.likelihoods.bound import bind
+    >>> prior = gq.Prior.full(gq.Graph([[0, 1, 0], [1, 0, 2], [0, 2, 0]]))
+    >>> labels = gq.Labels([0, 2], ["a", "b"])
+    >>> target = Target(prior.at(labels.nodes), bind(gq.Probit(gamma=0.1), labels, n_nodes=3))
+    >>> target.shape, target.draw(np.random.default_rng(0)).shape
+    ((1, 2), (2, 1))
+    """
 
     law: Gaussian
     """Prior law of the sampled field: of u, plus the noise that the sampler asked for."""
@@ -35,12 +46,22 @@ class Target(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some kept draws of one chain."""
+    """Some kept draws of one chain.
+
+    Examples
+    --------
+    Five draws of one field at three nodes:
+
+    >>> stats = {"potential": np.zeros(5), "acceptance_rate": np.ones(5)}
+    >>> Chunk(np.zeros((5, 1, 3)), stats).fields.shape
+    (5, 1, 3)
+    """
 
     fields: Array
     """The sampled fields at the nodes read, shape (draws, C, m): C = 1 for two classes, else K."""
     stats: dict[str, Array]
-    """Statistics of each draw, shape (draws,): ``potential``, ``acceptance_rate`` and more."""
+    """Statistics of each draw, shape (draws,): ``potential``, ``acceptance_rate`` and others, of
+    the same names in each chunk."""
 
 
 class NonFinitePotentialError(ArithmeticError):
@@ -239,9 +260,10 @@ class Sampler(ABC):
         thin: int,
         tune: bool,
     ) -> tuple[Any, Chunk]:
-        """Make ``draws * thin`` steps; return the state, and every ``thin``-th step.
+        """Make ``draws * thin`` steps; return the new state, and every ``thin``-th step.
 
-        Settings are adapted only if ``tune`` is true.
+        The given state stays as it is: a run that is interrupted goes on from it. Settings are
+        adapted only if ``tune`` is true.
 
         Raises
         ------

@@ -175,6 +175,22 @@ class Flat(gq.PCN):
         return state, chunk._replace(fields=chunk.fields[:, 0])
 
 
+@dataclass(frozen=True)
+class Silent(gq.PCN):
+    """Returns no potential."""
+
+    def advance(self, *arguments):
+        state, chunk = super().advance(*arguments)
+        stats = {name: values for name, values in chunk.stats.items() if name != "potential"}
+        return state, chunk._replace(stats=stats)
+
+
+def test_draws_without_a_potential_are_refused(small):
+    prior = gq.Prior.projected(small[0], 8)
+    with pytest.raises(TypeError, match=r"the statistic potential of each draw.*, got acc"):
+        gq.sample(prior, gq.Probit(0.1), small[1], Silent(), draws=10, thin=1, progress=False)
+
+
 def test_fields_of_another_shape_are_refused(small):
     spectrum, labels, _ = small
     prior = gq.Prior.projected(spectrum, 8)
