@@ -46,8 +46,9 @@ def test_it_crosses_where_plain_chains_do_not():
     clumps = np.kron(np.eye(2), np.ones((15, 15))) + 1e-3
     prior = gq.Prior.projected(gq.Graph(clumps - np.diag(np.diag(clumps))), 3)
     labels, model = gq.Labels([0, 29], [0, 1]), gq.GinzburgLandau(0.5, 3.0)
-    run = {"draws": 400, "seed": 3, "progress": False}  # by chance all chains may end on one side
-    plain = quietly(prior, model, labels, gq.HilbertHMC(), **run)
+    run = {"draws": 400, "seed": 3, "progress": False}
+    # of twelve chains not all end on one side, whatever the digits of the processor
+    plain = quietly(prior, model, labels, gq.HilbertHMC(), chains=12, **run)
     with pytest.warns(gq.ConvergenceWarning, match="disagree"):
         assert plain.diagnostics().r_hat > 1.2
     post = quietly(prior, model, labels, gq.Tempered(replicas=8), **run)
