@@ -99,7 +99,7 @@ def filtered_eigenpairs(
     if n <= DENSE_NODES and rank > DENSE_SHARE * n:
         accurate = _in_double(M, _dense_in_single(M, null, bound, rank), null, rank)
         bar.update(rank)
-        # vectors of close eigenvalues may be nearly parallel in it, so that a direction is lost
+        # on some processors single vectors are ten times less accurate than the others
         if accurate is not None and accurate[2].max() <= MAX_RESIDUAL * bound:
             return accurate
     order = np.arange(n)

@@ -53,6 +53,21 @@ def test_pairs_are_those_of_a_dense_solver(name, kind, rank):
     assert own.max() <= limit * bound
 
 
+def test_vectors_of_a_poor_dense_solver_are_filtered(monkeypatch):
+    dense = filtered_subspace._dense_in_single
+
+    def poor(*arguments):
+        V = dense(*arguments)
+        return V + np.float32(1e-4) * np.random.default_rng(0).standard_normal(V.shape, np.float32)
+
+    _, M, null, bound = find(GRAPHS["cloud"], 120)
+    V = poor(M, null, bound, 120)
+    limit = filtered_subspace.MAX_RESIDUAL * bound
+    assert filtered_subspace._in_double(M, V, null, 120)[2].max() > limit
+    monkeypatch.setattr(filtered_subspace, "_dense_in_single", poor)
+    assert find(GRAPHS["cloud"], 120)[0][2].max() <= limit
+
+
 def test_weights_of_many_sizes_are_left_to_double_precision(monkeypatch):
     upper = sparse.triu(GRAPHS["cloud"].adjacency, format="csr")
     upper.data = 10 ** np.random.default_rng(0).uniform(-7, 7, upper.data.size)
