@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,8 @@ from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils.typing import Array, Nodes
 
-LatentPrior: TypeAlias = Prior | SumPrior
-"""A prior on a graph without a tail, or its sum with a level."""
 
-
-def is_latent_prior(prior: Any) -> TypeGuard[LatentPrior]:
+def is_latent_prior(prior: GaussianPrior) -> bool:
     """Return whether a prior is one on a graph without a tail, or its sum with a level."""
     parts = prior.parts if isinstance(prior, SumPrior) else (prior,)
     return len(parts) == 1 and isinstance(parts[0], Prior) and parts[0].modes_determine_field

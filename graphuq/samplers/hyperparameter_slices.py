@@ -52,8 +52,6 @@ class Problem(NamedTuple):
     Q: Array
     """At the labeled nodes, shape (J, p): ones if there is a level, the modes of the graph, and the
     columns of other priors."""
-    first: int
-    """The first column of the modes: 1 if there is a level, else 0."""
     values: Array
     """Eigenvalues of the modes."""
     variance: float
@@ -80,7 +78,6 @@ class Problem(NamedTuple):
 PROBLEM = types.NamedTuple(
     [
         _MATRIX,
-        types.int64,
         _VECTOR,
         types.float64,
         _VECTOR,
@@ -116,8 +113,9 @@ def _sign_model(problem, point, costs):  # type: ignore[no-untyped-def]
 @numba.njit
 def _deviations(problem, point, sigma):  # type: ignore[no-untyped-def]
     """Write ``sigma``, that of the modes by the formula of `Prior.sigma`."""
-    values, first = problem.values, problem.first
-    weight = point[WEIGHT]
+    values, weight = problem.values, point[WEIGHT]
+    # of p columns one may be a level, and the first of ``others`` is that of the level
+    first = sigma.size - values.size - (problem.others.size - 1)
     other = math.sqrt(1.0 - weight)
     sigma[:first] = math.hypot(point[LEVEL], other * problem.others[0])
     for k in range(1, problem.others.size):

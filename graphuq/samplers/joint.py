@@ -184,13 +184,12 @@ class Joint(Sampler):
         nodes, prior, graph = target.likelihood.nodes, self.prior, graph_of(self.prior)
         assert nodes is not None
         trust = target.likelihood.confidence
-        level, columns = np.split(columns_of(prior), [1])
+        columns = columns_of(prior)[1:]
         # without the graph and the level of the sum the rest is left
         nothing = {name: 0.0 for name in ("weight", "level") if name in prior.parameters}
         own, rest = np.split(prior.with_parameters(**nothing).deviations(), [1])
         return Problem(
             np.ascontiguousarray(directions(prior, nodes)),
-            int(level[0]),
             np.append([0.0] * graph.null_mode, graph.spectrum.values),
             float(graph.n_nodes),
             np.append(own, rest[columns][graph.sigma.size :]),

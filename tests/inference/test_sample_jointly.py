@@ -214,6 +214,25 @@ def test_compiled_deviations_are_those_of_the_prior(small, other, level, weight)
     np.testing.assert_allclose(F @ F.T, C, atol=1e-6)
 
 
+@pytest.mark.parametrize("likelihood", [gq.NoisyProbit(0.3, 0.1), gq.LevelSet(1.0)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_compiled_costs_are_those_of_the_sign_model(small, likelihood, n_classes):
+    prior, of = (
+        gq.Prior.projected(small[0], 8, alpha=2.0),
+        small[1] if n_classes == 2 else CLASSES[3],
+    )
+    labels = gq.Labels(of.nodes, of.values, of.classes, confidence=CONFIDENCE)
+    problem = Problem.check(prior, likelihood, labels, ())
+    module = importlib.import_module("graphuq.inference.sample_jointly")
+    sampler = module._joint_sampler(prior, likelihood, {"alpha": (1.0, 4.0)}, labels)
+    at = sampler._problem(Target(prior.at(labels.nodes), problem.bound))
+    costs = np.empty(len(labels))
+    noise = hyperparameters._sign_model(at, sampler.box[:, 0].copy(), costs)
+    exact = problem.bound.label_model
+    assert noise == pytest.approx(exact.noise)
+    np.testing.assert_allclose(costs, exact.cost, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("likelihood", [gq.Probit(0.2), gq.LevelSet(1.0)])
 def test_parts_that_are_easily_forgotten(small, likelihood):
     """A second graph of weight 0, and a part with a level, or contradicted confident labels."""
