@@ -156,7 +156,7 @@ def test_evidence_tuning_and_approximation_are_those_of_the_full_prior(problem, 
         )
         quick, other = (gq.approximate(prior, model, labels) for prior in (own, full))
         np.testing.assert_allclose(quick.by_class, other.by_class, atol=1e-6)
-    annealed = gq.annealed_evidence(solved, model, labels, seed=0)
+    annealed = gq.annealed_evidence(solved, model, labels, chains=32, seed=0)
     assert abs(annealed.log_evidence - gq.evidence(solved, model, labels)) < 4 * annealed.mcse
     found, wanted = (gq.tune(prior + gq.Level(), labels) for prior in (solved, exact))
     assert found.chosen == pytest.approx(wanted.chosen, rel=1e-3)
