@@ -22,6 +22,7 @@ FLOORS = [
     {"graphs", "labels"},
     {"priors", "datasets"},
     {"likelihoods"},
+    {"propagation"},
     {"samplers", "posterior"},
     {"inference"},
     {"classifiers", "plots"},

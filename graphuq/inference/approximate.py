@@ -13,8 +13,6 @@ import numpy as np
 from graphuq.inference.approximate_classes import approximate_classes
 from graphuq.inference.check_by_draws import describe_poor_probabilities
 from graphuq.inference.evidence.evidence import converged_sites, log_evidence_of
-from graphuq.inference.evidence.expectation_propagation import label_probability, sign_probability
-from graphuq.inference.evidence.labeled_predictive import predict_labeled, probability_of_overlap
 from graphuq.inference.problem import Problem
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import describe, describe_sign_model
@@ -24,14 +22,12 @@ from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.node_kernels import expected_entropy
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Given
+from graphuq.propagation.labeled_predictive import predict_labeled, probability_of_overlap
+from graphuq.propagation.sign_propagation import label_probability, sign_probability
 from graphuq.utils.interruption import interruptible
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
-
-# Sites are more accurate than the evidence needs, so that probabilities depend on the order of the
-# labels by no more than 1e-8.
-SITE_TOLERANCE = 1e-10
 
 
 def approximate(
@@ -52,7 +48,7 @@ def approximate(
     labels. A node's site has 2 (K - 1) parameters, and expectation propagation at the node itself
     gives its moments (Riihimaki, Jylanki and Vehtari 2013, Journal of Machine Learning Research
     14). The noise of a label's own class is raised to 0.01 if it is smaller. Each of about twenty
-    sweeps takes O(K J^3). With few labels the probabilities are a little too cautious, more so than
+    visits takes O(K J^3). With few labels the probabilities are a little too cautious, more so than
     those of `graphuq.sample`; ``benchmarks/trust/few_labels.py`` measures by how much.
 
     Parameters
@@ -154,7 +150,7 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
     prior, bound = problem.prior, problem.bound
     likelihood, labels = problem.likelihood, problem.labels
     begin = None if start is None else _sites_of(start, labels)
-    sites = converged_sites(prior, likelihood, bound, begin, tolerance=SITE_TOLERANCE)
+    sites = converged_sites(prior, likelihood, bound, begin)
     n = prior.n_nodes
     latent_mean, latent_variance = np.empty(n), np.empty(n)
     with one_blas_thread():

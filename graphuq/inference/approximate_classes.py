@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from graphuq.inference.check_by_draws import describe_poor_probabilities
-from graphuq.inference.evidence.class_propagation import ClassSites, label_model
 from graphuq.inference.evidence.evidence import converged_class_sites
 from graphuq.inference.problem import Problem
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.argmax_probability import argmax_probability
-from graphuq.likelihoods.argmax_sites import LabelModel
 from graphuq.likelihoods.largest_of_gaussian import (
     argmax_probability_of_gaussian,
     average_alike,
@@ -28,6 +26,8 @@ from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.class_entropy import add_class_entropy
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.given import Given, Rows
+from graphuq.propagation.argmax_sites import LabelModel
+from graphuq.propagation.class_propagation import ClassSites, label_model
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread

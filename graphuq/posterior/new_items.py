@@ -38,10 +38,10 @@ from scipy import sparse
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import both_classes, probability_positive
 from graphuq.posterior.node_kernels import class_probability
-from graphuq.priors.class_sites import classes_at_labeled
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.gaussian_sites import at_labeled
 from graphuq.priors.given import Conditional, Rows
+from graphuq.propagation.class_sites import classes_at_labeled
+from graphuq.propagation.gaussian_sites import at_labeled
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
 

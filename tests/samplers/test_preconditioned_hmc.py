@@ -11,11 +11,13 @@ from references.mutation import plant
 from references.selection import SLOW, first_of
 
 import graphuq as gq
-from graphuq.inference.evidence.expectation_propagation import propagate
 from graphuq.likelihoods.bound import bind
 from graphuq.likelihoods.sign_model import SignModel
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.given_modes import GivenModes
+from graphuq.propagation import settle
+from graphuq.propagation.gaussian_sites import NotConvergedError
+from graphuq.propagation.sign_propagation import propagate
 from graphuq.samplers import choice, hilbert_hmc, mode_reference
 from graphuq.samplers.leapfrog import Reference
 from graphuq.samplers.protocol import NonFinitePotentialError, Target
@@ -107,7 +109,6 @@ def test_an_offset_of_the_reference_cancels(small, monkeypatch):
 @pytest.mark.parametrize("model", [*MODELS, gq.LevelSet(0.7)], ids=repr)
 def test_the_reference_is_that_of_expectation_propagation(many, model, monkeypatch):
     monkeypatch.setattr(mode_reference, "MOVED", 1e-7)
-    monkeypatch.setattr(mode_reference, "MAX_ITERATIONS", 500)
     prior, labels = many
     loadings, bound = prior.mode_loadings(labels.nodes), bind(model, labels, 40)
     sites = propagate(loadings, bound)
@@ -117,15 +118,19 @@ def test_the_reference_is_that_of_expectation_propagation(many, model, monkeypat
     np.testing.assert_allclose(variance, sites.variance, rtol=1e-3)
 
 
-def test_the_smallest_steps_of_the_reference_get_time_to_converge(monkeypatch):
+@pytest.mark.parametrize("converges", [True, False])
+def test_the_reference_exists_also_where_sites_do_not_converge(monkeypatch, converges):
     rng = np.random.default_rng(0)
     loadings = rng.standard_normal((1500, 30)) * np.linspace(1, 0.1, 30)
     y = np.sign(loadings @ rng.standard_normal(30)) * np.where(rng.random(1500) < 0.2, -1, 1)
-    labels = gq.Labels(np.arange(1500), y)
-    bound = bind(gq.NoisyProbit(0.1, 0.2), labels, 1500)
-    assert all(mode_reference._propagate(loadings, bound, d)[1] for d in mode_reference.DAMPINGS)
-    monkeypatch.setattr(mode_reference, "MAX_ITERATIONS", 3)
-    assert not mode_reference._propagate(loadings, bound, mode_reference.DAMPINGS[-1])[1]
+    bound = bind(gq.NoisyProbit(0.1, 0.2), gq.Labels(np.arange(1500), y), 1500)
+    if not converges:
+        monkeypatch.setattr(settle, "MAX_VISITS", 3)
+        with pytest.raises(NotConvergedError):
+            propagate(loadings, bound)
+    reference = mode_reference.reference_of(loadings, bound)
+    assert ((reference.shares > 0) & (reference.shares <= 1)).all()
+    assert np.isfinite(reference.mean).all()
 
 
 def test_the_field_is_that_of_the_modes(many):

@@ -5,20 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from graphuq.inference.checks import BindOnce, bind_checked
 from graphuq.inference.evidence.annealed import annealed_evidence
-from graphuq.inference.evidence.class_propagation import ClassSites, propagate_classes
-from graphuq.inference.evidence.expectation_propagation import (
-    COARSE,
-    TOLERANCE,
-    Sites,
-    propagate,
-)
 from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
 from graphuq.inference.evidence.poor_sites import describe_poor_evidence
 from graphuq.inference.evidence.tangent import Near, Tangent, TangentPart
@@ -29,7 +21,14 @@ from graphuq.likelihoods.label_rule import Argmax
 from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.gaussian_sites import NotConvergedError
+from graphuq.propagation.class_propagation import ClassSites, propagate_classes
+from graphuq.propagation.gaussian_sites import NotConvergedError
+from graphuq.propagation.sign_propagation import (
+    COARSE,
+    TOLERANCE,
+    Sites,
+    propagate,
+)
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array, Nodes
@@ -152,25 +151,11 @@ def converged_sites(
     likelihood: Likelihood,
     bound: Bound,
     start: tuple[Array, Array] | None = None,
-    *,
-    tolerance: float = TOLERANCE,
 ) -> Sites:
-    """Return the sites of expectation propagation, or say with which settings it failed.
-
-    A ``tolerance`` below that of `propagate` is reached unless rounding prevents it.
-    """
+    """Return the sites of expectation propagation, or say with which settings it failed."""
     nodes = _nodes_of_sign_model(likelihood, bound)
     with one_blas_thread():
-        root = prior.root(nodes)
-        coarse = max(tolerance, TOLERANCE)
-        sites = _sites_of_main_mode(root, prior, likelihood, bound, start, coarse)
-        if tolerance < TOLERANCE:
-            with suppress(NotConvergedError):
-                finer = propagate(root, bound, (sites.precision, sites.shift), tolerance)
-                # the evidence is stationary in the sites, and stays that of `evidence`
-                sites = dataclasses.replace(
-                    finer, log_evidence=sites.log_evidence, correction=sites.correction
-                )
+        sites = _sites_of_main_mode(prior.root(nodes), prior, likelihood, bound, start, TOLERANCE)
     return dataclasses.replace(sites, log_evidence=at_most_half(sites.log_evidence))
 
 

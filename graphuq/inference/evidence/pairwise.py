@@ -23,18 +23,18 @@ from numpy.typing import NDArray
 
 from graphuq.inference.checks import BindOnce
 from graphuq.inference.evidence.evidence import at_most_half, not_converged
-from graphuq.inference.evidence.expectation_propagation import (
-    COARSE,
-    Sites,
-    propagate,
-)
 from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
 from graphuq.inference.evidence.tangent import Near, Tangent, TangentPart
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.gaussian_sites import NotConvergedError
+from graphuq.propagation.gaussian_sites import NotConvergedError
+from graphuq.propagation.sign_propagation import (
+    COARSE,
+    Sites,
+    propagate,
+)
 from graphuq.utils.threads import cpu_count, one_blas_thread
 from graphuq.utils.typing import Array
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphuq.inference.evidence.expectation_propagation import Sites
 from graphuq.likelihoods.bound import Bound
+from graphuq.propagation.sign_propagation import Sites
 from graphuq.utils.typing import Array
 
 # At most this many draws of the Gaussian, and as many numbers in all of them together.

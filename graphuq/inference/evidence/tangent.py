@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from graphuq.inference.evidence.expectation_propagation import Sites
 from graphuq.inference.evidence.labeled_covariance import LabeledCovariance
 from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.propagation.sign_propagation import Sites
 from graphuq.utils.typing import Array
 
 
@@ -32,7 +32,7 @@ class Near(NamedTuple):
 
     log_evidence: LogEvidence
     sites: Any
-    """Where sweeps for settings nearby start."""
+    """Where the search for sites of settings nearby starts."""
     tangent: Tangent
 
 

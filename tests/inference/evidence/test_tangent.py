@@ -1,4 +1,4 @@
-"""The gradient of the evidence, and the sweeps that update all sites at once."""
+"""The gradient of the evidence, and sites of one setting where those of another start."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ import pytest
 
 import graphuq as gq
 from graphuq.inference.evidence.evidence import SignEvidence
-from graphuq.inference.evidence.expectation_propagation import propagate
 from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
 from graphuq.inference.evidence.pairwise import PairwiseEvidence
-from graphuq.inference.evidence.simultaneous_sweeps import sweep_at_once
 from graphuq.inference.parameter_ranges import with_values
-from graphuq.likelihoods.bound import bind
 from graphuq.likelihoods.label_rule import label_rule
-from graphuq.likelihoods.sign_model import SignModel
-from graphuq.priors.gaussian_sites import NotConvergedError
 
 STEP = 1e-3
 
@@ -96,20 +91,6 @@ def test_the_tangent_of_other_labels_has_another_slope(moons):
     assert abs(slopes[0] - slopes[1]) > 0.1
 
 
-@pytest.mark.parametrize("count", [8, 50])
-@pytest.mark.parametrize("gamma", [0.02, 0.2, 2.0])
-def test_sites_updated_at_once_are_those_updated_in_turn(moons, count, gamma):
-    _, y, spectrum = moons
-    labels = gq.reveal(y, counts=count, seed=1)
-    bound = bind(gq.Probit(gamma), labels, spectrum.n_nodes)
-    root = gq.Prior.projected(spectrum, 40, alpha=4.0, tau=0.1).root(labels.nodes)
-    tau, nu = sweep_at_once(root, bound.observed.y, gamma, None, 1e-9)
-    # flips that never happen keep to sweeps in turn
-    in_turn = propagate(root, bound._replace(sign_model=SignModel(gamma, 700.0)), None, 1e-9)
-    np.testing.assert_allclose(tau, in_turn.precision, rtol=1e-5, atol=1e-9)
-    np.testing.assert_allclose(nu, in_turn.shift, rtol=1e-5, atol=1e-9)
-
-
 def test_sites_of_a_likelihood_with_flips_may_start_one_without(moons):
     _, y, spectrum = moons
     labels = gq.reveal(y, counts=50, seed=1)
@@ -130,16 +111,6 @@ def quietly_approximate(*arguments, **options):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "expectation propagation is poor")
         return gq.approximate(*arguments, **options)
-
-
-def test_a_label_where_the_field_is_zero_has_no_site(moons):
-    bound = bind(gq.Probit(0.1), gq.Labels([0, 1, 2], [0, 1, 1]), 3)
-    root = np.array([[1.0, 0.0], [0.0, 0.0], [0.5, 1.0]])
-    tau, nu = sweep_at_once(root, bound.observed.y, 0.1, None, 1e-6)
-    assert tau[1] == nu[1] == 0
-    assert (tau[[0, 2]] > 0).all()
-    with pytest.raises(NotConvergedError):
-        sweep_at_once(root, bound.observed.y, np.nan, None, 1e-6)
 
 
 def test_the_covariance_of_each_setting_is_that_of_the_prior(moons):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import entr, ndtr, owens_t
 
-from graphuq.inference.evidence.expectation_propagation import Sites
 from graphuq.likelihoods.bound import Bound
+from graphuq.propagation.sign_propagation import Sites
 from graphuq.utils.typing import Array
 
 # Gauss-Hermite points for integrals over t = u / gamma of at most unit variance.

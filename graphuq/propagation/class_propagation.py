@@ -1,7 +1,7 @@
 """Expectation propagation for K > 2 classes: a Gaussian approximation of K fields that depend.
 
 All sites are updated at once, each given the Gaussian of its node's K fields; see
-`graphuq.likelihoods.argmax_sites` for a node, and `graphuq.priors.class_sites` for the whole.
+`graphuq.propagation.argmax_sites` for a node, and `graphuq.propagation.class_sites` for the whole.
 """
 
 from __future__ import annotations
@@ -9,33 +9,27 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from graphuq.likelihoods.argmax_sites import (
+from graphuq.likelihoods.bound import Bound
+from graphuq.propagation.argmax_sites import (
     Cavities,
     LabelModel,
-    NodeSites,
     visit_nodes,
 )
-from graphuq.likelihoods.bound import Bound
-from graphuq.priors.class_sites import ClassGaussian, classes_at_labeled
-from graphuq.priors.gaussian_sites import NotConvergedError
+from graphuq.propagation.class_sites import ClassGaussian, classes_at_labeled
+from graphuq.propagation.gaussian_sites import NotConvergedError
+from graphuq.propagation.settle import Visit, settle
 from graphuq.utils.threads import cpu_count
 from graphuq.utils.typing import Array
 
-# Sites have converged when a sweep moves means by at most this share of deviations, and variances
-# by this share of themselves.
-TOLERANCE = 1e-4
-
-# The first and smallest step of the sweeps. It shrinks by SHRINK where sites overshoot, so that the
-# mean moves back, and grows again where it moves on.
-FIRST_STEP, SMALLEST_STEP, SHRINK = 0.9, 0.1, 0.8
-
-# After a failure the sweeps start again from no sites and with a third of the first step.
-MIN_STEP, MAX_SWEEPS = 0.05, 300
+# Sites have converged when means move by at most this share of deviations, and variances by this
+# share of themselves.
+TOLERANCE = 1e-6
 
 # Where labels have less noise, in deviations of the prior, the own noise of their class is replaced
 # by it. The hub of a node needs some.
@@ -49,7 +43,7 @@ class ClassSites:
     Attributes
     ----------
     precision, shift : ndarray, shape (J, K)
-        pi and b of `graphuq.priors.class_sites`.
+        pi and b of `graphuq.propagation.class_sites`.
     gaussian : ClassGaussian
         The K fields at the labeled nodes.
     cavities : Cavities
@@ -82,23 +76,21 @@ def propagate_classes(
         pi and b to start from.
     must_converge : bool
         If not, sites that do not converge are replaced by those whose precisions are kept from
-        being negative, after the last sweep if need be. The Gaussian then exists in any case.
+        being negative, after the last visit if need be. The Gaussian then exists in any case.
 
     Raises
     ------
     NotConvergedError
-        The sweeps do not converge, even with small steps, and ``must_converge``.
+        The sites do not converge, even with short steps, and ``must_converge``.
     """
-    step = FIRST_STEP
-    while True:
-        try:
-            return _sweep(root, likelihood, start, step)
-        except NotConvergedError:
-            step, start = step / 3, None
-            if step < MIN_STEP:
-                if must_converge:
-                    raise
-                return _sweep(root, likelihood, None, FIRST_STEP / 3, final=True)
+    model, y = label_model(likelihood), likelihood.observed.y.astype(np.int64)
+    none = np.zeros((2, y.size, likelihood.rule.n_classes))
+    sites = none if start is None else _opened(*start, y)
+    sites, seen = settle(partial(_visit, root, y, model), sites, TOLERANCE, must_converge)
+    gaussian, cavities = seen.found
+    closed = _closed(sites, y, model.hub)
+    evidence, correction = _log_evidence(gaussian, cavities, sites, closed[1], y, model)
+    return ClassSites(*closed, gaussian, cavities, evidence, correction)
 
 
 def label_model(likelihood: Bound) -> LabelModel:
@@ -108,87 +100,53 @@ def label_model(likelihood: Bound) -> LabelModel:
     return LabelModel(float(max(model.noise, MIN_HUB)), float(model.noise), wrong, right)
 
 
-def _sweep(
-    root: Array,
-    likelihood: Bound,
-    start: tuple[Array, Array] | None,
-    step: float,
-    final: bool = False,
-) -> ClassSites:
-    """Return the sites after sweeps over all nodes, each update damped by ``step`` at first.
-
-    In the ``final`` attempt no precision is negative, and the last sweep has to do.
-    """
-    least = 0.0 if final else -math.inf
-    model, y = label_model(likelihood), likelihood.observed.y.astype(np.int64)
-    shape = y.size, likelihood.rule.n_classes
-    sites = NodeSites(np.zeros(shape), np.zeros(shape)) if start is None else _opened(*start, y)
-    before, last, moved = None, None, math.inf
-    for sweep in range(MAX_SWEEPS):
-        # 1. the Gaussian of all sites
-        precision, shift = _closed(sites, y, model.hub)
-        gaussian = classes_at_labeled(root, precision, shift)
-        mean, covariance = gaussian.moments()
-        # 2. the cavities and new sites, given it
-        now = NodeSites(sites.tau.copy(), sites.nu.copy())
-        cavities = visit_nodes(mean, covariance, y, model, sites, step, least)
-        if cavities is None:
-            raise NotConvergedError("a site is more precise than the whole Gaussian")
-        # 3. stop when nothing moves, and take smaller steps where sites overshoot
-        here = mean, np.einsum("jkk->jk", covariance).copy()
-        if before is not None:
-            moved, move = _moved(before, here)
-            if moved < step * TOLERANCE or (final and sweep == MAX_SWEEPS - 1):
-                evidence, correction = _log_evidence(gaussian, cavities, now, y, model)
-                return ClassSites(precision, shift, gaussian, cavities, evidence, correction)
-            if last is not None:
-                onward = float((move * last).sum()) > 0
-                step = min(1.0, step / SHRINK) if onward else max(SMALLEST_STEP, step * SHRINK)
-            last = move
-        before = here
-    raise NotConvergedError(f"sites still move by {moved:.1g} deviations of the field")
+def _visit(
+    root: Array, y: NDArray[np.int64], model: LabelModel, sites: Array, least: float
+) -> Visit:
+    """Return the sites that all nodes ask for, of at least a given precision."""
+    gaussian = classes_at_labeled(root, *_closed(sites, y, model.hub))
+    mean, covariance = gaussian.moments()
+    found = visit_nodes(mean, covariance, y, model, sites, least)
+    if found is None:
+        raise NotConvergedError("a site is more precise than the whole Gaussian")
+    variance = np.einsum("jkk->jk", covariance)
+    safe = np.where(variance > 0, variance, 1.0)
+    return Visit(found[0], mean, safe, complete=True, found=(gaussian, found[1]))
 
 
-def _moved(before: tuple[Array, Array], after: tuple[Array, Array]) -> tuple[float, Array]:
-    """Return the largest move, as `TOLERANCE` has it, and the moves of all means."""
-    variance = np.where(after[1] > 0, after[1], 1.0)
-    by_mean = (after[0] - before[0]) / np.sqrt(variance)
-    by_variance = abs(after[1] - before[1]) / variance
-    return float(max(abs(by_mean).max(), by_variance.max())), by_mean
-
-
-def _closed(sites: NodeSites, y: NDArray[np.int64], hub: float) -> tuple[Array, Array]:
+def _closed(sites: Array, y: NDArray[np.int64], hub: float) -> tuple[Array, Array]:
     """Return pi and b of the sites, with w integrated out."""
-    nodes, pi = np.arange(y.size), sites.tau.copy()
-    pi[nodes, y] = hub**-2
-    center = sites.nu.sum(axis=1) / pi.sum(axis=1)
-    shift = pi * center[:, None] - sites.nu
-    return pi, shift
+    tau, nu = sites
+    pi = tau.copy()
+    pi[np.arange(y.size), y] = hub**-2
+    center = nu.sum(axis=1) / pi.sum(axis=1)
+    return pi, pi * center[:, None] - nu
 
 
-def _opened(pi: Array, shift: Array, y: NDArray[np.int64]) -> NodeSites:
+def _opened(pi: Array, shift: Array, y: NDArray[np.int64]) -> Array:
     """Return the sites that have this pi and b; see `_closed`."""
     nodes, tau = np.arange(y.size), pi.copy()
     own = pi[nodes, y]
     center = np.where(own > 0, shift[nodes, y], 0.0) / np.where(own > 0, own, 1.0)
     nu = pi * center[:, None] - shift
     tau[nodes, y] = nu[nodes, y] = 0.0
-    return NodeSites(tau, nu)
+    return np.array([tau, nu])
 
 
 def _log_evidence(
     gaussian: ClassGaussian,
     cavities: Cavities,
-    sites: NodeSites,
+    sites: Array,
+    shift: Array,
     y: NDArray[np.int64],
     model: LabelModel,
 ) -> tuple[float, float]:
     """Return log p(y) with its correction, and the correction."""
-    _, shift = _closed(sites, y, model.hub)
+    tau, nu = sites
     # the mass of the Gaussian: that of pi and b, and of the rest of the sites
     log_gaussian = 0.5 * (float((shift.T * gaussian.mean).sum()) - gaussian.log_shrunk)
-    total = sites.tau.sum(axis=1) + model.hub**-2
-    log_rest = sites.nu.sum(axis=1) ** 2 / total - np.log(total * model.hub**2)
+    total = tau.sum(axis=1) + model.hub**-2
+    log_rest = nu.sum(axis=1) ** 2 / total - np.log(total * model.hub**2)
     correction = _correction(gaussian, sites, y, model)
     log_masses = float((cavities.log_mass + 0.5 * log_rest).sum())
     if not np.isfinite(log_gaussian + log_masses + correction):
@@ -197,7 +155,7 @@ def _log_evidence(
 
 
 def _correction(
-    gaussian: ClassGaussian, sites: NodeSites, y: NDArray[np.int64], model: LabelModel
+    gaussian: ClassGaussian, sites: Array, y: NDArray[np.int64], model: LabelModel
 ) -> float:
     """Return the leading term of the error of the log evidence (Opper, Paquet and Winther 2013).
 
@@ -209,12 +167,12 @@ def _correction(
     half = gaussian.hubs - gaussian.coupling
     v = np.einsum("kij,kij->ik", half, half)
     v += np.einsum("kij,kij->ik", gaussian.spread, gaussian.spread)
-    pi, _ = _closed(sites, y, model.hub)
+    (tau, nu), (pi, _) = sites, _closed(sites, y, model.hub)
     u, total = gaussian.mean.T, pi.sum(axis=1)
-    hub = ((pi * u).sum(axis=1) + sites.nu.sum(axis=1)) / total
+    hub = ((pi * u).sum(axis=1) + nu.sum(axis=1)) / total
     # the cavity of each condition, and derivatives of its log mass in the cavity's mean
-    cavity_variance = 1 / (1 / v - sites.tau)
-    cavity_mean = ((hub[:, None] - u) / v - sites.nu) * cavity_variance
+    cavity_variance = 1 / (1 / v - tau)
+    cavity_mean = ((hub[:, None] - u) / v - nu) * cavity_variance
     deviation = np.sqrt(cavity_variance + model.noise**2)
     z = cavity_mean / deviation
     margin = (model.right - model.wrong)[:, None]

@@ -44,15 +44,6 @@ class LabelModel(NamedTuple):
     """Probability of each label if its class is the largest, shape (J,)."""
 
 
-class NodeSites(NamedTuple):
-    """Sites of all labeled nodes; at the label's own class they are 0."""
-
-    tau: Array
-    """Shape (J, K)."""
-    nu: Array
-    """Shape (J, K)."""
-
-
 class Cavities(NamedTuple):
     """The Gaussian of the K fields at each labeled node, given all labels but its own."""
 
@@ -66,7 +57,6 @@ class Cavities(NamedTuple):
 
 _MATRIX, _CUBE, _VECTOR = types.float64[:, ::1], types.float64[:, :, ::1], types.float64[::1]
 _MODEL = types.NamedTuple([types.float64, types.float64, _VECTOR, _VECTOR], LabelModel)
-_SITES = types.NamedUniTuple(_MATRIX, 2, NodeSites)
 _CAVITIES = types.NamedTuple([_MATRIX, _CUBE, _VECTOR], Cavities)
 # Psi enters as a pointer: numba's cache does not see edits in another file.
 _LOG_CDF = types.FunctionType(types.float64(types.float64))
@@ -77,11 +67,12 @@ def visit_nodes(
     covariance: Array,
     y: NDArray[np.int64],
     model: LabelModel,
-    sites: NodeSites,
-    step: float,
-    least: float = -math.inf,
-) -> Cavities | None:
-    """Update the sites of each node in place, given the Gaussian of its fields; None if one fails.
+    sites: Array,
+    least: float,
+) -> tuple[Array, Cavities] | None:
+    """Return the sites that nodes ask for, given the Gaussian of their fields; None if one fails.
+
+    At the label's own class they are 0.
 
     Parameters
     ----------
@@ -91,16 +82,16 @@ def visit_nodes(
         Classes of the labels.
     model : LabelModel
         With a positive hub.
-    sites : NodeSites
-    step : float
-        The share of the way to the new sites that they move.
+    sites : ndarray, shape (2, J, K)
+        tau and nu.
     least : float
         The least precision of a site. Labels that may be wrong have negative ones where others
         contradict them, and with -infinity these are as they are.
     """
     cavities = Cavities(np.empty(mean.shape), np.empty(covariance.shape), np.empty(y.size))
-    parts = map(np.ascontiguousarray, (mean, covariance, y))
-    return cavities if _visit(*parts, model, sites, step, least, log_cdf, cavities) else None
+    parts, asked = map(np.ascontiguousarray, (mean, covariance, y)), np.array(sites)
+    fits = _visit(*parts, model, sites, least, log_cdf, asked, cavities)
+    return (asked, cavities) if fits else None
 
 
 @numba.njit
@@ -231,29 +222,30 @@ def _tilt(S, m, c, j, model, least, log_cdf, tau, nu, g):  # type: ignore[no-unt
         _CUBE,
         types.int64[::1],
         _MODEL,
-        _SITES,
-        types.float64,
+        _CUBE,
         types.float64,
         _LOG_CDF,
+        _CUBE,
         _CAVITIES,
     )
 )
-def _visit(mean, covariance, y, model, sites, step, least, log_cdf, out):  # type: ignore[no-untyped-def]
-    """Update ``sites``, and write the cavities; return False where a node fails."""
+def _visit(mean, covariance, y, model, sites, least, log_cdf, asked, out):  # type: ignore[no-untyped-def]
+    """Write the sites asked for, and the cavities; return False where a node fails."""
     J, K = mean.shape
     S, m, g = np.empty((K + 1, K + 1)), np.empty(K + 1), np.empty(K + 1)
-    tau, nu, weights = np.empty(K), np.empty(K), np.empty(K)
+    weights = np.empty(K)
     for j in range(J):
         c = y[j]
+        tau, nu = sites[0, j], sites[1, j]
         # 1. the joint Gaussian of the fields and w, which given the fields is N(mean, 1 / total)
-        weights[:] = sites.tau[j]
+        weights[:] = tau
         weights[c] = 1.0 / (model.hub * model.hub)
         total = weights.sum()
         if not total > 0.0:
             return False
         weights /= total
         S[:K, :K], m[:K] = covariance[j], mean[j]
-        m[K], S[K, K] = sites.nu[j].sum() / total, 1.0 / total
+        m[K], S[K, K] = nu.sum() / total, 1.0 / total
         for k in range(K):
             m[K] += weights[k] * m[k]
             S[K, k] = 0.0
@@ -266,14 +258,14 @@ def _visit(mean, covariance, y, model, sites, step, least, log_cdf, out):  # typ
         log_mass = 0.0
         for k in range(K):
             if k != c:
-                log_mass += _multiply(S, m, k, -sites.tau[j, k], -sites.nu[j, k], g)
+                log_mass += _multiply(S, m, k, -tau[k], -nu[k], g)
         out.mean[j] = m[:K]
         for k in range(K):
             for i in range(k + 1):
                 out.covariance[j, k, i] = out.covariance[j, i, k] = S[k, i]
-        # 3. new sites, damped
+        # 3. new sites
+        tau, nu = asked[0, j], asked[1, j]
         if model.wrong[j] == 0.0:  # the sites are near to those of the label
-            tau[:], nu[:] = sites.tau[j], sites.nu[j]
             out.log_mass[j] = log_mass + _condition(
                 S_before, m_before, c, model.noise, log_cdf, tau, nu, -log_mass, g
             )
@@ -281,8 +273,4 @@ def _visit(mean, covariance, y, model, sites, step, least, log_cdf, out):  # typ
             out.log_mass[j] = log_mass + _tilt(S, m, c, j, model, least, log_cdf, tau, nu, g)
         if not math.isfinite(out.log_mass[j]):
             return False
-        for k in range(K):
-            if k != c:
-                sites.tau[j, k] += step * (tau[k] - sites.tau[j, k])
-                sites.nu[j, k] += step * (nu[k] - sites.nu[j, k])
     return True

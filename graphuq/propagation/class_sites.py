@@ -10,8 +10,8 @@ is tied to each field:
     exp(-u' (diag(pi) - pi pi' / s) u / 2) ~ int exp(-sum_k pi_k (w - u_k)^2 / 2) dw.
 
 Given the hubs of all labeled nodes the K fields are independent, and each has sites of one field
-(`graphuq.priors.gaussian_sites`). The hubs have a Gaussian of J dimensions, so that K fields cost K
-times as much as one, and the hubs (Riihimaki, Jylanki and Vehtari 2013, section 4.2).
+(`graphuq.propagation.gaussian_sites`). The hubs have a Gaussian of J dimensions, so that K fields
+cost K times as much as one, and the hubs (Riihimaki, Jylanki and Vehtari 2013, section 4.2).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from graphuq.priors.gaussian_sites import NotConvergedError, whitened
+from graphuq.propagation.gaussian_sites import NotConvergedError, whitened
 from graphuq.utils.typing import Array
 
 
