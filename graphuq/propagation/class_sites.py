@@ -81,18 +81,18 @@ def classes_at_labeled(
     tied = np.empty((K, len(rows), J))
     hubs = np.diag(total)
     for k in range(K):
-        factor, h = whitened(root, precision[:, k], shift[:, k])
+        factor, inverse = whitened(root, precision[:, k], shift[:, k])
         log_shrunk += 2 * float(np.log(np.diag(factor)).sum())
-        labeled = linalg.solve_triangular(factor, root.T, lower=True, check_finite=False).T
-        elsewhere = labeled
+        labeled = elsewhere = inverse.T
         if others is not None:
             elsewhere = linalg.solve_triangular(factor, rows.T, lower=True, check_finite=False).T
-        mean[k], spread[k] = rows @ h, elsewhere
+        h = inverse @ shift[:, k]
+        mean[k], spread[k] = elsewhere @ h, elsewhere
         pulled = labeled * precision[:, k, None]
         tied[k] = elsewhere @ pulled.T
         # 2. the hubs: their precision s - sum_k pi_k S_k pi_k
         hubs -= pulled @ pulled.T
-        pull += precision[:, k] * (root @ h)
+        pull += precision[:, k] * (labeled @ h)
     try:
         factor = linalg.cholesky(hubs, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError as error:

@@ -7,7 +7,7 @@ F of the prior covariance at the labeled nodes, C_JJ = F F', u_J = F z and z is 
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import lapack
 
 from graphuq.utils.typing import Array
 
@@ -20,16 +20,16 @@ class NotConvergedError(ArithmeticError):
 
 
 def whitened(root: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return the lower factor of I + F' diag(tau) F, and the mean of the whitened field."""
+    """Return the lower factor of I + F' diag(tau) F, and L^-1 F' with it."""
     if not max(abs(tau).max(), abs(nu).max()) < MAX_SITE:
         raise NotConvergedError("sites grow without bound")
     precision = (root.T * tau) @ root
-    precision[np.diag_indices_from(precision)] += 1.0
-    try:
-        factor = linalg.cholesky(precision, lower=True, check_finite=False)
-    except linalg.LinAlgError as error:
-        raise NotConvergedError("the total precision is not positive definite") from error
-    return factor, linalg.cho_solve((factor, True), root.T @ nu, check_finite=False)
+    precision.flat[:: len(precision) + 1] += 1.0
+    # LAPACK itself: the checks of scipy.linalg take longer than the work for a few labels
+    factor, failed = lapack.dpotrf(precision.T, lower=1, overwrite_a=1)
+    if failed:
+        raise NotConvergedError("the total precision is not positive definite")
+    return factor, lapack.dtrtrs(factor, root.T, lower=1)[0]
 
 
 def at_labeled(root: Array, tau: Array, nu: Array) -> tuple[Array, Array, float]:
@@ -37,6 +37,6 @@ def at_labeled(root: Array, tau: Array, nu: Array) -> tuple[Array, Array, float]
 
     The third value is log |I + F' diag(tau) F|, by which the whitened field's determinant shrinks.
     """
-    factor, h = whitened(root, tau, nu)
-    spread = linalg.solve_triangular(factor, root.T, lower=True, check_finite=False).T
-    return root @ h, spread, 2 * float(np.log(np.diag(factor)).sum())
+    factor, inverse = whitened(root, tau, nu)
+    spread = inverse.T
+    return spread @ (inverse @ nu), spread, 2 * float(np.log(np.diag(factor)).sum())

@@ -30,7 +30,7 @@ MEMORY, MAX_VISITS = 8, 300
 
 # Sites of precisions that differ by many powers of ten move by their rounding. They have converged
 # if they do so by at most ROUNDED, and no less in IDLE visits.
-ROUNDED, IDLE = 1e-4, 20
+ROUNDED, IDLE = 1e-4, 8
 
 # Steps are halved where no Gaussian has such sites, and then grow back by a factor.
 MOST_HALVINGS, GROWTH = 6, 1.3
@@ -121,7 +121,7 @@ def _search(
             return sites, seen
         before = sites, seen
         history = [*history[-MEMORY:], (sites, seen.asked - sites)]
-        sites = _next(history, np.stack([seen.variance, np.sqrt(seen.variance)]), step)
+        sites = _next(history, np.array([seen.variance, np.sqrt(seen.variance)]), step)
         step = min(longest, step * GROWTH)
     raise NotConvergedError(f"sites still move by {least:.1g} deviations of the field")
 
@@ -129,13 +129,13 @@ def _search(
 def _move(sites: Array, seen: Visit, before: Visit) -> float:
     """Return how far moments moved since a visit, and would move each by its own next site."""
     deviation, (precision, shift) = np.sqrt(seen.variance), seen.asked - sites
-    moves = (
+    moves = [
         (seen.mean - before.mean) / deviation,
         seen.variance / before.variance - 1,
         precision * seen.variance,
         (shift - precision * seen.mean) * deviation,
-    )
-    return max(float(abs(move).max()) for move in moves)
+    ]
+    return float(abs(np.array(moves)).max())
 
 
 def _next(history: list[tuple[Array, Array]], units: Array, step: float) -> Array:
@@ -144,8 +144,7 @@ def _next(history: list[tuple[Array, Array]], units: Array, step: float) -> Arra
     plain = sites + step * residual
     if not earlier:
         return plain
-    changes = np.array([residual - r for _, r in earlier])
-    scaled = (units * changes).reshape(len(earlier), -1).T
-    g = np.linalg.lstsq(scaled, (units * residual).ravel(), rcond=ROUNDING)[0]
-    back = np.array([sites - s for s, _ in earlier]) + step * changes
-    return np.asarray(plain - np.tensordot(g, back, axes=1))
+    changes = np.array([(residual - r).ravel() for _, r in earlier])
+    g = np.linalg.lstsq((units.ravel() * changes).T, (units * residual).ravel(), rcond=ROUNDING)[0]
+    back = np.array([(sites - s).ravel() for s, _ in earlier]) + step * changes
+    return np.asarray(plain - (g @ back).reshape(plain.shape))

@@ -37,8 +37,10 @@ def reference_of(loadings: Array, bound: Bound) -> Reference:
         A sign model with one field at each node.
     """
     sites, given = settle_signs(loadings, bound, None, MOVED, must_converge=False)
-    factor, mean = whitened(loadings, *sites)
+    factor, _ = whitened(loadings, *sites)
+    factor = np.tril(factor)
     inverse, axes = linalg.eigh(factor @ factor.T, check_finite=False)
+    mean = axes @ (axes.T @ (loadings.T @ sites[1]) / inverse)
     root = axes / np.sqrt(inverse)
     turned = loadings.astype(np.float32) @ root.astype(np.float32)
     return Reference(mean, axes, 1 / inverse, given.mean, turned, 0.0)
