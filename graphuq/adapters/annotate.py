@@ -16,7 +16,7 @@ from graphuq.adapters.cell_columns import (
 )
 from graphuq.adapters.cells import read_cells, read_labels, require_anndata, require_unknown
 from graphuq.inference.approximate import approximate
-from graphuq.inference.choose_parameters import choose_parameters
+from graphuq.inference.problem import choose_parameters
 from graphuq.inference.sample import sample
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import adopt

@@ -18,7 +18,7 @@ from graphuq.graphs import Graph
 from graphuq.graphs.construction import build_graph
 from graphuq.graphs.neighbors import Neighbors
 from graphuq.inference.approximate import approximate
-from graphuq.inference.choose_parameters import choose_parameters
+from graphuq.inference.problem import choose_parameters
 from graphuq.inference.sample import sample
 from graphuq.labels.class_values import as_given, is_minus_one, is_missing, to_one_type
 from graphuq.labels.labels import Labels

@@ -23,8 +23,8 @@ from graphuq.classifiers import (
 from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.approximate import approximate
-from graphuq.inference.choose_parameters import choose_parameters
 from graphuq.inference.map_estimate import map_estimate
+from graphuq.inference.problem import choose_parameters
 from graphuq.inference.sample import sample
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods import Probit

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -103,9 +101,15 @@ def approximate(
             f"start must be an approximation on the same graph, of {problem.prior.n_nodes} nodes, "
             f"got one of {start.n_nodes}"
         )
-    post, describe_poor = approximate_problem(problem, start)
+    post = approximate_problem(problem, start)
     try:
-        doubt = interruptible("judging the approximation", describe_poor)
+        doubt = interruptible(
+            "judging the approximation",
+            describe_poor_probabilities,
+            problem,
+            post.by_class,
+            post.log_evidence.correction,
+        )
     except KeyboardInterrupt:  # the approximation is done
         doubt = "interrupted before it was known whether probabilities are poor"
     if doubt:
@@ -115,8 +119,8 @@ def approximate(
 
 def approximate_problem(
     problem: Problem, start: ApproximatePosterior | None
-) -> tuple[ApproximatePosterior, Callable[[], str]]:
-    """Return the approximation of a checked problem, and what says where it is poor, in words.
+) -> ApproximatePosterior:
+    """Return the approximation of a checked problem.
 
     Only the sites of ``start`` are used. It may know other nodes than the problem, if labeled ones
     have the same numbers.
@@ -125,10 +129,10 @@ def approximate_problem(
     approximate_fields = (
         approximate_classes if isinstance(problem.bound.rule, Argmax) else _approximate_signs
     )
-    fields = interruptible("approximating the posterior", approximate_fields, problem, start)
-    describe_poor = fields.pop("describe_poor")
+    sites = None if start is None else start.sites_for(problem.labels)
+    fields = interruptible("approximating the posterior", approximate_fields, problem, sites)
     unknown = np.full(fields["mean"].shape, np.nan)
-    post = ApproximatePosterior(
+    return ApproximatePosterior(
         prior=problem.prior,
         labels=problem.labels,
         mcse=unknown,
@@ -142,15 +146,12 @@ def approximate_problem(
         },
         **fields,
     )
-    return post, describe_poor
 
 
-def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> dict[str, Any]:
-    """Return the fields of an `ApproximatePosterior` of two classes, and `describe_poor`."""
-    prior, bound = problem.prior, problem.bound
-    likelihood, labels = problem.likelihood, problem.labels
-    begin = None if start is None else _sites_of(start, labels)
-    sites = converged_sites(prior, likelihood, bound, begin)
+def _approximate_signs(problem: Problem, start: tuple[Array, Array] | None) -> dict[str, Any]:
+    """Return the fields of an `ApproximatePosterior` of two classes."""
+    prior, bound, labels = problem.prior, problem.bound, problem.labels
+    sites = converged_sites(prior, problem.likelihood, bound, start)
     n = prior.n_nodes
     latent_mean, latent_variance = np.empty(n), np.empty(n)
     with one_blas_thread():
@@ -167,11 +168,11 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
         probability = probability_positive(latent_mean, np.sqrt(latent_variance + bound.overlap**2))
         aleatoric = expected_entropy(latent_mean, np.sqrt(latent_variance), bound.overlap)
         probability[labels.nodes], aleatoric[labels.nodes] = predict_labeled(sites, bound)
-    mean, by_class = 2 * latent - 1, both_classes(probability)
+    mean = 2 * latent - 1
     return {
         "mean": mean,
         "variance": 1 - mean**2,
-        "by_class": by_class,
+        "by_class": both_classes(probability),
         "aleatoric": aleatoric,
         "overlaps": overlaps,
         "latent_mean": latent_mean,
@@ -180,16 +181,4 @@ def _approximate_signs(problem: Problem, start: ApproximatePosterior | None) -> 
         "site_shift": sites.shift,
         "leave_one_out": label_probability(sites, bound),
         "log_evidence": log_evidence_of(sites),
-        "describe_poor": partial(describe_poor_probabilities, problem, by_class, sites.correction),
     }
-
-
-def _sites_of(start: ApproximatePosterior, labels: Labels) -> tuple[Array, Array]:
-    """Return the sites of ``start`` for labels that are the same, and 0 for the others."""
-    tau, nu = np.zeros(len(labels)), np.zeros(len(labels))
-    if np.array_equal(start.labels.classes, labels.classes):
-        _, old, new = np.intersect1d(start.labels.nodes, labels.nodes, return_indices=True)
-        same = start.labels.values[old] == labels.values[new]
-        tau[new[same]] = start.site_precision[old[same]]
-        nu[new[same]] = start.site_shift[old[same]]
-    return tau, nu

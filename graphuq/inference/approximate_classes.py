@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from graphuq.inference.check_by_draws import describe_poor_probabilities
 from graphuq.inference.evidence.evidence import converged_class_sites
 from graphuq.inference.problem import Problem
-from graphuq.labels.labels import Labels
 from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.likelihoods.largest_of_gaussian import (
     argmax_probability_of_gaussian,
@@ -22,7 +20,6 @@ from graphuq.likelihoods.largest_of_gaussian import (
     order_by_law,
     white_draws,
 )
-from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.class_entropy import add_class_entropy
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.given import Given, Rows
@@ -46,7 +43,7 @@ MIN_LIKELIHOOD = 1e-300
 BLOCK_NODES = 100
 
 
-def approximate_classes(problem: Problem, start: ApproximatePosterior | None) -> dict[str, Any]:
+def approximate_classes(problem: Problem, start: tuple[Array, Array] | None) -> dict[str, Any]:
     """Return the fields of an `ApproximatePosterior` that depend on the number of classes."""
     prior, labels = problem.prior, problem.labels
     J, K = len(labels), labels.classes.size
@@ -55,9 +52,8 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
         f"the approximation of {K} classes with {J} labels",
         "take gq.sample, or fewer labels",
     )
-    given_sites = None if start is None else _sites_of(start, labels)
     sites = converged_class_sites(
-        prior, problem.likelihood, problem.bound, given_sites, must_converge=False
+        prior, problem.likelihood, problem.bound, start, must_converge=False
     )
     n = prior.n_nodes
     mean, variance, latent, by_class = (np.empty((n, K)) for _ in range(4))
@@ -100,7 +96,6 @@ def approximate_classes(problem: Problem, start: ApproximatePosterior | None) ->
         "log_evidence": LogEvidence(
             sites.log_evidence, "expectation propagation", sites.correction
         ),
-        "describe_poor": partial(describe_poor_probabilities, problem, by_class, sites.correction),
     }
 
 
@@ -217,16 +212,3 @@ def _log_density(u: Array, mean: Array, covariance: Array) -> Array:
     white = (u - mean[:, None]) @ np.linalg.inv(root).transpose(0, 2, 1)
     log_root = np.log(np.einsum("jkk->jk", root)).sum(axis=1)
     return np.asarray(-0.5 * np.einsum("jsk,jsk->js", white, white) - log_root[:, None])
-
-
-def _sites_of(start: ApproximatePosterior, labels: Labels) -> tuple[Array, Array] | None:
-    """Return the sites of ``start`` for labels that are the same, and 0 for the others."""
-    if not np.array_equal(start.labels.classes, labels.classes):
-        return None
-    shape = len(labels), labels.classes.size
-    precision, shift = np.zeros(shape), np.zeros(shape)
-    _, old, new = np.intersect1d(start.labels.nodes, labels.nodes, return_indices=True)
-    same = start.labels.values[old] == labels.values[new]
-    precision[new[same]] = start.site_precision[old[same]]
-    shift[new[same]] = start.site_shift[old[same]]
-    return precision, shift

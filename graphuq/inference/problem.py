@@ -12,9 +12,9 @@ from graphuq.inference.checks import (
     check_components,
     require_prior_and_labels,
 )
-from graphuq.inference.choose_parameters import choose_parameters
+from graphuq.inference.parameter_ranges import fix_idle
 from graphuq.labels.labels import Labels
-from graphuq.likelihoods.bound import Bound, fingerprint
+from graphuq.likelihoods.bound import Bound, fingerprint, open_parameters
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Conditional
@@ -24,6 +24,22 @@ from graphuq.utils import validation
 from graphuq.utils.fingerprint import array_fingerprint
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Nodes
+
+
+def choose_parameters(prior: Any, likelihood: Any, labels: Any) -> tuple[Any, Any]:
+    """Return prior and likelihood with the parameters that are "auto" chosen from the labels.
+
+    A Spectrum or Graph stands for `Prior.projected` with alpha and tau open, and a level.
+    """
+    require_prior_and_labels(prior, labels)
+    if isinstance(prior, GaussianPrior):
+        prior = fix_idle(prior)
+        if not prior.open and not open_parameters(likelihood):
+            return prior, likelihood
+    from graphuq.inference.tune import tune  # a dozen files, of which numbers need none
+
+    found = tune(prior, labels, likelihood)
+    return found.prior, found.likelihood
 
 
 @dataclass(frozen=True, eq=False)

@@ -251,7 +251,7 @@ class Learner:
         prior = self.tuned.prior if every else SomeNodes(self.tuned.prior, kept)
         own = _renumbered(labels, kept, labels.nodes)
         problem = Problem.check(prior, self.tuned.likelihood, own)
-        post, _ = approximate_problem(problem, _moved(start, kept))
+        post = approximate_problem(problem, _moved(start, kept))
         epistemic = np.asarray(post.uncertainty()["epistemic"].to_numpy(), dtype=np.float64)
         self._view = view = View(kept, post, epistemic)
         if every:

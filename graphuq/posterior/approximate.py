@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class, label_rule
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.trust import Trust, trust_in_approximation
@@ -86,6 +87,20 @@ class ApproximatePosterior(NodePosterior):
     def call(self) -> Call:
         """Return the call of graphuq that makes this posterior again."""
         return Call("approximate")
+
+    def sites_for(self, labels: Labels) -> tuple[Array, Array] | None:
+        """Return the sites of labels that this posterior has, and 0 for all others.
+
+        They are None where the classes are others.
+        """
+        if not np.array_equal(self.labels.classes, labels.classes):
+            return None
+        precision, shift = np.zeros((2, len(labels), *self.site_precision.shape[1:]))
+        _, old, new = np.intersect1d(self.labels.nodes, labels.nodes, return_indices=True)
+        same = self.labels.values[old] == labels.values[new]
+        precision[new[same]] = self.site_precision[old[same]]
+        shift[new[same]] = self.site_shift[old[same]]
+        return precision, shift
 
     def _arviz_groups(self) -> dict[str, Any]:
         from graphuq.posterior.to_arviz import groups_of_sites
