@@ -16,7 +16,7 @@ from graphuq.utils.typing import Array, Nodes
 # Draws are doubled until independent ones would have a standard error below this. The error of
 # evenly spread ones is several times smaller. They come in pairs of opposite signs: the average of
 # what depends on them linearly is exact.
-MIN_PAIRS, MAX_PAIRS, TOLERANCE = 4, 1024, 0.01
+MIN_PAIRS, MAX_PAIRS, TOLERANCE = 4, 1024, 0.012
 
 # Numbers in the draws that are held at a time.
 MAX_NUMBERS = 2**21
@@ -76,7 +76,8 @@ def argmax_probability_of_gaussian(mean: Array, covariance: Array, noise: float)
         found[left] = total[left] / pairs
         spread = squares[left] - pairs * found[left] ** 2
         # few draws may agree by chance, unless most of the variance is independent
-        unseen = 0.25 * (1 - share[left, None])
+        chance = (total[left] + 0.5) / (pairs + 1)
+        unseen = chance * (1 - chance) * (1 - share[left, None])
         error = np.sqrt((spread + unseen).max(axis=1)) / pairs
         left = left[error > TOLERANCE] if pairs < MAX_PAIRS else left[:0]
     return average_alike(alike, np.take_along_axis(found, np.argsort(order, axis=1), axis=1))
