@@ -26,7 +26,7 @@ from graphuq.utils.typing import Array
 STEPS = (1.0, 0.3, 0.1)
 
 # Earlier visits that the next sites take into account, and the largest number of visits.
-MEMORY, MAX_VISITS = 8, 300
+MEMORY, MAX_VISITS = 8, 150
 
 # Sites of precisions that differ by many powers of ten move by their rounding. They have converged
 # if they do so by at most ROUNDED, and no less in IDLE visits.
