@@ -57,7 +57,8 @@ def approximate(
         A sign model: `Probit`, `LevelSet`, `NoisyProbit`, or one of your own.
     labels : Labels
     start : ApproximatePosterior, optional
-        An approximation with fewer labels, from which to continue: that takes less time.
+        An approximation with fewer labels, from which to continue: that takes less time. Under
+        likelihoods with flips it changes nothing.
 
     Returns
     -------
@@ -129,7 +130,9 @@ def approximate_problem(
     approximate_fields = (
         approximate_classes if isinstance(problem.bound.rule, Argmax) else _approximate_signs
     )
-    sites = None if start is None else start.sites_for(problem.labels)
+    # labels that may be flipped can have sites in several places: these are found afresh
+    goes_on = start is not None and np.min(problem.bound.label_model.cost) == np.inf
+    sites = start.sites_for(problem.labels) if start and goes_on else None
     fields = interruptible("approximating the posterior", approximate_fields, problem, sites)
     unknown = np.full(fields["mean"].shape, np.nan)
     return ApproximatePosterior(

@@ -75,6 +75,8 @@ def classes_at_labeled(
     J, K = precision.shape
     rows = root if others is None else others
     total = precision.sum(axis=1)
+    if not (total > 0).all():
+        raise NotConvergedError("the total precision of a node is not positive")
     # 1. each field by itself, as if the hubs were 0
     mean, spread = np.empty((K, len(rows))), np.empty((K, *rows.shape))
     pull, log_shrunk = np.zeros(J), -float(np.log(total).sum())

@@ -21,7 +21,7 @@ class NotConvergedError(ArithmeticError):
 
 def whitened(root: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
     """Return the lower factor of I + F' diag(tau) F, and L^-1 F' with it."""
-    if not max(abs(tau).max(), abs(nu).max()) < MAX_SITE:
+    if not (abs(tau).max() < MAX_SITE and abs(nu).max() < MAX_SITE):
         raise NotConvergedError("sites grow without bound")
     if tau.min() >= 0:  # the product of a matrix with itself takes half the time
         scaled = root * np.sqrt(tau)[:, None]

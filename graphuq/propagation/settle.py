@@ -22,18 +22,21 @@ import numpy as np
 from graphuq.propagation.gaussian_sites import NotConvergedError
 from graphuq.utils.typing import Array
 
-# Searches begin anew, without any sites, with shorter steps where they fail.
+# Where a search fails, another begins without any sites, at last with shorter steps.
 STEPS = (1.0, 0.3, 0.1)
 
 # Earlier visits that the next sites take into account, and the largest number of visits.
 MEMORY, MAX_VISITS = 8, 150
 
-# Sites of precisions that differ by many powers of ten move by their rounding. They have converged
-# if they do so by at most ROUNDED, and no less in IDLE visits.
+# Sites of precisions that differ by many powers of ten move by their rounding. Those that move by
+# at most ROUNDED have converged if no others move less in IDLE further visits.
 ROUNDED, IDLE = 1e-4, 8
 
 # Steps are halved where no Gaussian has such sites, and then grow back by a factor.
 MOST_HALVINGS, GROWTH = 6, 1.3
+
+# Where sites then move so many times as far as before, the earlier visits are forgotten.
+JUMP = 30.0
 
 # Relative to the largest, differences of residuals that rounding makes.
 ROUNDING = 1e-10
@@ -75,38 +78,42 @@ def settle(
         Largest move of means in deviations, and of variances as a share of themselves.
     must_converge : bool
         If not, sites that do not converge are replaced by sites without negative precisions, after
-        the last visit if need be. Their Gaussian exists in any case.
+        the last visit if need be.
 
     Raises
     ------
     NotConvergedError
         The sites do not converge, even with short steps, and ``must_converge``.
     """
-    for step in STEPS:
+    nothing = np.zeros_like(start)
+    searches = [(nothing, step) for step in STEPS]
+    if start.any():
+        searches.insert(0, (start, STEPS[0]))
+    for first, step in searches:
         try:
-            return _search(visit, start, step, tolerance)
+            return _search(visit, first, step, tolerance)
         except NotConvergedError as error:
-            failure, start = error, np.zeros_like(start)
+            failure = error
     if must_converge:
         raise failure
-    sites = start
+    sites, seen = nothing, visit(nothing, 0.0)
     for _ in range(MAX_VISITS):
-        seen = visit(sites, 0.0)
         if _move(sites, seen, seen) < tolerance:
             break
         sites = sites + LAST_STEP * (seen.asked - sites)
-    return sites, visit(sites, 0.0)
+        seen = visit(sites, 0.0)
+    return sites, seen
 
 
 def _search(
     visit: Callable[[Array, float], Visit], sites: Array, longest: float, tolerance: float
 ) -> tuple[Array, Visit]:
     """Return converged sites, by steps of at most a given length."""
-    step, least, idle, before = longest, np.inf, 0, None
+    step, moved, least, idle, before, best = longest, np.inf, np.inf, 0, None, None
     history: list[tuple[Array, Array]] = []
     for _ in range(MAX_VISITS):
         try:
-            seen = visit(sites, -np.inf)
+            seen, last_move = visit(sites, -np.inf), moved
         except NotConvergedError:
             if before is None or step < longest / 2**MOST_HALVINGS:
                 raise
@@ -115,11 +122,16 @@ def _search(
             sites = last + step * (then.asked - last)
             continue
         moved = np.inf if before is None or not seen.complete else _move(sites, seen, before[1])
-        idle = 0 if moved < least else idle + 1
-        least = min(least, moved)
-        if moved < tolerance or (moved < ROUNDED and idle > IDLE):
-            return sites, seen
-        before = sites, seen
+        if before and len(history) > 1 and moved > JUMP * last_move:
+            # back, and the way without the earlier visits
+            moved, history, (last, then) = np.inf, [], before
+            sites = last + step * (then.asked - last)
+            continue
+        before, idle = (sites, seen), idle + 1
+        if moved < least:
+            least, idle, best = moved, 0, before
+        if best and (least < tolerance or (least < ROUNDED and idle > IDLE)):
+            return best
         history = [*history[-MEMORY:], (sites, seen.asked - sites)]
         sites = _next(history, np.array([seen.variance, np.sqrt(seen.variance)]), step)
         step = min(longest, step * GROWTH)

@@ -197,7 +197,7 @@ def _visit(root: Array, y: Array, model: SignModel, sites: Array, least: float) 
     log_right = log_ndtr(z)
     log_mass = model.log_of_label(log_right, 2)
     slope = math.sqrt(2 / math.pi) / erfcx(-math.sqrt(0.5) * z)
-    if log_mass is not log_right:
+    if np.min(model.cost) < math.inf:
         slope *= (model.right(2) - model.wrong(2)) * np.exp(log_right - log_mass)
     bend = slope * (z + slope) / spread**2
     # 4. the sites that give the same means and variances

@@ -38,7 +38,6 @@ def reference_of(loadings: Array, bound: Bound) -> Reference:
     """
     sites, given = settle_signs(loadings, bound, None, MOVED, must_converge=False)
     factor, _ = whitened(loadings, *sites)
-    factor = np.tril(factor)
     inverse, axes = linalg.eigh(factor @ factor.T, check_finite=False)
     mean = axes @ (axes.T @ (loadings.T @ sites[1]) / inverse)
     root = axes / np.sqrt(inverse)

@@ -29,9 +29,8 @@ def moons():
     return y, gq.Spectrum.of(gq.knn_graph(X, n_neighbors=8, connect=True), rank=40)
 
 
-def visited_in_turn(root, likelihood, visits=100):
+def visited_in_turn(root, bound, visits=100):
     """Tau and nu of expectation propagation, one node after another, without any shortcut."""
-    bound = likelihood
     y, noise = bound.observed.y, float(bound.label_model.noise)
     flip = float(bound.label_model.flip_rate(2))
     C = root @ root.T
@@ -80,6 +79,15 @@ def test_the_order_and_the_columns_of_the_root_change_nothing(moons):
     assert again.log_evidence == pytest.approx(found.log_evidence, abs=1e-8)
 
 
+@pytest.mark.parametrize("gamma", [1e-3, 0.1])
+def test_hundreds_of_labels_of_one_mode_settle(moons, gamma):
+    y, spectrum = moons
+    labels = gq.Labels(np.arange(200), y)
+    root = gq.Prior.projected(spectrum, 40, alpha=20.0).root(labels.nodes)
+    tau = propagate(root, bind(gq.Probit(gamma), labels, 200)).precision
+    assert (tau > 0).all()
+
+
 def test_a_label_where_the_field_is_zero_has_no_site():
     bound = bind(gq.Probit(0.1), gq.Labels([0, 1, 2], [0, 1, 1]), 3)
     root = np.array([[1.0, 0.0], [0.0, 0.0], [0.5, 1.0]])
@@ -117,6 +125,43 @@ def test_a_fixed_point_that_plain_steps_leave_is_found(monkeypatch):
     monkeypatch.setattr(module, "_next", plain_step)
     with pytest.raises(NotConvergedError):
         settle(linear(matrix, center), np.ones((2, 2)), 1e-9)
+
+
+def test_a_start_without_a_gaussian_is_left(monkeypatch):
+    monkeypatch.setattr(module, "STEPS", (1.0,))
+    center = np.arange(4.0)
+    sites, _ = settle(linear(0.5 * np.eye(4), center), np.full((2, 2), 1e4), 1e-9)
+    np.testing.assert_allclose(sites.ravel(), center, atol=1e-7)
+
+
+def test_steps_are_halved_where_there_is_no_gaussian():
+    inner = linear(0.9 * np.eye(4), np.full(4, 2.0))
+
+    def visit(sites, least):
+        if sites.max() > 3:  # far beyond the fixed point
+            raise NotConvergedError("there is no Gaussian")
+        seen = inner(sites, least)
+        return seen._replace(asked=np.where(sites < 1, sites + 50, seen.asked))
+
+    sites, _ = settle(visit, np.zeros((2, 2)), 1e-9)
+    np.testing.assert_allclose(sites, 2, atol=1e-7)
+
+
+def test_sites_that_move_by_rounding_have_settled():
+    rng = np.random.default_rng(0)
+    inner = linear(0.5 * np.eye(4), np.full(4, 2.0))
+
+    def rounded(size):
+        def visit(sites, least):
+            seen = inner(sites, least)
+            return seen._replace(asked=seen.asked + size * rng.standard_normal((2, 2)))
+
+        return visit
+
+    sites, _ = settle(rounded(1e-6), np.zeros((2, 2)), 1e-12)
+    np.testing.assert_allclose(sites, 2, atol=1e-4)
+    with pytest.raises(NotConvergedError):
+        settle(rounded(1e-2), np.zeros((2, 2)), 1e-12)
 
 
 def test_sites_that_never_settle_are_given_if_they_need_not_converge():

@@ -248,6 +248,10 @@ def test_going_on_from_fewer_labels_ends_at_the_same(small):
     onward = gq.approximate(prior, likelihood, more, start=few)
     np.testing.assert_allclose(onward.probability, fresh.probability, atol=1e-6)
     assert onward.log_evidence == pytest.approx(fresh.log_evidence, abs=1e-8)
+    # flips may leave several places for sites, and the start does not choose among them
+    flips = gq.NoisyProbit(0.1, 0.05)
+    fresh, onward = (gq.approximate(prior, flips, more, start=start) for start in (None, few))
+    np.testing.assert_array_equal(onward.probability, fresh.probability)
     other = gq.Prior.projected(gq.datasets.karate()[0], 5)
     with pytest.raises(
         ValueError, match=r"start must be .* same graph, of 34 nodes, got one of 40"
@@ -304,7 +308,7 @@ def test_labels_that_are_certain_do_not_hide_a_mode_without_weight(contradicted,
         converged_sites(prior, sharp, bind(sharp, doubted, 200), start)
     # certain labels cannot be flips: where most wrong ones are certain, this mode is the main one
     trust[[0, 13]] = 1.0
-    with pytest.warns(RuntimeWarning, match=r"the log evidence is off by"):
+    with pytest.warns(RuntimeWarning, match=r"the log evidence is off by 0\."):
         gq.evidence(prior, sharp, gq.Labels(labels.nodes, labels.values, confidence=trust))
 
 
@@ -364,7 +368,7 @@ def test_a_poor_gaussian_gives_a_warning_at_the_line_of_the_caller(small):
 def test_a_mode_that_the_gaussian_misses_gives_a_warning():
     X, y = gq.datasets.two_moons(80, seed=0)
     prior = gq.Prior.projected(gq.knn_graph(X, 8, connect=True), 1, alpha=2.0)
-    rng = np.random.default_rng(76)
+    rng = np.random.default_rng(123)
     nodes = np.sort(rng.choice(80, 16, replace=False))
     labels = gq.Labels(nodes, np.where(rng.random(16) < 0.5, 1 - y[nodes], y[nodes]))
     model = gq.NoisyProbit(0.012, 0.1)
@@ -376,7 +380,7 @@ def test_a_mode_that_the_gaussian_misses_gives_a_warning():
     weight = np.exp(-0.5 * grid**2) * (0.1 + 0.8 * agreed).prod(axis=0)
     exact = (u > 0) @ weight / weight.sum()
     assert abs(found.latent_by_class[:, 1] - exact).max() > 0.2
-    with pytest.warns(RuntimeWarning, match="the log evidence is off by"):
+    with pytest.warns(RuntimeWarning, match="the log evidence is off by 1"):
         gq.evidence(prior, model, labels)
 
 
