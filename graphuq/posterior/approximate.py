@@ -63,6 +63,13 @@ class ApproximatePosterior(NodePosterior):
     ((6,), (6,))
     >>> [block.shape for block in quick.latent_draws(prior, nodes=[5, 8], draws=300, seed=0)]
     [(256, 2), (44, 2)]
+
+    The sites of two labels, one of which is new:
+
+    >>> more = gq.Labels([labels.nodes[0], 99], [labels.values[0], 1])
+    >>> precision, shift = quick.sites_for(more)
+    >>> bool(precision[0] == quick.site_precision[0]), float(precision[1])
+    (True, 0.0)
     """
 
     site_precision: Array
