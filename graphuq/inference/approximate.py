@@ -20,8 +20,12 @@ from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.node_kernels import expected_entropy
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Given
-from graphuq.propagation.labeled_predictive import predict_labeled, probability_of_overlap
-from graphuq.propagation.sign_propagation import label_probability, sign_probability
+from graphuq.propagation.sign_predictive import (
+    label_probability,
+    predict_labeled,
+    probability_of_overlap,
+    sign_probability,
+)
 from graphuq.utils.interruption import interruptible
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread

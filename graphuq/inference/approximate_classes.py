@@ -23,8 +23,8 @@ from graphuq.likelihoods.largest_of_gaussian import (
 from graphuq.posterior.class_entropy import add_class_entropy
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.given import Given, Rows
-from graphuq.propagation.argmax_sites import LabelModel
 from graphuq.propagation.class_propagation import ClassSites, label_model
+from graphuq.propagation.nested_propagation import LabelModel
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread

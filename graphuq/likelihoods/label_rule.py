@@ -1,7 +1,8 @@
 """How fields become a label: the sign of one field, or the largest of K.
 
 Models and samplers ask a rule for what depends on the number of classes, or choose walls by the
-rule's class. Potentials and statistics of nodes go by the number of fields, 1 or K.
+rule's class. Potentials and statistics of nodes go by the number of fields, 1 or K, which arrays
+show. `docs/development/architecture.md` lists the places where two and K classes differ.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from graphuq.posterior.new_items import NewItems
 from graphuq.posterior.node_posterior import NodePosterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Given, draws_at_a_time, require_gain_memory
-from graphuq.propagation.class_sites import classes_at_labeled
+from graphuq.propagation.class_gaussian import classes_at_labeled
 from graphuq.propagation.gaussian_sites import at_labeled
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
@@ -43,7 +43,7 @@ class ApproximatePosterior(NodePosterior):
         NaN: there are no draws, and the error of the approximation is unknown.
     site_precision, site_shift : ndarray, shape (J,) or (J, K)
         tau and nu of exp(nu_j u_j - tau_j u_j^2 / 2), which replaces label j's likelihood; for
-        K > 2 classes pi and b of `graphuq.propagation.class_sites`.
+        K > 2 classes pi and b of `graphuq.propagation.class_gaussian`.
     leave_one_out : ndarray, shape (J,) or (J, K)
         P(label j is ``classes[1]`` | all other labels), or that of each of K > 2 classes, as if
         label j had confidence 1.

@@ -40,7 +40,7 @@ from graphuq.likelihoods.label_rule import both_classes, probability_positive
 from graphuq.posterior.node_kernels import class_probability
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Conditional, Rows
-from graphuq.propagation.class_sites import classes_at_labeled
+from graphuq.propagation.class_gaussian import classes_at_labeled
 from graphuq.propagation.gaussian_sites import at_labeled
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array

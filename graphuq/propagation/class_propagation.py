@@ -1,7 +1,8 @@
 """Expectation propagation for K > 2 classes: a Gaussian approximation of K fields that depend.
 
-All sites are updated at once, each given the Gaussian of its node's K fields; see
-`graphuq.propagation.argmax_sites` for a node, and `graphuq.propagation.class_sites` for the whole.
+All nodes are visited at once, each given the Gaussian of its K fields. For the sites of one node
+see `graphuq.propagation.nested_propagation`, for the Gaussian of all
+`graphuq.propagation.class_gaussian`.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from graphuq.likelihoods.bound import Bound
-from graphuq.propagation.argmax_sites import (
+from graphuq.propagation.class_gaussian import ClassGaussian, classes_at_labeled
+from graphuq.propagation.gaussian_sites import NotConvergedError
+from graphuq.propagation.nested_propagation import (
     Cavities,
     LabelModel,
     visit_nodes,
 )
-from graphuq.propagation.class_sites import ClassGaussian, classes_at_labeled
-from graphuq.propagation.gaussian_sites import NotConvergedError
 from graphuq.propagation.settle import Visit, settle
 from graphuq.utils.threads import cpu_count
 from graphuq.utils.typing import Array
@@ -43,7 +44,7 @@ class ClassSites:
     Attributes
     ----------
     precision, shift : ndarray, shape (J, K)
-        pi and b of `graphuq.propagation.class_sites`.
+        pi and b of `graphuq.propagation.class_gaussian`.
     gaussian : ClassGaussian
         The K fields at the labeled nodes.
     cavities : Cavities

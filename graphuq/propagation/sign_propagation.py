@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr, owens_t
+from scipy.special import erfcx, log_ndtr
 
 from graphuq.likelihoods.bound import Bound
 from graphuq.likelihoods.sign_model import SignModel
@@ -221,30 +221,3 @@ def _correction(half: Array, skew: Array) -> float:
         total += float(skew[rows] @ (rho * rho * rho) @ skew)  # rho**3 would take far longer
     squares = np.einsum("ij,ij->i", half, half)  # 1, and 0 where the field is 0
     return (total - float(skew**2 @ squares**3)) / 12
-
-
-def label_probability(sites: Sites, likelihood: Bound) -> Array:
-    """Return P(a label of node j of confidence 1 is +1 | all other labels), shape (J,)."""
-    model = likelihood.sign_model
-    assert model is not None
-    spread = np.sqrt(sites.cavity_variance + model.noise**2)
-    z = sites.cavity_mean / np.where(spread > 0, spread, np.inf)
-    return np.asarray(model.of_label(ndtr(z), 2))
-
-
-def sign_probability(sites: Sites, likelihood: Bound) -> Array:
-    """Return P(u_j > 0 | all labels) at the labeled nodes, with the true t_j there, shape (J,)."""
-    model, y = likelihood.label_model, likelihood.observed.y
-    noise = model.noise
-    deviation = np.sqrt(sites.cavity_variance)
-    spread = np.hypot(deviation, noise)
-    alive = deviation > 0
-    h = sites.cavity_mean / np.where(alive, deviation, np.inf)
-    k = sites.cavity_mean / np.where(spread > 0, spread, np.inf)
-    positive = ndtr(h)
-    # P(u > 0, u + gamma eta > 0), whose correlation is k / h: one of Owen's two terms is zero
-    both = 0.5 * (positive + ndtr(k)) - owens_t(k, noise / np.where(alive, deviation, np.inf))
-    agreed = np.where(y > 0, both, positive - both)
-    mass, wrong = model.of_label(ndtr(y * k), 2), model.wrong(2)
-    share = (wrong * positive + (model.right(2) - wrong) * agreed) / np.where(mass > 0, mass, 1.0)
-    return np.clip(np.where(alive, share, 0.5), 0.0, 1.0)

@@ -60,8 +60,8 @@ class Chunk(NamedTuple):
     fields: Array
     """The sampled fields at the nodes read, shape (draws, C, m): C = 1 for two classes, else K."""
     stats: dict[str, Array]
-    """Statistics of each draw, shape (draws,): ``potential``, ``acceptance_rate`` and others, of
-    the same names in each chunk."""
+    """Statistics of each draw, shape (draws,): ``potential`` and ``acceptance_rate``, which are
+    required, and others, of the same names in each chunk."""
 
 
 class NonFinitePotentialError(ArithmeticError):

@@ -1,4 +1,4 @@
-"""The true class of a labeled node, after expectation propagation."""
+"""What expectation propagation says of labeled nodes: their label, their sign, their true class."""
 
 from __future__ import annotations
 
@@ -17,6 +17,33 @@ _ROUNDING = 1e-30
 
 # A variance below all others but 0.
 _MIN_VARIANCE = 1e-200
+
+
+def label_probability(sites: Sites, likelihood: Bound) -> Array:
+    """Return P(a label of node j of confidence 1 is +1 | all other labels), shape (J,)."""
+    model = likelihood.sign_model
+    assert model is not None
+    spread = np.sqrt(sites.cavity_variance + model.noise**2)
+    z = sites.cavity_mean / np.where(spread > 0, spread, np.inf)
+    return np.asarray(model.of_label(ndtr(z), 2))
+
+
+def sign_probability(sites: Sites, likelihood: Bound) -> Array:
+    """Return P(u_j > 0 | all labels) at the labeled nodes, with the true t_j there, shape (J,)."""
+    model, y = likelihood.label_model, likelihood.observed.y
+    noise = model.noise
+    deviation = np.sqrt(sites.cavity_variance)
+    spread = np.hypot(deviation, noise)
+    alive = deviation > 0
+    h = sites.cavity_mean / np.where(alive, deviation, np.inf)
+    k = sites.cavity_mean / np.where(spread > 0, spread, np.inf)
+    positive = ndtr(h)
+    # P(u > 0, u + gamma eta > 0), whose correlation is k / h: one of Owen's two terms is zero
+    both = 0.5 * (positive + ndtr(k)) - owens_t(k, noise / np.where(alive, deviation, np.inf))
+    agreed = np.where(y > 0, both, positive - both)
+    mass, wrong = model.of_label(ndtr(y * k), 2), model.wrong(2)
+    share = (wrong * positive + (model.right(2) - wrong) * agreed) / np.where(mass > 0, mass, 1.0)
+    return np.clip(np.where(alive, share, 0.5), 0.0, 1.0)
 
 
 def predict_labeled(sites: Sites, likelihood: Bound) -> tuple[Array, Array]:
