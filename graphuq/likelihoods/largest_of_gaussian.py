@@ -130,9 +130,21 @@ def order_by_law(mean: Array, covariance: Array) -> tuple[Nodes, Array]:
     variance = np.einsum("ikk->ik", covariance)
     scale = _scale(mean, covariance)[:, None]
     moments = [-mean / scale, variance / scale**2, covariance.sum(axis=2) / scale**2]
-    keys = [np.round(moment / SAME) for moment in moments]
+    keys = [_places(moment) for moment in moments]
     same = [key[:, :, None] == key[:, None] for key in keys]
     return np.lexsort(keys[::-1], axis=1), np.logical_and.reduce(same)
+
+
+def _places(values: Array) -> Nodes:
+    """Return the place of each number among those of its case, one for numbers that are the same.
+
+    Rounding would tell numbers apart that lie on two sides of a half.
+    """
+    order = np.argsort(values, axis=1)
+    gaps = np.diff(np.take_along_axis(values, order, axis=1), axis=1) > SAME
+    places = np.zeros(values.shape, dtype=np.intp)
+    np.put_along_axis(places, order[:, 1:], np.cumsum(gaps, axis=1), axis=1)
+    return places
 
 
 def _scale(mean: Array, covariance: Array) -> Array:

@@ -30,7 +30,7 @@ from graphuq.utils.typing import Array
 
 # Sites have converged when means move by at most this share of deviations, and variances by this
 # share of themselves.
-TOLERANCE = 1e-6
+TOLERANCE = 1e-7
 
 # Where labels have less noise, in deviations of the prior, the own noise of their class is replaced
 # by it. The hub of a node needs some.
