@@ -140,8 +140,16 @@ class GaussianPrior(ABC):
         Parameters
         ----------
         nodes : array_like of int, shape (J,)
+            At least one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            What is not distinct nodes, or none of them.
         """
         nodes = validation.node_ids("nodes", nodes, self.n_nodes)
+        if not nodes.size:
+            raise ValueError("nodes must name at least one node, got none")
         return self.field_at(nodes).at(np.arange(nodes.size))
 
     def root(self, nodes: Nodes) -> Array:

@@ -348,3 +348,11 @@ def test_parameters_may_be_opened_again():
 def test_bad_input_is_refused(make, error, match):
     with pytest.raises(error, match=match):
         make()
+
+
+def test_the_distribution_of_no_nodes_is_refused(small):
+    prior = gq.Prior.projected(small[0], 5)
+    with pytest.raises(ValueError, match="nodes must name at least one node"):
+        prior.at([])
+    with pytest.raises(ValueError, match="from 0 to 39"):
+        prior.at([40])
