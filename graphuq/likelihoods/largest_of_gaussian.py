@@ -16,7 +16,7 @@ from graphuq.utils.typing import Array, Nodes
 # Draws are doubled until independent ones would have a standard error below this. The error of
 # evenly spread ones is several times smaller. They come in pairs of opposite signs: the average of
 # what depends on them linearly is exact.
-MIN_PAIRS, MAX_PAIRS, TOLERANCE = 4, 1024, 0.012
+MIN_PAIRS, MAX_PAIRS, TOLERANCE = 4, 1024, 0.01
 
 # Numbers in the draws that are held at a time.
 MAX_NUMBERS = 2**21

@@ -77,7 +77,7 @@ def propagate_classes(
         pi and b to start from.
     must_converge : bool
         If not, sites that do not converge are replaced by those whose precisions are kept from
-        being negative, after the last visit if need be. The Gaussian then exists in any case.
+        being negative, after the last visit if need be.
 
     Raises
     ------

@@ -35,7 +35,8 @@ ROUNDED, IDLE = 1e-4, 8
 # Steps are halved where no Gaussian has such sites, and then grow back by a factor.
 MOST_HALVINGS, GROWTH = 6, 1.3
 
-# Where sites then move so many times as far as before, the earlier visits are forgotten.
+# A step after which sites move so many times as far as before is taken back, and the earlier visits
+# are forgotten.
 JUMP = 30.0
 
 # Relative to the largest, differences of residuals that rounding makes.
@@ -65,7 +66,7 @@ def settle(
     tolerance: float,
     must_converge: bool = True,
 ) -> tuple[Array, Visit]:
-    """Return sites that have converged, and the visit that found it.
+    """Return sites that have converged, and the visit that found them.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from graphuq.samplers.protocol import Target
 from graphuq.utils.typing import Array
 
 # The sites have settled when nodes move by this share of their deviations.
-MOVED = 0.03
+MOVED = 0.01
 
 
 def reference_of(loadings: Array, bound: Bound) -> Reference:
