@@ -82,21 +82,22 @@ def test_the_evidence_of_all_labels_adds_up_to_one(small, likelihood):
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"),
+    ("name", "right", "wrong"),
     first_of(
         [
-            ("y * slope / spread", "y * slope"),
-            ("... + cavity_mean * bend", "... - cavity_mean * bend"),
-            ("z + slope", "z - slope"),
+            ("_visit", "y * slope / spread", "y * slope"),
+            ("_spread", "model.noise**2", "model.noise"),
+            ("_visit", "... + cavity_mean * bend", "... - cavity_mean * bend"),
+            ("_visit", "z + slope", "z - slope"),
         ]
     ),
 )
-def test_a_wrong_site_always_shows(small, monkeypatch, right, wrong):
+def test_a_wrong_site_always_shows(small, monkeypatch, name, right, wrong):
     spectrum, labels, _ = small
     prior = gq.Prior.full(spectrum)
     exact = exact_evidence(prior, gq.Probit(2.0), labels)
     assert gq.evidence(prior, gq.Probit(2.0), labels) == pytest.approx(exact, abs=1e-4)
-    plant(monkeypatch, sign_propagation, "_visit", right, wrong)
+    plant(monkeypatch, sign_propagation, name, right, wrong)
     try:
         found = gq.evidence(prior, gq.Probit(2.0), labels)
     except RuntimeError:
@@ -292,6 +293,10 @@ def test_a_mode_without_weight_is_not_accepted(contradicted):
     rare, frequent = gq.LevelSet(0.5), gq.LevelSet(1.0)
     with pytest.raises(RuntimeError, match="a mode that misses 3 likely flips"):
         converged_sites(prior, rare, bind(rare, labels, 200), start)
+    # nor is it returned by a search of its own
+    smooth = prior.with_parameters(alpha=8.0)
+    with pytest.raises(RuntimeError, match=r"did not converge|a mode that misses"):
+        gq.evidence(smooth, rare, labels)
     # with frequent flips there is no error
     exact = gq.annealed_evidence(prior, frequent, labels, seed=0)
     assert abs(gq.evidence(prior, frequent, labels) - exact.log_evidence) < 0.5
