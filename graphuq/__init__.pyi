@@ -46,7 +46,6 @@ from .likelihoods import LevelSet as LevelSet
 from .likelihoods import NoisyProbit as NoisyProbit
 from .likelihoods import Probit as Probit
 from .likelihoods import check_likelihood as check_likelihood
-from .posterior.approximate import ApproximatePosterior as ApproximatePosterior
 from .posterior.assessment.calibration import Calibration as Calibration
 from .posterior.assessment.calibration import brier_score as brier_score
 from .posterior.assessment.calibration import calibrate as calibrate
@@ -55,12 +54,14 @@ from .posterior.assessment.calibration import (
 )
 from .posterior.assessment.diagnostics import Diagnostics as Diagnostics
 from .posterior.assessment.prediction_sets import PredictionSets as PredictionSets
+from .posterior.draws import Draws as Draws
 from .posterior.from_arviz import from_arviz as from_arviz
 from .posterior.from_arviz import load as load
 from .posterior.log_evidence import LogEvidence as LogEvidence
 from .posterior.map_estimate import MapEstimate as MapEstimate
+from .posterior.posterior import Posterior as Posterior
 from .posterior.predictions import ReweightedPredictions as ReweightedPredictions
-from .posterior.sampled import Posterior as Posterior
+from .posterior.sites import GaussianSites as GaussianSites
 from .priors.component_level import ComponentLevel as ComponentLevel
 from .priors.feature_prior import FeaturePrior as FeaturePrior
 from .priors.level import Level as Level

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 import graphuq as gq
 from graphuq.datasets.sources import SOURCES
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.report import pictures
 
 # how long an example takes depends on what else the machine does
@@ -143,15 +143,13 @@ def pytest_collection_modifyitems(items):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class NodesAlone(NodePosterior):
+class NodesAlone(Posterior):
     """Node statistics without a run; for two classes ``by_class`` may be that of the second."""
 
     settings: dict = dataclasses.field(default_factory=dict)
+    source: Any = None
     probability_mcse: Any = dataclasses.field(default=None, kw_only=True)
     aleatoric: Any = dataclasses.field(default=None, kw_only=True)
-
-    run = trust = call = n_latent_draws = _arviz_groups = _new_by_class = None
-    _flips_and_overlaps = _left_out = None
 
     def __post_init__(self):
         if self.by_class.ndim == 1:
@@ -162,23 +160,28 @@ class NodesAlone(NodePosterior):
             self, "aleatoric", np.full(self.n_nodes, np.nan if self.overlap else 0.0)
         )
 
-    def latent_draws(self, prior=None, nodes=None, *, seed=None):
-        raise NotImplementedError
+    def __repr__(self):
+        return f"{type(self).__name__}({self.n_nodes} nodes)"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class KnownDraws(NodesAlone):
     """A posterior whose fields have given draws, one in each row."""
 
-    draws: Any = dataclasses.field(kw_only=True)
+    fields: Any = dataclasses.field(kw_only=True)
 
     @property
     def n_latent_draws(self):
-        return len(self.draws)
+        return len(self.fields)
 
     def latent_draws(self, prior=None, nodes=None, *, seed=None):
-        for start in range(0, len(self.draws), 1000):
-            yield self.draws[start : start + 1000][:, nodes]
+        for start in range(0, len(self.fields), 1000):
+            yield self.fields[start : start + 1000][:, nodes]
+
+
+def with_draws(post, **changes):
+    """Return a sampled posterior with other traces."""
+    return dataclasses.replace(post, source=dataclasses.replace(post.draws, **changes))
 
 
 def quietly(*arguments, **options):

@@ -73,7 +73,7 @@ def test_a_run_continues_without_its_checkpoint(model, post, size, tmp_path, mon
     monkeypatch.setattr(checkpoint, "INTERVAL_SECONDS", 0.0)
     with files_of_at_most(size), pytest.warns(RuntimeWarning, match="the run continues"):
         there = gq.sample(*model, **RUN, checkpoint=tmp_path / "run.npz")
-    np.testing.assert_array_equal(there.modes, post.modes)
+    np.testing.assert_array_equal(there.draws.modes, post.draws.modes)
     assert list(tmp_path.iterdir()) == []
 
 

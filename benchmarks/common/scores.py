@@ -31,9 +31,7 @@ def fit(prior: Any, labels: gq.Labels, seed: int, likelihood: Any = None) -> gq.
         )
 
 
-def scores(
-    post: gq.Posterior | gq.ApproximatePosterior, y: np.ndarray, seed: int
-) -> dict[str, float]:
+def scores(post: gq.Posterior, y: np.ndarray, seed: int) -> dict[str, float]:
     """Return the scores of the unlabeled nodes."""
     found = post.calibration(y)
     hidden, _ = post.labels.unlabelled_truth(y, len(y))

@@ -27,7 +27,7 @@ def sampled(*arguments, **options) -> gq.Posterior:
 
 def efficiency(post: gq.Posterior) -> tuple[float, float, float]:
     """Return the largest R-hat, the smallest ESS and ESS per second of nodes and log posterior."""
-    traces = np.concatenate([post.stats["lp"][:, :, None], post.field], axis=2)
+    traces = np.concatenate([post.draws.stats["lp"][:, :, None], post.draws.field], axis=2)
     r_hat, ess = rhat_and_ess(traces)
     draws, warmup = post.settings["draws"], post.settings["warmup"]
     seconds = post.settings["sampling_time"] * draws / (draws + warmup)
@@ -48,7 +48,8 @@ def speed(prior, labels, quick: bool) -> tuple[list[dict], dict]:
         post = sampled(prior, PAPER, labels, sampler, nodes=nodes, seed=0, **options)
         r_hat, ess, rate = efficiency(post)
         rows.append({
-            "sampler": repr(sampler), "acceptance": float(post.stats["acceptance_rate"].mean()),
+            "sampler": repr(sampler),
+            "acceptance": float(post.draws.stats["acceptance_rate"].mean()),
             "R-hat": r_hat, "ESS": ess, "ESS per second": rate,
         })  # fmt: skip
     best = max(row["ESS per second"] for row in rows[1:])

@@ -21,7 +21,7 @@ def main() -> None:
         for seed in range(1 if options.quick else 5):
             post = sampled(prior, DEEP, labels, sampler, nodes=range(0, 435, 9), seed=seed)
             r_hat, ess, _ = efficiency(post)
-            swaps = post.stats.get("swap_rate")
+            swaps = post.draws.stats.get("swap_rate")
             rows.append({
                 "sampler": type(sampler).__name__, "seed": seed, "R-hat": r_hat, "ESS": ess,
                 "mean swap rate": float(swaps.mean()) if swaps is not None else "",

@@ -53,9 +53,10 @@ def time_many(gamma: float, quick: bool) -> dict:
     health = post.diagnostics()
     return {
         "labels": len(labels), "nodes": prior.n_nodes, "gamma": gamma,
-        "sampler": post.settings["sampler"]["name"], "draws": post.modes.shape[0] * DRAWS[gamma],
+        "sampler": post.settings["sampler"]["name"],
+        "draws": post.draws.modes.shape[0] * DRAWS[gamma],
         "ESS": health.ess, "R-hat": health.r_hat, "seconds": seconds,
-        "processor seconds": worked, "steps per draw": float(post.stats["n_steps"].mean()),
+        "processor seconds": worked, "steps per draw": float(post.draws.stats["n_steps"].mean()),
         "GiB before": before, "GiB": peak_gib(),
     }  # fmt: skip
 

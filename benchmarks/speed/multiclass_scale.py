@@ -67,7 +67,8 @@ def one_alpha(spectrum, labels, y, alpha: float, clock: Clock) -> dict:
         "ms per step of a chain": 1e3 * post.settings["sampling_time"] / steps,
         "steps of warm-up": steps - CHAINS * DRAWS,
         "draws": CHAINS * DRAWS, "ESS": health.ess, "R-hat": health.r_hat,
-        "walls hit per draw": float(post.stats["n_walls"].mean()), "accuracy": post.accuracy(y),
+        "walls hit per draw": float(post.draws.stats["n_walls"].mean()),
+        "accuracy": post.accuracy(y),
     }  # fmt: skip
 
 

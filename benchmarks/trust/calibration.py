@@ -53,7 +53,7 @@ def one_run(spectrum: gq.Spectrum, y: np.ndarray, labels: gq.Labels, prior, like
         "ECE": score.expected_calibration_error, "Brier": score.brier,
         "log score": score.log_score, "accuracy": score.accuracy,
         "ECE if true": ece_if_true(np.delete(post.by_class, labels.nodes, axis=0), seed),
-        "alpha": alpha, "gamma": gamma, "log evidence": float(quick.log_evidence),
+        "alpha": alpha, "gamma": gamma, "log evidence": float(quick.sites.log_evidence),
         "R-hat": r_hat, "seconds": seconds,
         "instant ECE": instant.expected_calibration_error, "instant Brier": instant.brier,
         "instant accuracy": instant.accuracy, "instant seconds": quick.settings["seconds"],

@@ -45,7 +45,7 @@ def priors(network: gq.datasets.FeaturedNetwork) -> dict[str, object]:
     return {"graph": spectrum, "graph and words": gq.SumPrior.of([modes, words, gq.Level()])}
 
 
-def score(post: gq.ApproximatePosterior, network: gq.datasets.FeaturedNetwork) -> dict:
+def score(post: gq.Posterior, network: gq.datasets.FeaturedNetwork) -> dict:
     test, component = network.splits["test"], network.graph.component
     y, p = network.y[test], post.by_class[test]
     place = np.searchsorted(post.labels.classes, y)

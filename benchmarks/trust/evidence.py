@@ -131,8 +131,8 @@ def many_labels(name: str, spectrum: gq.Spectrum, y: np.ndarray) -> list[dict]:
         rows.append({
             "data": name, "labels": len(labels), "flipped": 0.1 * (labels is noisy),
             "likelihood": repr(model), "alpha": alpha, "converges": post is not None,
-            "log evidence": float(post.log_evidence) if post else "-",
-            "correction": post.log_evidence.correction if post else "-",
+            "log evidence": float(post.sites.log_evidence) if post else "-",
+            "correction": post.sites.log_evidence.correction if post else "-",
             "accuracy": post.accuracy(y) if post else "-",
             "seconds": time.perf_counter() - begun,
         })  # fmt: skip

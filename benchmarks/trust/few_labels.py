@@ -66,7 +66,7 @@ def reveal(y: np.ndarray, count: int, seed: int) -> gq.Labels:
     return gq.Labels(labels.nodes, labels.values, classes=classes.values)
 
 
-def chosen_by(post: gq.Posterior | gq.ApproximatePosterior) -> dict[str, float]:
+def chosen_by(post: gq.Posterior) -> dict[str, float]:
     prior, likelihood = post.settings["prior"], post.settings["likelihood"]
     return {**{name: prior[name] for name in ("alpha", "tau", "level")},
             "gamma": likelihood["gamma"]}  # fmt: skip

@@ -63,7 +63,7 @@ def main() -> None:
         tuned = gq.tune(prior, labels, gq.Probit(0.1), **RANGES)
         for name, value in tuned.chosen.items():
             ratios[name].append(max(value / truth[name], truth[name] / value))
-        drawn = {name: np.log(post.hyperparameters[name]) for name in RANGES}
+        drawn = {name: np.log(post.draws.hyperparameters[name]) for name in RANGES}
         r_hat, ess = rhat_and_ess(np.dstack(list(drawn.values())))
         r_hats.append(r_hat)
         sizes.append(ess)

@@ -50,7 +50,6 @@ def groups() -> list[tuple[str, list[str]]]:
                     found[_title(thing.__name__)].append(f"{thing.__name__}.{own}")
         else:
             found[_title(thing.__module__)].append(f"graphuq.{name}")
-    found["The posterior"].append("graphuq.posterior.node_posterior.NodePosterior")
     return [(title, sorted(names, key=str.lower)) for title, names in found.items() if names]
 
 

@@ -20,8 +20,7 @@ from graphuq.inference.problem import choose_parameters
 from graphuq.inference.sample import sample
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import adopt
-from graphuq.posterior.approximate import ApproximatePosterior
-from graphuq.posterior.sampled import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.default_sum import check_terms, default_graph_prior, default_sum
 from graphuq.priors.kept_modes import default_rank
 from graphuq.utils import validation
@@ -43,7 +42,7 @@ def annotate(
     graph_weight: float | str = validation.AUTO,
     method: str = "sample",
     seed: validation.Seed = 0,
-) -> ApproximatePosterior | Posterior:
+) -> Posterior:
     """Infer the classes of all cells of an AnnData object from those that are labeled.
 
     The prior is that of `BayesianGraphClassifier`: a sum of the graph of ``scanpy.pp.neighbors``,
@@ -83,7 +82,7 @@ def annotate(
 
     Returns
     -------
-    ApproximatePosterior or Posterior
+    Posterior
         Its nodes are the cells, by name.
 
     Raises

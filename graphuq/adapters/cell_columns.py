@@ -47,7 +47,7 @@ def tabulate_cells(post: Any, column: pd.Series, reject: float, ask: Nodes) -> d
 
     Parameters
     ----------
-    post : ApproximatePosterior or Posterior
+    post : Posterior
     column : Series
         The labels, as given.
     reject : float

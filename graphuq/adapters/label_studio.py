@@ -16,7 +16,7 @@ import numpy as np
 
 from graphuq.labels.class_values import as_given
 from graphuq.labels.labels import Labels
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.predictions import most_probable
 from graphuq.utils import validation
 from graphuq.utils.atomic_files import write_atomically
@@ -34,7 +34,7 @@ NODE, SCORE, NAME = "graphuq_node", "graphuq_score", "graphuq_name"
 
 def write(
     path: Any,
-    post: NodePosterior,
+    post: Posterior,
     data: Any,
     k: int,
     *,
@@ -55,7 +55,7 @@ def write(
     ----------
     path : path-like
         A JSON file to import. An existing one is replaced.
-    post : Posterior or ApproximatePosterior
+    post : Posterior
     data : DataFrame, or sequence of mappings, of length N
         What the labeling interface shows of each node, such as ``{"text": ...}``.
     k : int
@@ -86,7 +86,7 @@ def write(
     >>> len(tasks), sorted(tasks[0]["data"]), tasks[0]["predictions"][0]["result"][0]["type"]
     (5, ['graphuq_node', 'graphuq_score', 'text'], 'choices')
     """
-    if not isinstance(post, NodePosterior):
+    if not isinstance(post, Posterior):
         raise TypeError(f"post must be a posterior of graphuq, got {type(post).__name__}")
     path = validation.file_path("path", path)
     _check_tag("from_name", from_name)

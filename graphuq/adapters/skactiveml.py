@@ -179,7 +179,7 @@ class GraphQuery(SingleAnnotatorPoolQueryStrategy):
     Parameters
     ----------
     method : {"bald", "variance_reduction", "variance"}
-        As in `NodePosterior.suggest`.
+        As in `Posterior.suggest`.
     clf : GraphClassifier, optional
         The classifier that is fitted to all rows; by default one with its default settings.
     classes : array_like, shape (K,), optional

@@ -92,10 +92,10 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray, shape (K,)
-    posterior_ : Posterior or ApproximatePosterior
+    posterior_ : Posterior
         The posterior of the fitted items, with calibration, suspect labels and diagnostics;
         ``posterior_.suggest(k)`` returns items to label next.
-    predictions_ : Posterior, ApproximatePosterior or ReweightedPredictions
+    predictions_ : Posterior or ReweightedPredictions
         ``posterior_``, or with ``class_shares`` its predictions with these shares.
     transduction_ : ndarray, shape (n,)
         The most probable class of every fitted item by ``predictions_``.

@@ -125,7 +125,7 @@ def compare(
 
 
 class Outcome(Protocol):
-    """What is scored; all `graphuq.posterior.protocol.Predictions` have it."""
+    """What is scored; all `graphuq.posterior.predictions.Predictions` have it."""
 
     @property
     def prediction(self) -> NDArray[Any]:

@@ -9,8 +9,8 @@ import numpy as np
 from graphuq.graphs import Graph
 from graphuq.graphs.neighbors import Neighbors
 from graphuq.likelihoods.label_rule import label_rule
-from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.new_items import join, new_probability
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import require_squarable
 from graphuq.utils.threads import one_blas_thread
@@ -26,7 +26,7 @@ def classify_new_rows(
 
     Parameters
     ----------
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
     prior : Prior, FeaturePrior or SumPrior
         That of the posterior, on ``graph``.
     graph : Graph
@@ -57,7 +57,7 @@ def classify_new_rows(
 
 
 def draw_new_rows(
-    posterior: ApproximatePosterior,
+    posterior: Posterior,
     prior: GaussianPrior,
     graph: Graph,
     neighbors: Neighbors,

@@ -25,7 +25,7 @@ class ClassShares(NamedTuple):
     shares: dict[str, float]
     strength: float
 
-    def of(self, result: gq.Posterior | gq.ApproximatePosterior) -> ReweightedPredictions:
+    def of(self, result: gq.Posterior) -> ReweightedPredictions:
         """Return predictions with these shares."""
         return result.with_class_shares(self.shares, strength=self.strength)
 

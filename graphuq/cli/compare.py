@@ -177,7 +177,7 @@ def _sample_pairs(options: argparse.Namespace) -> tuple[list[dict[str, Any]], li
                     "r_hat": health.r_hat,
                 }
             )
-            if not post.complete:  # interrupted: show what there is
+            if not post.draws.complete:  # interrupted: show what there is
                 return rows, notes, False
     return rows, notes, True
 

@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
         (_print_two_likeliest if options.classes else _print_probability)(first, y, nodes)
         print()
     _write(options.out, posteriors, X, y)
-    return 0 if all(post.complete for post in posteriors.values()) else 130
+    return 0 if all(post.draws.complete for post in posteriors.values()) else 130
 
 
 def _sample(
@@ -109,7 +109,7 @@ def _sample(
             f"{chosen['gamma']:.3f}", f"{seconds:.2f}",
         ])  # fmt: skip
         messages += list_doubts(name, post.trust())
-        if not post.complete:  # interrupted: show what there is
+        if not post.draws.complete:  # interrupted: show what there is
             break
     print_table(HEADER, rows)
     one = "50/50" if labels.classes.size == 2 else "all classes equally likely"

@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
         "unsure": int(predictions.unsure.sum()),
         "most_uncertain": found.ids[predictions.ranking()[:10]],
         "settings": post.settings,
-        "complete": None if post.run is None else post.run.complete,
-        "diagnostics": None if post.run is None else vars(post.run.diagnostics()),
+        "complete": post.draws.complete if post.is_sampled else None,
+        "diagnostics": vars(post.diagnostics()) if post.is_sampled else None,
         "trust": trust.to_dict(),
     }
     if options.json:

@@ -13,7 +13,7 @@ from graphuq.posterior.predictions import most_probable
 if TYPE_CHECKING:
     import pandas as pd
 
-    from graphuq.posterior.sampled import Posterior
+    from graphuq.posterior.posterior import Posterior
 
 
 def tabulate_nodes(items: Items, post: Posterior, predictions: Any) -> pd.DataFrame:

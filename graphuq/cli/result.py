@@ -29,13 +29,13 @@ class Result:
     Attributes
     ----------
     file : Path
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
     run : dict
         The contents of run.json; empty if the folder has no such file.
     """
 
     file: Path
-    posterior: gq.Posterior | gq.ApproximatePosterior
+    posterior: gq.Posterior
     run: dict[str, Any]
 
     @property

@@ -199,7 +199,7 @@ def summarize_run(
         parameters={**prior, **likelihood},
         **(no_shares if data.shares is None else data.shares.settings()),
         settings=post.settings,
-        complete=post.complete,
+        complete=post.draws.complete,
         diagnostics=post.diagnostics(),
         trust=post.trust(),
         leave_one_out_right=_leave_one_out(model, labels),
@@ -242,9 +242,9 @@ def _leave_one_out(model: Model, labels: gq.Labels) -> int | None:
             post = gq.approximate(model.prior, model.likelihood, labels)
     except RuntimeError:
         return None
-    predicted = post.leave_one_out >= 0.5
-    if post.leave_one_out.ndim == 2:
-        predicted = post.leave_one_out.argmax(axis=1)
+    predicted = post.sites.leave_one_out >= 0.5
+    if post.sites.leave_one_out.ndim == 2:
+        predicted = post.sites.leave_one_out.argmax(axis=1)
     return int((predicted == labels.indices).sum())
 
 

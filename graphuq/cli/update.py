@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     folder = options.out or options.result
     require_result_folder(folder)
     result, problem = read_run(options.result)
-    if result.posterior.run is None:
+    if not result.posterior.is_sampled:
         raise ValueError(f"{options.result} was not sampled: run graphuq sample first")
     settings, former = result.posterior.settings, result.run
     for name, value in (

@@ -117,4 +117,4 @@ def sample_and_write(
         print(summary.to_json())
     else:
         print_summary(summary, replaced=replaced)
-    return 0 if post.complete else 130
+    return 0 if post.draws.complete else 130

@@ -16,8 +16,9 @@ from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import describe, describe_sign_model
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import Argmax, both_classes, probability_positive
-from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.node_kernels import expected_entropy
+from graphuq.posterior.posterior import Posterior
+from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Given
 from graphuq.propagation.sign_predictive import (
@@ -37,8 +38,8 @@ def approximate(
     likelihood: Likelihood,
     labels: Labels,
     *,
-    start: ApproximatePosterior | None = None,
-) -> ApproximatePosterior:
+    start: Posterior | None = None,
+) -> Posterior:
     """Approximate the posterior by the Gaussian of expectation propagation.
 
     At an unlabeled node P(u_i > 0) is Psi(m_i; v_i^(1/2)), with the mean and variance of the
@@ -60,14 +61,15 @@ def approximate(
     likelihood : likelihood
         A sign model: `Probit`, `LevelSet`, `NoisyProbit`, or one of your own.
     labels : Labels
-    start : ApproximatePosterior, optional
+    start : Posterior, optional
         An approximation with fewer labels, from which to continue: that takes less time. Under
         likelihoods with flips it changes nothing.
 
     Returns
     -------
-    ApproximatePosterior
-        It has the statistics, rankings and exports of a sampled `Posterior`.
+    Posterior
+        It has the statistics, rankings and exports of a sampled posterior, and ``sites`` instead of
+        draws.
 
     Raises
     ------
@@ -93,12 +95,12 @@ def approximate(
     >>> labels = gq.reveal(y, counts=3, seed=0)
     >>> quick = gq.approximate(prior, gq.Probit(gamma=0.1), labels)
     >>> quick
-    ApproximatePosterior(100 nodes, 6 labels, log evidence -2.30)
+    Posterior(100 nodes, approximated from 6 labels, log evidence -2.30)
     >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
     >>> bool(abs(quick.probability - post.probability).max() < 0.05)
     True
     """
-    if start is not None and not isinstance(start, ApproximatePosterior):
+    if start is not None and (not isinstance(start, Posterior) or start.is_sampled):
         raise TypeError(f"start must be what gq.approximate returned, got {type(start).__name__}")
     problem = Problem.check(prior, likelihood, labels)
     if start is not None and start.n_nodes != problem.prior.n_nodes:
@@ -113,7 +115,7 @@ def approximate(
             describe_poor_probabilities,
             problem,
             post.by_class,
-            post.log_evidence.correction,
+            post.sites.log_evidence.correction,
         )
     except KeyboardInterrupt:  # the approximation is done
         doubt = "interrupted before it was known whether probabilities are poor"
@@ -122,9 +124,7 @@ def approximate(
     return post
 
 
-def approximate_problem(
-    problem: Problem, start: ApproximatePosterior | None
-) -> ApproximatePosterior:
+def approximate_problem(problem: Problem, start: Posterior | None) -> Posterior:
     """Return the approximation of a checked problem.
 
     Only the sites of ``start`` are used. It may know other nodes than the problem, if labeled ones
@@ -136,10 +136,10 @@ def approximate_problem(
     )
     # labels that may be flipped can have sites in several places: these are found afresh
     goes_on = start is not None and np.min(problem.bound.label_model.cost) == np.inf
-    sites = start.sites_for(problem.labels) if start and goes_on else None
+    sites = start.sites.moved(start.labels, problem.labels) if start and goes_on else None
     fields = interruptible("approximating the posterior", approximate_fields, problem, sites)
     unknown = np.full(fields["mean"].shape, np.nan)
-    return ApproximatePosterior(
+    return Posterior(
         prior=problem.prior,
         labels=problem.labels,
         mcse=unknown,
@@ -156,7 +156,7 @@ def approximate_problem(
 
 
 def _approximate_signs(problem: Problem, start: tuple[Array, Array] | None) -> dict[str, Any]:
-    """Return the fields of an `ApproximatePosterior` of two classes."""
+    """Return the fields of a `Posterior` of two classes."""
     prior, bound, labels = problem.prior, problem.bound, problem.labels
     sites = converged_sites(prior, problem.likelihood, bound, start)
     n = prior.n_nodes
@@ -184,8 +184,7 @@ def _approximate_signs(problem: Problem, start: tuple[Array, Array] | None) -> d
         "overlaps": overlaps,
         "latent_mean": latent_mean,
         "latent_variance": latent_variance,
-        "site_precision": sites.precision,
-        "site_shift": sites.shift,
-        "leave_one_out": label_probability(sites, bound),
-        "log_evidence": log_evidence_of(sites),
+        "source": GaussianSites(
+            sites.precision, sites.shift, label_probability(sites, bound), log_evidence_of(sites)
+        ),
     }

@@ -22,6 +22,7 @@ from graphuq.likelihoods.largest_of_gaussian import (
 )
 from graphuq.posterior.class_entropy import add_class_entropy
 from graphuq.posterior.log_evidence import LogEvidence
+from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.given import Given, Rows
 from graphuq.propagation.class_propagation import ClassSites, label_model
 from graphuq.propagation.nested_propagation import LabelModel
@@ -44,7 +45,7 @@ BLOCK_NODES = 100
 
 
 def approximate_classes(problem: Problem, start: tuple[Array, Array] | None) -> dict[str, Any]:
-    """Return the fields of an `ApproximatePosterior` that depend on the number of classes."""
+    """Return the fields of a `Posterior` that depend on the number of classes."""
     prior, labels = problem.prior, problem.labels
     J, K = len(labels), labels.classes.size
     require_memory(
@@ -90,11 +91,11 @@ def approximate_classes(problem: Problem, start: tuple[Array, Array] | None) -> 
         "overlaps": overlaps,
         "latent_mean": mean,
         "latent_variance": variance,
-        "site_precision": sites.precision,
-        "site_shift": sites.shift,
-        "leave_one_out": new_label.of_label(left_out, K),
-        "log_evidence": LogEvidence(
-            sites.log_evidence, "expectation propagation", sites.correction
+        "source": GaussianSites(
+            sites.precision,
+            sites.shift,
+            new_label.of_label(left_out, K),
+            LogEvidence(sites.log_evidence, "expectation propagation", sites.correction),
         ),
     }
 

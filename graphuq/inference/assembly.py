@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from graphuq.inference.problem import Problem
 from graphuq.inference.runner import Outcome
 from graphuq.inference.storage import Storage
 from graphuq.likelihoods.bound import describe, describe_sign_model, parameters_of
+from graphuq.posterior.draws import Draws
 from graphuq.posterior.node_moments import batch_length
 from graphuq.posterior.node_statistics import (
     MAX_WAIT_SECONDS,
@@ -24,7 +25,7 @@ from graphuq.posterior.node_statistics import (
     seconds_needed,
     square_changes,
 )
-from graphuq.posterior.sampled import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.samplers.protocol import Sampler
 from graphuq.utils.forecast import warn_of_long_work
 from graphuq.utils.typing import Array
@@ -33,18 +34,11 @@ from graphuq.utils.typing import Array
 MIN_DRAWS = 20
 
 
-class Traces(NamedTuple):
-    """The draws of all chains, up to the length of the shortest; see `Posterior`."""
+def join_draws(records: list[ChainRecord], sampled: tuple[str, ...] = (), **others: Any) -> Draws:
+    """Stack the draws of all chains, up to the length of the shortest.
 
-    modes: Array
-    field: Array
-    read: Array
-    stats: dict[str, Array]
-    hyperparameters: dict[str, Array]
-
-
-def join_traces(records: list[ChainRecord], sampled: tuple[str, ...] = ()) -> Traces:
-    """Stack the draws of all chains; the statistics named ``sampled`` are hyperparameters."""
+    The statistics named ``sampled`` are hyperparameters; ``others`` are fields of `Draws`.
+    """
     draws = min(record.draws for record in records)
     stats = {
         name: np.stack(
@@ -58,12 +52,13 @@ def join_traces(records: list[ChainRecord], sampled: tuple[str, ...] = ()) -> Tr
         stacked = np.stack([chain[:draws] for chain in chains])
         return stacked[:, :, 0] if stacked.shape[2] == 1 else np.moveaxis(stacked, 2, 3)
 
-    return Traces(
+    return Draws(
         modes=join([record.modes for record in records]),
         field=join([record.field for record in records]),
         read=join([record.read for record in records]),
         hyperparameters={name: stats.pop(name) for name in sampled},
         stats=stats,
+        **others,
     )
 
 
@@ -130,14 +125,17 @@ def assemble(
     overlaps = [_overlap(record, problem, sampled) for record in kept]
     in_haste = not outcome.complete and not outcome.stopped
     statistics, few = _statistics(kept, overlaps, storage, in_haste)
-    traces: Any = join_traces(kept, sampled)._asdict()
     return Posterior(
         prior=problem.prior,
         labels=problem.labels,
         **statistics.nodes,
-        **traces,
-        traced=problem.traced,
-        running_mean_change=statistics.running_mean_change,
+        source=join_draws(
+            kept,
+            sampled,
+            traced=problem.traced,
+            running_mean_change=statistics.running_mean_change,
+            complete=outcome.complete and few is None,
+        ),
         settings={
             **settings,
             "draws": min(record.draws for record in kept),
@@ -147,7 +145,6 @@ def assemble(
             * (kept[0].batch_length if few is None else batch_length(few)),
             **({} if few is None else {"statistics_draws": few}),
         },
-        complete=outcome.complete and few is None,
     )
 
 

@@ -18,7 +18,7 @@ from graphuq.inference.target_ess import TargetEss
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.assessment import diagnostics
-from graphuq.posterior.sampled import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.samplers.choice import choose_sampler, require_sampler
 from graphuq.samplers.protocol import Sampler
@@ -165,8 +165,8 @@ def sample(
     with open_checkpoint(checkpoint, run, storage.n_bytes) as state:
         outcome = run_chains(sampler, target, records, plan, until.more, state)
         posterior = assemble(records, outcome, problem, settings, storage)
-        if state and (posterior.complete or outcome.stopped):
+        if state and (posterior.draws.complete or outcome.stopped):
             state.remove()
-    messages = diagnostics.quick_messages(posterior)
+    messages = diagnostics.quick_messages(posterior.draws, posterior.settings)
     warn(messages + (until.messages() if outcome.complete else ()), stacklevel=2)
     return posterior

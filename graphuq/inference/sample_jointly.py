@@ -28,7 +28,7 @@ from graphuq.likelihoods.bound import parameters_of, require_supported
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import label_rule
 from graphuq.posterior.assessment import diagnostics
-from graphuq.posterior.sampled import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.feature_prior import ALL_ITEMS
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -99,7 +99,7 @@ def sample_jointly(
     -------
     Posterior
         Node statistics averaged over the hyperparameters, whose draws are in
-        ``hyperparameters``; the diagnostics cover these too.
+        ``draws.hyperparameters``; the diagnostics cover these too.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def sample_jointly(
     >>> post = gq.sample_jointly(
     ...     prior, gq.Probit(gamma=0.1), labels, alpha=(1, 6), draws=200, seed=0, progress=False
     ... )
-    >>> {name: values.shape for name, values in post.hyperparameters.items()}
+    >>> {name: values.shape for name, values in post.draws.hyperparameters.items()}
     {'alpha': (4, 200), 'level': (4, 200)}
     """
     _require_sign_model(likelihood)
@@ -176,10 +176,10 @@ def sample_jointly(
     with open_checkpoint(checkpoint, run, storage.n_bytes) as state:
         outcome = run_chains(sampler, target, records, plan, checkpoint=state)
         posterior = assemble(records, outcome, problem, settings, storage, tuple(box))
-        if state and (posterior.complete or outcome.stopped):
+        if state and (posterior.draws.complete or outcome.stopped):
             state.remove()
     posterior = _at_means(posterior, chosen, problem)
-    warn(diagnostics.quick_messages(posterior), stacklevel=2)
+    warn(diagnostics.quick_messages(posterior.draws, posterior.settings), stacklevel=2)
     return posterior
 
 
@@ -187,7 +187,7 @@ def _at_means(posterior: Posterior, prior: GaussianPrior, problem: Problem) -> P
     """Return the posterior with prior and likelihood at the means of the hyperparameters."""
     means = {
         name: float(values.mean() if name in LINEAR else np.exp(np.log(values).mean()))
-        for name, values in posterior.hyperparameters.items()
+        for name, values in posterior.draws.hyperparameters.items()
     }
     prior, likelihood = with_values(prior, problem.likelihood, means)
     with warnings.catch_warnings():

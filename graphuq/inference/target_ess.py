@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphuq.inference.assembly import join_traces
+from graphuq.inference.assembly import join_draws
 from graphuq.inference.chain_record import ChainRecord
 from graphuq.inference.plan import Plan
 from graphuq.posterior.assessment import diagnostics
@@ -23,7 +23,7 @@ class TargetEss:
         target = self._plan.target_ess
         if target is None:
             return 0
-        self._ess = diagnostics.effective_size(join_traces(self._records))
+        self._ess = diagnostics.effective_size(join_draws(self._records))
         done = self._records[0].draws
         return 0 if self._ess >= target else min(done, self._plan.draws - done)
 

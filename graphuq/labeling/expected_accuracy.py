@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.assessment.answer_scores import answer_probability
+from graphuq.posterior.posterior import Posterior
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
@@ -34,7 +34,7 @@ class Expected(NamedTuple):
 
 
 def expect_accuracy(
-    posterior: ApproximatePosterior,
+    posterior: Posterior,
     hidden: NDArray[np.int64],
     seed: validation.Seed,
     right: int = 0,
@@ -54,7 +54,7 @@ def expect_accuracy(
 
     Parameters
     ----------
-    posterior : ApproximatePosterior
+    posterior : Posterior
     hidden : ndarray of int
         The items whose predictions are meant, at least one.
     seed : int, SeedSequence or Generator
@@ -133,7 +133,7 @@ def _between(accuracy: float, ends: Iterable[float]) -> Expected:
 
 
 def draw_accuracies(
-    posterior: ApproximatePosterior, some: NDArray[np.int64], n: int, rng: np.random.Generator
+    posterior: Posterior, some: NDArray[np.int64], n: int, rng: np.random.Generator
 ) -> Array:
     """Return draws of the accuracy of n items, by the field at some of them.
 
@@ -143,7 +143,7 @@ def draw_accuracies(
 
     Parameters
     ----------
-    posterior : ApproximatePosterior
+    posterior : Posterior
     some : ndarray of int
     n : int
     rng : Generator

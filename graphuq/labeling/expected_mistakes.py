@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 from scipy.special import erfcx, ndtr
 
-from graphuq.posterior.approximate import ApproximatePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.utils import validation
 from graphuq.utils.polynomials import interpolate
 from graphuq.utils.typing import Array
@@ -65,7 +65,7 @@ class ExpectedMistakes:
 
     Parameters
     ----------
-    posterior : ApproximatePosterior
+    posterior : Posterior
         A posterior of two classes.
     candidates : ndarray of int
     seed : int, SeedSequence or Generator
@@ -87,7 +87,7 @@ class ExpectedMistakes:
 
     def __init__(
         self,
-        posterior: ApproximatePosterior,
+        posterior: Posterior,
         candidates: NDArray[np.int64],
         seed: validation.Seed,
     ) -> None:
@@ -141,12 +141,10 @@ def _mistakes(mean: NDArray[np.float32], variance: NDArray[np.float32]) -> Any:
     return each.sum(axis=-1, dtype=np.float64)
 
 
-def _covariance(
-    posterior: ApproximatePosterior, rows: NDArray[np.int64], columns: NDArray[np.int64]
-) -> Array:
+def _covariance(posterior: Posterior, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Array:
     """Return covariances given the labels: C - C_.J (I + T C_JJ)^-1 T C_J. with the sites' T."""
     prior, labeled = posterior._own_prior(), posterior.labels.nodes
-    sites = posterior.site_precision[:, None]
+    sites = posterior.sites.precision[:, None]
     inner = np.eye(labeled.size) + sites * prior.covariance(labeled, labeled)
     weights = np.linalg.solve(inner, sites * prior.covariance(labeled, rows))
     told = weights.T @ prior.covariance(labeled, columns)

@@ -23,7 +23,7 @@ from graphuq.likelihoods.contract import Likelihood
 from graphuq.utils import validation
 
 if TYPE_CHECKING:
-    from graphuq.posterior.sampled import Posterior
+    from graphuq.posterior.posterior import Posterior
 
 
 def label(

@@ -22,7 +22,7 @@ from graphuq.labeling.expected_accuracy import Expected, expect_accuracy
 from graphuq.labeling.picks import pick_spread, pick_telling, without_labels
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import Likelihood
-from graphuq.posterior.approximate import ApproximatePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.some_nodes import SomeNodes
@@ -85,14 +85,14 @@ class View(NamedTuple):
     ----------
     nodes : ndarray of int, shape (m,)
         Sorted.
-    posterior : ApproximatePosterior
+    posterior : Posterior
         The approximation at these nodes, numbered anew.
     epistemic : ndarray, shape (m,)
         The part of each node's entropy that more labels would resolve, in nats.
     """
 
     nodes: Nodes
-    posterior: ApproximatePosterior
+    posterior: Posterior
     epistemic: Array
 
     @property
@@ -312,7 +312,7 @@ def _renumbered(labels: Labels, kept: Nodes, nodes: Nodes) -> Labels:
     return Labels(numbers, labels.values, labels.classes, confidence=labels.confidence)
 
 
-def _moved(start: View | None, kept: Nodes) -> ApproximatePosterior | None:
+def _moved(start: View | None, kept: Nodes) -> Posterior | None:
     """Return where to start from, with nodes numbered as in ``kept``; None if some are not in it.
 
     Both lists are sorted, so that labels, and their sites, keep their order.

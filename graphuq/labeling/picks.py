@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.labeling.expected_mistakes import ExpectedMistakes
-from graphuq.posterior.approximate import ApproximatePosterior
 from graphuq.posterior.assessment.answer_scores import Answers
 from graphuq.posterior.assessment.gaussian_scores import Conditioned
 from graphuq.posterior.assessment.suggestion import MIN_NOISE, greedy
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.hyperprior import MEAN_ALPHA, MEAN_TAU
 from graphuq.utils.threads import one_blas_thread
@@ -23,9 +23,7 @@ READY = 20
 SPREAD_CANDIDATES = 2000
 
 
-def pick_telling(
-    post: ApproximatePosterior, candidates: NDArray[np.int64], seed: int
-) -> NDArray[np.int64]:
+def pick_telling(post: Posterior, candidates: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     """Return candidates to ask, each given those before it.
 
     With two classes their answers are expected to prevent the most mistakes. With more, where that

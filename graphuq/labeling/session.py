@@ -37,7 +37,7 @@ from graphuq.labeling.questions import Questions
 from graphuq.labeling.records import Answer, Opinion, Progress, Question, Suspect
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import Likelihood
-from graphuq.posterior.sampled import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
 from graphuq.utils.features import check_node_features
@@ -248,7 +248,7 @@ class LabelingSession:
         """Ask k items next that are drawn at random, and keep their labels from the learner.
 
         Asked labels are not a random draw: they are where the model is least sure. A random sample
-        measures the accuracy, and calibrates sets of classes (`NodePosterior.prediction_sets`).
+        measures the accuracy, and calibrates sets of classes (`Posterior.prediction_sets`).
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class LabelingSession:
     def random_sample(self) -> Labels | None:
         """Return the certain labels of the random sample, or None if there are none.
 
-        `NodePosterior.prediction_sets` takes them.
+        `Posterior.prediction_sets` takes them.
         """
         with self._lock:
             return self._known.to_sample()

@@ -74,7 +74,7 @@ def annotator_rates(
         As `Labels.from_annotators`.
     probabilities : array_like, shape (items, K), optional
         The probability of each class of each item without its annotators, such as
-        `NodePosterior.pred_probs` of its labels. Without it, the annotators alone say which class
+        `Posterior.pred_probs` of its labels. Without it, the annotators alone say which class
         an item has, and items of one annotator each say nothing.
     classes : array_like, optional
         All classes, if some of them may not occur.

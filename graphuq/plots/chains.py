@@ -19,7 +19,7 @@ from graphuq.plots.canvas import new_figure
 from graphuq.plots.class_colors import shorten
 from graphuq.posterior.arviz_compat import arviz_module
 from graphuq.posterior.assessment.diagnostics import split_rhat
-from graphuq.posterior.sampled import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.utils import validation
 
 CHAIN_COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
@@ -52,7 +52,7 @@ def traces(
     Raises
     ------
     TypeError
-        The posterior has no draws, as an `ApproximatePosterior`.
+        The posterior has no draws, as that of `graphuq.approximate`.
     ValueError
         There are fewer than four draws.
 
@@ -155,19 +155,19 @@ def ranks(
 
 def _quantities(posterior: Posterior, modes: int, nodes: int) -> xr.Dataset:
     """Return the quantities to show, one variable for each."""
-    if getattr(posterior, "run", None) is None:
+    if not isinstance(posterior, Posterior) or not posterior.is_sampled:
         raise TypeError(
-            f"posterior must have draws, got {type(posterior).__name__}: make them with gq.sample"
+            f"posterior must have draws, got {posterior!r:.200}: make them with gq.sample"
         )
+    found, (chains, draws) = posterior.draws, posterior.draws.shape
     validation.integer("modes", modes, 0)
     validation.integer("nodes", nodes, 0)
-    if posterior.modes.shape[1] < 4:
+    if draws < 4:
         raise ValueError(
-            f"expected at least 4 draws of each chain, got {posterior.modes.shape[1]}: sample with "
-            "more draws"
+            f"expected at least 4 draws of each chain, got {draws}: sample with more draws"
         )
-    first = posterior.settings["prior"]["rank"] + 1 - posterior.modes.shape[2]
-    shown = {"log posterior": posterior.stats["lp"]}
+    first = posterior.settings["prior"]["rank"] + 1 - found.modes.shape[2]
+    shown = {"log posterior": found.stats["lp"]}
 
     def add(name: str, traces: NDArray[np.float64]) -> None:
         if traces.ndim == 3:  # one field per class
@@ -176,14 +176,14 @@ def _quantities(posterior: Posterior, modes: int, nodes: int) -> xr.Dataset:
             traces = traces[..., worst]
         shown[name] = traces
 
-    for k in range(min(modes, posterior.modes.shape[2])):
-        add(f"mode {first + k}", posterior.modes[:, :, k])
-    shown |= posterior.hyperparameters
-    for k, node in enumerate(posterior.traced[:nodes]):
-        add(f"node {node}", posterior.field[:, :, k])
+    for k in range(min(modes, found.modes.shape[2])):
+        add(f"mode {first + k}", found.modes[:, :, k])
+    shown |= found.hyperparameters
+    for k, node in enumerate(found.traced[:nodes]):
+        add(f"node {node}", found.field[:, :, k])
     return xr.Dataset(
         {name: (("chain", "draw"), values) for name, values in shown.items()},
-        {"chain": np.arange(posterior.modes.shape[0]), "draw": np.arange(posterior.modes.shape[1])},
+        {"chain": np.arange(chains), "draw": np.arange(draws)},
     )
 
 

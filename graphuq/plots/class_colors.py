@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.plots.canvas import escape
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
@@ -30,12 +30,12 @@ NAME_DISTANCE = (0.12, 0.045)
 MAX_LETTERS, MAX_LINES = 18, 20
 
 
-def predicted_indices(posterior: NodePosterior) -> NDArray[np.int64]:
+def predicted_indices(posterior: Posterior) -> NDArray[np.int64]:
     """Return the index of the predicted class of each node, shape (N,)."""
     return np.searchsorted(posterior.labels.classes, posterior.prediction)
 
 
-def certainty(posterior: NodePosterior) -> Array:
+def certainty(posterior: Posterior) -> Array:
     """Return 1 - entropy / log K of each node, shape (N,): 0 if all classes are equally likely."""
     return np.clip(1 - posterior.entropy / np.log(posterior.labels.classes.size), 0, 1)
 
@@ -58,7 +58,7 @@ def shorten(name: Any, letters: int = MAX_LETTERS) -> str:
     return escape(text if len(text) <= letters else f"{text[: letters - 1]}…")
 
 
-def draw_classes(ax: Any, posterior: NodePosterior, places: Array, size: float) -> None:
+def draw_classes(ax: Any, posterior: Posterior, places: Array, size: float) -> None:
     """Draw every node in the color of its predicted class, paler if it is less certain.
 
     The name of a class is written at the median of the nodes that are predicted to be in it,
@@ -90,9 +90,7 @@ def draw_classes(ax: Any, posterior: NodePosterior, places: Array, size: float) 
     add_legend(ax, "most probable class;\npale: uncertain;\nframed: labeled")
 
 
-def _add_names(
-    ax: Any, posterior: NodePosterior, predicted: NDArray[np.int64], places: Array
-) -> None:
+def _add_names(ax: Any, posterior: Posterior, predicted: NDArray[np.int64], places: Array) -> None:
     """Write the name of each class at the median of its nodes, if there is room."""
     from matplotlib.patheffects import withStroke
 
@@ -121,7 +119,7 @@ def add_legend(ax: Any, title: str, **place: Any) -> None:
     )  # fmt: skip
 
 
-def node_colors(posterior: NodePosterior) -> tuple[Array, list[tuple[str, Any]]]:
+def node_colors(posterior: Posterior) -> tuple[Array, list[tuple[str, Any]]]:
     """Return the color of each node, shape (N, 4), and the entries of the legend.
 
     There are no markers to tell classes with the same color apart. For more than ten classes, the

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphuq.plots.canvas import new_figure
 from graphuq.plots.class_colors import shorten
 from graphuq.plots.results import require_probabilities
-from graphuq.posterior.protocol import Predictions
+from graphuq.posterior.predictions import Predictions
 from graphuq.utils.typing import Array
 
 # With more classes, the cells show no numbers.
@@ -34,7 +34,7 @@ def confusion(posterior: Predictions, truth: Any = None, *, figure: Any = None) 
 
     Parameters
     ----------
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
         Or another result with probabilities: of ``with_class_shares``, of `map_estimate`, or a
         classifier with ``predict_proba``.
     truth : array_like, shape (N,), optional

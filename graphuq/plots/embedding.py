@@ -10,14 +10,14 @@ from graphuq.plots.canvas import new_axes
 from graphuq.plots.nodes import draw_nodes
 from graphuq.plots.results import require_posterior
 from graphuq.posterior.assessment.uncertainty import PARTS
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.prior import Prior
 from graphuq.utils import validation
 
 
 def embedding(
-    posterior: NodePosterior, coordinates: Any, *, color: str = "class", ax: Any = None
+    posterior: Posterior, coordinates: Any, *, color: str = "class", ax: Any = None
 ) -> Any:
     """Show the nodes in a plane, colored by posterior mean.
 
@@ -31,11 +31,11 @@ def embedding(
 
     Parameters
     ----------
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
     coordinates : Prior or array_like, shape (N, 2)
         A prior gives the first two eigenvectors, q_1 and q_2, as coordinates.
     color : {"class", "total", "aleatoric", "epistemic"}
-        By default the class; else the entropy or a part of it, `NodePosterior.uncertainty`.
+        By default the class; else the entropy or a part of it, `Posterior.uncertainty`.
     ax : matplotlib.axes.Axes, optional
 
     Returns

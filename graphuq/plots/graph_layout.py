@@ -12,7 +12,7 @@ from graphuq.plots.canvas import escape, new_axes
 from graphuq.plots.nodes import draw_nodes
 from graphuq.plots.results import require_posterior
 from graphuq.posterior.assessment.uncertainty import PARTS
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.utils import validation
 
 # In larger graphs, edges overlap and the layout takes long.
@@ -27,9 +27,7 @@ def can_be_drawn(graph: Graph) -> bool:
     return graph.n_nodes <= MAX_NODES and graph.n_edges <= MAX_EDGES
 
 
-def graph_layout(
-    posterior: NodePosterior, graph: Any, *, color: str = "class", ax: Any = None
-) -> Any:
+def graph_layout(posterior: Posterior, graph: Any, *, color: str = "class", ax: Any = None) -> Any:
     """Show a small graph with its edges, the nodes colored as in `embedding`.
 
     networkx places nodes with heavy edges close together (Fruchterman and Reingold 1991). Graphs
@@ -37,11 +35,11 @@ def graph_layout(
 
     Parameters
     ----------
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
     graph : Graph, networkx graph or adjacency
         At most 500 nodes and 5,000 edges.
     color : {"class", "total", "aleatoric", "epistemic"}
-        By default the class; else the entropy or a part of it, `NodePosterior.uncertainty`.
+        By default the class; else the entropy or a part of it, `Posterior.uncertainty`.
     ax : matplotlib.axes.Axes, optional
 
     Returns

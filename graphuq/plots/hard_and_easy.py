@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from graphuq.plots.canvas import WRONG, escape, new_figure
 from graphuq.plots.class_colors import shorten
 from graphuq.plots.results import require_posterior
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.utils import validation
 from graphuq.utils.features import check_images
 
 
 def hard_and_easy(
-    posterior: NodePosterior,
+    posterior: Posterior,
     images: Any,
     truth: Any = None,
     *,
@@ -35,7 +35,7 @@ def hard_and_easy(
 
     Parameters
     ----------
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
     images : array_like, shape (N, height * width)
         Gray levels.
     truth : array_like, shape (N,), optional
@@ -118,7 +118,7 @@ def hard_and_easy(
     return grid
 
 
-def _two_likeliest(posterior: NodePosterior) -> list[str]:
+def _two_likeliest(posterior: Posterior) -> list[str]:
     """Return a title for each node: its two most probable classes, one per line."""
     p, classes = posterior.by_class, posterior.labels.classes
     likeliest = np.argsort(-p, axis=1, kind="stable")[:, :2]

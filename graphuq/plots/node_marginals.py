@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphuq.plots.canvas import escape, new_axes
 from graphuq.plots.class_colors import shorten
 from graphuq.plots.results import require_posterior
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
 
@@ -23,7 +23,7 @@ ORDER = ("most probable", "second", "third")
 
 
 def node_marginals(
-    posterior: NodePosterior,
+    posterior: Posterior,
     prior: GaussianPrior,
     nodes: Any,
     *,
@@ -43,7 +43,7 @@ def node_marginals(
 
     Parameters
     ----------
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
     prior : Prior
         The prior of the posterior.
     nodes : array_like of int
@@ -110,7 +110,7 @@ def node_marginals(
 
 
 def _draw_likeliest(
-    posterior: NodePosterior, wanted: NDArray[np.int64], draws: NDArray[np.float64], ax: Any
+    posterior: Posterior, wanted: NDArray[np.int64], draws: NDArray[np.float64], ax: Any
 ) -> Any:
     """Draw the fields of the most probable classes of each node, from draws (n, nodes, K)."""
     p, classes = posterior.by_class[wanted], posterior.labels.classes

@@ -8,14 +8,14 @@ import numpy as np
 
 from graphuq.plots.canvas import COLORMAP, add_color_bar, add_entropy_bar, escape
 from graphuq.plots.class_colors import draw_classes
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.predictions import SURE
 from graphuq.utils.typing import Array
 
 
 def draw_nodes(
     ax: Any,
-    posterior: NodePosterior,
+    posterior: Posterior,
     places: Array,
     size: float | None = None,
     color: str = "class",
@@ -51,7 +51,7 @@ def draw_nodes(
     ax.legend(loc="best", fontsize=8)
 
 
-def _draw_entropy(ax: Any, posterior: NodePosterior, places: Array, size: float, part: str) -> None:
+def _draw_entropy(ax: Any, posterior: Posterior, places: Array, size: float, part: str) -> None:
     """Draw every node in the shade of a part of its entropy, and mark the labeled ones."""
     values = posterior.uncertainty()[part].to_numpy()
     dots = ax.scatter(

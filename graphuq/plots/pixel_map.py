@@ -10,12 +10,12 @@ from graphuq.plots.canvas import COLORMAP, add_color_bar, add_entropy_bar, new_a
 from graphuq.plots.class_colors import add_legend, node_colors
 from graphuq.plots.results import require_posterior
 from graphuq.posterior.assessment.uncertainty import PARTS
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.utils import validation
 
 
 def pixel_map(
-    posterior: NodePosterior,
+    posterior: Posterior,
     shape: tuple[int, int],
     *,
     statistic: str = "mean",
@@ -26,13 +26,13 @@ def pixel_map(
 
     Parameters
     ----------
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
     shape : (int, int)
         Height and width of the image.
     statistic : {"mean", "variance", "total", "aleatoric", "epistemic"}
         The colors show the posterior mean s (certainly ``classes[0]`` is dark, certainly
         ``classes[1]`` is bright), the variance of the label (0 is white, 1 is black), or the
-        entropy and its parts (`NodePosterior.uncertainty`; log K is black). For K > 2
+        entropy and its parts (`Posterior.uncertainty`; log K is black). For K > 2
         classes, the mean is shown as the color of the most probable class, with the opacity
         1 - entropy / log K. For more than ten classes, the nine most frequent predictions have
         colors, and the others share a gray.

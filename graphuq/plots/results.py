@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from graphuq.posterior.node_posterior import NodePosterior
-from graphuq.posterior.predictions import PredictionMixin
-from graphuq.posterior.protocol import Predictions
+from graphuq.posterior.posterior import Posterior
+from graphuq.posterior.predictions import PredictionMixin, Predictions
 from graphuq.utils.typing import Array
 
 
 def require_posterior(posterior: object) -> None:
     """Refuse results without a posterior of the field, such as those of ``with_class_shares``."""
-    if not isinstance(posterior, NodePosterior):
+    if not isinstance(posterior, Posterior):
         raise TypeError(
             "posterior must be what gq.sample or gq.approximate return, or posterior_ of a "
             f"BayesianGraphClassifier, got {type(posterior).__name__}: show other probabilities "

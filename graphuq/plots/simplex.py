@@ -9,8 +9,7 @@ import numpy as np
 from graphuq.plots.canvas import new_axes
 from graphuq.plots.class_colors import add_legend, class_colors, shorten
 from graphuq.plots.results import require_probabilities
-from graphuq.posterior.predictions import SURE
-from graphuq.posterior.protocol import Predictions
+from graphuq.posterior.predictions import SURE, Predictions
 
 # Corners of the first, second and third class: left, right and top.
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])

@@ -10,15 +10,16 @@ import numpy as np
 
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class
-from graphuq.posterior.approximate import ApproximatePosterior
+from graphuq.posterior.draws import Draws
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.netcdf import read_groups
-from graphuq.posterior.sampled import Posterior
+from graphuq.posterior.posterior import Posterior
+from graphuq.posterior.sites import GaussianSites
 from graphuq.posterior.soundness import require_sound
 from graphuq.posterior.to_arviz import BY_NODE, NAME, NODE_STATISTICS, SITES
 
 
-def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
+def from_arviz(tree: Any) -> Posterior:
     """Return the posterior that `to_arviz` converted to ``tree``.
 
     Parameters
@@ -42,8 +43,7 @@ def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
     True
     """
     try:
-        approximate = tree["node_summary"].attrs.get("approximate")
-        found = (_approximate_from if approximate else _sampled_from)(tree)
+        found = _posterior_from(tree)
     except (KeyError, AttributeError, TypeError, IndexError) as error:
         missing = isinstance(error, KeyError)
         fault = f"{error} is missing" if missing else f"got {type(tree).__name__} ({error})"
@@ -55,54 +55,50 @@ def from_arviz(tree: Any) -> Posterior | ApproximatePosterior:
     return found
 
 
-def _sampled_from(tree: Any) -> Posterior:
-    """Return the sampled posterior whose groups these are."""
-    posterior, stats = tree["posterior"], tree["sample_stats"]
+def _posterior_from(tree: Any) -> Posterior:
+    """Return the posterior whose groups these are."""
     nodes, observed, constant = (tree[name] for name in BY_NODE)
-    settings = json.loads(posterior.attrs["settings"])
-    modes = tree["modes" if "modes" in tree else "posterior"]["z"]
-    chains, draws, _, *by_class = modes.shape
-    none = np.empty((chains, draws, 0, *by_class))
-    traced, field, read = np.empty(0, dtype=np.int64), none, none
-    if "u" in posterior:
-        traced, field = posterior["node"].values.astype(np.int64), posterior["u"].values
-    if "x" in stats:
-        read = stats["x"].values
+    approximate = nodes.attrs.get("approximate")
+    settings = json.loads((nodes if approximate else tree["posterior"]).attrs["settings"])
     return Posterior(
         labels=_labels_from(observed, constant),
         **_statistics_from(nodes),
         names=_names_from(nodes),
         **_suspicions_from(observed),
-        modes=modes.values,
-        traced=traced,
-        field=field,
-        read=read,
-        stats={str(name): stats[name].values for name in stats.data_vars if name != "x"},
-        running_mean_change=constant["running_mean_change"].values,
         settings=settings,
-        complete=bool(posterior.attrs["complete"]),
+        source=_sites_from(nodes, observed) if approximate else _draws_from(tree, constant),
+    )
+
+
+def _draws_from(tree: Any, constant: Any) -> Draws:
+    """Return the draws in these groups."""
+    posterior, stats = tree["posterior"], tree["sample_stats"]
+    modes = tree["modes" if "modes" in tree else "posterior"]["z"]
+    chains, draws, _, *by_class = modes.shape
+    none = np.empty((chains, draws, 0, *by_class))
+    traced = "u" in posterior
+    return Draws(
+        modes=modes.values,
+        field=posterior["u"].values if traced else none,
+        read=stats["x"].values if "x" in stats else none,
+        stats={str(name): stats[name].values for name in stats.data_vars if name != "x"},
         hyperparameters={
             str(name): posterior[name].values
             for name in posterior.data_vars
             if name not in ("z", "u")
         },
+        traced=posterior["node"].values.astype(np.int64) if traced else np.empty(0, np.int64),
+        running_mean_change=constant["running_mean_change"].values,
+        complete=bool(posterior.attrs["complete"]),
     )
 
 
-def _approximate_from(tree: Any) -> ApproximatePosterior:
-    """Return the approximate posterior whose groups these are."""
-    nodes, observed, constant = (tree[name] for name in BY_NODE)
-    settings = json.loads(nodes.attrs["settings"])
-    return ApproximatePosterior(
-        labels=_labels_from(observed, constant),
-        **_statistics_from(nodes),
-        names=_names_from(nodes),
-        **_suspicions_from(observed),
-        **{name: observed[name].values for name in SITES},
-        log_evidence=LogEvidence(
-            nodes.attrs["log_evidence"], nodes.attrs["method"], nodes.attrs["correction"]
-        ),
-        settings=settings,
+def _sites_from(nodes: Any, observed: Any) -> GaussianSites:
+    """Return the sites in these groups."""
+    attrs = nodes.attrs
+    return GaussianSites(
+        **{own: observed[named].values for own, named in SITES.items()},
+        log_evidence=LogEvidence(attrs["log_evidence"], attrs["method"], attrs["correction"]),
     )
 
 
@@ -130,7 +126,7 @@ def _labels_from(observed: Any, constant: Any) -> Labels:
     return Labels(nodes, values, classes, confidence=trust)
 
 
-def load(path: str | os.PathLike[str]) -> Posterior | ApproximatePosterior:
+def load(path: str | os.PathLike[str]) -> Posterior:
     """Return the posterior in a NetCDF file that ``save`` or arviz wrote.
 
     Parameters
@@ -156,7 +152,7 @@ def load(path: str | os.PathLike[str]) -> Posterior | ApproximatePosterior:
     ...     quick.save(f"{folder}/moons.nc")
     ...     again = gq.load(f"{folder}/moons.nc")
     >>> again
-    ApproximatePosterior(100 nodes, 6 labels, log evidence -2.30)
+    Posterior(100 nodes, approximated from 6 labels, log evidence -2.30)
     """
     groups = read_groups(path)
     try:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import Argmax, LabelRule, as_by_class, label_rule
 from graphuq.likelihoods.sign_model import SignModel
+from graphuq.posterior.draws import Draws
 from graphuq.posterior.given_others import GivenOthers
-from graphuq.posterior.protocol import LatentDraws
+from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
 
@@ -20,23 +22,14 @@ from graphuq.utils.typing import Array
 MAX_TERMS = 2**22
 
 
-class SampledField(LatentDraws, Protocol):
-    """A sampled posterior: `graphuq.posterior.sampled.Posterior`."""
-
-    @property
-    def hyperparameters(self) -> Mapping[str, Array]:
-        """Sampled hyperparameters by name, each of shape (chains, draws)."""
-        ...
-
-
-def _model_of(posterior: SampledField) -> SignModel:
+def _model_of(draws: Draws, labels: Labels, settings: dict[str, Any]) -> SignModel:
     """Return the sign model, with the draws of its hyperparameters that were sampled.
 
     Noise has the shape (draws, 1), and costs (draws, 1), or (draws, J) where labels have
     confidences.
     """
-    settings, sampled, labels = posterior.settings, posterior.hyperparameters, posterior.labels
-    n_classes, shape = labels.classes.size, (posterior.n_latent_draws, 1)
+    sampled, n_classes = draws.hyperparameters, labels.classes.size
+    shape = (math.prod(draws.shape), 1)
     noise, cost = SignModel.flipping(**settings["sign_model"], n_classes=n_classes)
     model = SignModel(np.full(shape, noise), np.full(shape, cost))
     if settings["likelihood"]["name"] == "LevelSet" and "gamma" in sampled:
@@ -62,35 +55,39 @@ class LabelDraws(NamedTuple):
     """A label drawn anew given u_j, flips included, as `LabelRule.observed` has it."""
 
 
-def label_draws(posterior: SampledField, prior: Any, seed: Any, every: int = 1) -> LabelDraws:
+def label_draws(
+    draws: Draws, labels: Labels, settings: dict[str, Any], prior: Any, seed: Any, every: int = 1
+) -> LabelDraws:
     """Return what each ``every``-th draw of the field says of the labels.
 
     Parameters
     ----------
-    posterior : Posterior
-        With a sign model.
+    draws : Draws
+    labels : Labels
+    settings : dict
+        Those of the posterior, with a sign model.
     prior : GaussianPrior
     seed : SeedSequence
     every : int
     """
-    labels, rule = posterior.labels, label_rule(posterior.labels)
-    rng = np.random.default_rng(seed)
-    model, found, done = _model_of(posterior), [], 0
+    rule, rng = label_rule(labels), np.random.default_rng(seed)
+    model, found, done = _model_of(draws, labels, settings), [], 0
     # Integrate u_j out: where flips are rare, its draws hardly ever contradict the label. If labels
     # outnumber modes, the others determine it, and nothing is left to integrate.
-    others_say, noise = None, posterior.settings["sign_model"]["noise"]
-    if not posterior.hyperparameters and len(labels) <= prior.field.weights.size:
+    others_say, noise = None, settings["sign_model"]["noise"]
+    if not draws.hyperparameters and len(labels) <= prior.field.weights.size:
         others_say = GivenOthers.of(prior, labels.nodes)
-    for block in posterior.latent_draws(prior, labels.nodes, seed=rng):
+    own_seed = validation.seed_sequence(rng)
+    for block in draws.latent(prior, labels, labels.nodes, settings["noise"], own_seed):
         kept = np.arange(-done % every, len(block), every)
         u = block[kept].reshape(kept.size, len(labels), rule.n_fields)
         own = SignModel(model.noise[done + kept], model.cost[done + kept])
-        draws = _describe(u, rule.observed(labels), own, rule, rng)
+        said = _describe(u, rule.observed(labels), own, rule, rng)
         if others_say is not None:
             with one_blas_thread():
                 right = others_say.by_class(u, noise)[:, np.arange(len(labels)), labels.indices]
-            draws = draws._replace(mistake=own.mistake(right, rule.n_classes))
-        found.append(draws)
+            said = said._replace(mistake=own.mistake(right, rule.n_classes))
+        found.append(said)
         done += len(block)
     return LabelDraws(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
@@ -123,7 +120,7 @@ def mistakes_from_left_out(left_out: Array, labels: Any, flip_rate: float) -> Ar
     Parameters
     ----------
     left_out : ndarray, shape (J,) or (J, K)
-        As `ApproximatePosterior.leave_one_out`, of labels of confidence 1.
+        As `GaussianSites.leave_one_out`, of labels of confidence 1.
     labels : Labels
     flip_rate : float
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import label_rule
 from graphuq.likelihoods.sign_model import SignModel
+from graphuq.posterior.draws import Draws
 from graphuq.posterior.given_others import GivenOthers
-from graphuq.posterior.label_likelihood import SampledField
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
@@ -22,7 +23,9 @@ MOST_DRAWS = 4000
 LEAST = 1e-12
 
 
-def left_out_from_draws(posterior: SampledField, prior: GaussianPrior, seed: Any) -> Array:
+def left_out_from_draws(
+    draws: Draws, labels: Labels, settings: dict[str, Any], prior: GaussianPrior, seed: Any
+) -> Array:
     """Return P(label j is each class | all other labels), shape (J, K), flips included.
 
     It is that of a label of confidence 1, so that all labels are compared with the same.
@@ -41,20 +44,22 @@ def left_out_from_draws(posterior: SampledField, prior: GaussianPrior, seed: Any
 
     Parameters
     ----------
-    posterior : Posterior
-        With a sign model, and without sampled hyperparameters.
+    draws : Draws
+        Without sampled hyperparameters.
+    labels : Labels
+    settings : dict
+        Those of the posterior, with a sign model.
     prior : GaussianPrior
         That of the posterior.
     seed : SeedSequence
     """
-    labels = posterior.labels
     n_labels, n_classes = len(labels), labels.classes.size
-    model = SignModel.flipping(**posterior.settings["sign_model"], n_classes=n_classes)
+    model = SignModel.flipping(**settings["sign_model"], n_classes=n_classes)
     given = model.with_confidence(labels.confidence, n_classes)
     total, weights = np.zeros((n_labels, n_classes)), np.zeros(n_labels)
-    every, done = math.ceil(posterior.n_latent_draws / MOST_DRAWS), 0
+    every, done = math.ceil(math.prod(draws.shape) / MOST_DRAWS), 0
     rule, others_say = label_rule(labels), GivenOthers.of(prior, labels.nodes)
-    for block in posterior.latent_draws(prior, labels.nodes, seed=seed):
+    for block in draws.latent(prior, labels, labels.nodes, settings["noise"], seed):
         u = block[-done % every :: every].reshape(-1, n_labels, rule.n_fields)
         done += len(block)
         with one_blas_thread():

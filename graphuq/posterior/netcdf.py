@@ -11,6 +11,7 @@ from typing import Any
 
 import xarray as xr
 
+from graphuq.posterior.to_arviz import groups_of
 from graphuq.utils import validation
 from graphuq.utils.atomic_files import write_atomically
 
@@ -27,7 +28,7 @@ def save(posterior: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
     path : path-like
         Its folder must exist.
 
@@ -38,7 +39,7 @@ def save(posterior: Any, path: str | os.PathLike[str]) -> None:
         before is kept.
     """
     _require_replaceable(validation.file_path("path", path))
-    content = _encode(posterior._arviz_groups())
+    content = _encode(groups_of(posterior))
     with write_atomically(path) as temporary:
         Path(temporary).write_bytes(content)
 

@@ -30,14 +30,15 @@ exactly and the others by draws: K for each draw of the posterior, the same for 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import both_classes, probability_positive
 from graphuq.posterior.node_kernels import class_probability
+from graphuq.posterior.posterior import Posterior
+from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Conditional, Rows
 from graphuq.propagation.class_gaussian import classes_at_labeled
@@ -148,32 +149,14 @@ class NewItems:
         return found + self._rows.deviation[:, None] * rng.standard_normal(found.shape)
 
 
-class Extensible(Protocol):
-    """A posterior that extends to new items; `Posterior` and `ApproximatePosterior` do."""
-
-    @property
-    def overlap(self) -> float:
-        """Deviation of the noise that belongs to the true class."""
-        ...
-
-    @property
-    def labels(self) -> Labels:
-        """What was observed."""
-        ...
-
-    def _new_by_class(self, prior: GaussianPrior, items: NewItems) -> Array:
-        """Return class probabilities of new items, shape (m, K)."""
-        ...
-
-
 def new_probability(
-    posterior: Extensible, prior: GaussianPrior, degrees: Array, weights: Any, X: Any = None
+    posterior: Posterior, prior: GaussianPrior, degrees: Array, weights: Any, X: Any = None
 ) -> Array:
     """Return the posterior class probabilities of new items, shape (m, K).
 
     Parameters
     ----------
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
     prior : Prior, FeaturePrior or SumPrior
         The prior of the posterior, whose graphs have a `Prior.projected` or `Prior.full`.
     degrees : ndarray, shape (n,)
@@ -202,12 +185,21 @@ def new_probability(
            [0.5 , 0.5 ],
            [0.5 , 0.5 ]])
     """
+    labeled = posterior.labels.nodes
     with one_blas_thread():
-        return posterior._new_by_class(prior, join(posterior, prior, degrees, weights, X))
+        items = join(posterior, prior, degrees, weights, X)
+        if isinstance(posterior.source, GaussianSites):
+            sites = posterior.source
+            return items.by_class_from_sites(prior.root(labeled), sites.precision, sites.shift)
+        rng = np.random.default_rng(posterior._own_seed())
+        total = np.zeros((items.n, posterior.labels.classes.size))
+        for block in posterior.latent_draws(prior, labeled, seed=rng):
+            total += items.by_class_from_draws(block, rng)
+        return total / posterior.n_latent_draws
 
 
 def join(
-    posterior: Extensible, prior: GaussianPrior, degrees: Array, weights: Any, X: Any = None
+    posterior: Posterior, prior: GaussianPrior, degrees: Array, weights: Any, X: Any = None
 ) -> NewItems:
     """Return the new items of `new_probability`, joined to the graph."""
     given = prior.conditional(posterior.labels.nodes, np.empty(0, dtype=np.int64))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from graphuq.posterior.assessment.class_shares import (
     require_strength,
     reweight,
 )
-from graphuq.posterior.protocol import Predictions
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
@@ -26,6 +25,37 @@ if TYPE_CHECKING:
 
 # A node is unsure if no class is this probable. Texts print it in whole percent, so it is one.
 SURE = 0.85
+
+
+class Predictions(Protocol):
+    """A class for every node: of a sampled or approximate posterior, a MAP estimate, a classifier.
+
+    `PredictionMixin` derives the rest from ``labels`` and ``by_class``.
+    """
+
+    @property
+    def labels(self) -> Labels:
+        """What was observed."""
+        ...
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        ...
+
+    @property
+    def by_class(self) -> Array | None:
+        """Probabilities of ``labels.classes``, shape (N, K); None where there are none."""
+        ...
+
+    @property
+    def prediction(self) -> NDArray[Any]:
+        """The predicted class of every node, shape (N,)."""
+        ...
+
+    def accuracy(self, truth: Any) -> float:
+        """Return the share of unlabeled nodes whose prediction is right."""
+        ...
 
 
 def most_probable(by_class: Array) -> NDArray[np.int64]:

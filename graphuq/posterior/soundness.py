@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.posterior.approximate import ApproximatePosterior
-from graphuq.posterior.sampled import Posterior
+from graphuq.posterior.draws import Draws
+from graphuq.posterior.posterior import Posterior
+from graphuq.posterior.to_arviz import SITES
 
 # Rounding of probabilities that sum to 1.
 TOLERANCE = 1e-6
 
 
-def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
+def require_sound(posterior: Posterior) -> None:
     """Refuse statistics and draws that are out of range or do not fit together.
 
     Raises
@@ -45,29 +46,36 @@ def require_sound(posterior: Posterior | ApproximatePosterior) -> None:
     for name, probability in suspicions.items():
         if probability is not None:
             _require(name, probability, (len(posterior.labels),), 0.0, 1.0)
-    if isinstance(posterior, ApproximatePosterior):
-        labels = (len(posterior.labels), *per_field[1:])
-        _require("leave_one_out", posterior.leave_one_out, labels, 0.0, 1.0)
-        for name in ("site_precision", "site_shift"):
-            _require(name, getattr(posterior, name), labels)
+    if isinstance(posterior.source, Draws):
+        _require_sound_draws(posterior, per_field)
         return
+    labels = (len(posterior.labels), *per_field[1:])
+    for own, name in SITES.items():
+        ends = (0.0, 1.0) if own == "leave_one_out" else ()
+        _require(name, getattr(posterior.sites, own), labels, *ends)
+
+
+def _require_sound_draws(posterior: Posterior, per_field: tuple[int, ...]) -> None:
+    """Refuse draws that are out of range or do not fit together."""
     # Infinity is the error of a run that is too short to tell
     for name in ("mcse", "probability_mcse"):
         error = getattr(posterior, name)
         _require(name, np.where(np.isposinf(error), 0.0, error), per_field, 0.0)
-    chains, draws = posterior.modes.shape[:2]
-    changes = posterior.running_mean_change
+    found, (chains, draws) = posterior.draws, posterior.draws.shape
+    changes, fields = found.running_mean_change, per_field[1:]
     _require("running_mean_change", changes, (chains, *changes.shape[1:]), 0.0)
-    fields = () if n_fields == 1 else (n_fields,)
-    for name, columns in (("field", posterior.traced.size), ("read", posterior.read.shape[2])):
-        _require(name, getattr(posterior, name), (chains, draws, columns, *fields))
-    _require("modes", posterior.modes, (chains, draws, _n_modes(posterior), *fields))
-    for name, values in (posterior.stats | posterior.hyperparameters).items():
+    for name, columns in (
+        ("field", found.traced.size),
+        ("read", found.read.shape[2]),
+        ("modes", _n_modes(posterior)),
+    ):
+        _require(name, getattr(found, name), (chains, draws, columns, *fields))
+    for name, values in {**found.stats, **found.hyperparameters}.items():
         if values.shape != (chains, draws) or np.isnan(values).any():
             raise ValueError(_message(name, f"numbers of shape {(chains, draws)}"))
 
 
-def _n_modes(posterior: Any) -> int:
+def _n_modes(posterior: Posterior) -> int:
     """Return the number of modes of a prior: those of all parts of a sum, and the level."""
     prior = posterior.settings["prior"]
     parts = [prior, *prior.get("parts", ())]

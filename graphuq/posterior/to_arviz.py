@@ -42,8 +42,8 @@ BY_NODE = ("node_summary", "observed_data", "constant_data")
 # Traces that arviz plots by default, where there are many modes.
 MAX_TRACES = 20
 
-# What an approximate posterior stores for labeled nodes.
-SITES = ("site_precision", "site_shift", "leave_one_out")
+# What files of an approximation call its sites at the labeled nodes.
+SITES = {"precision": "site_precision", "shift": "site_shift", "leave_one_out": "leave_one_out"}
 
 
 def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> Any:
@@ -51,7 +51,7 @@ def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> An
 
     Parameters
     ----------
-    posterior : Posterior or ApproximatePosterior
+    posterior : Posterior
     classifiers : mapping from name to TransductiveClassifier, optional
         Fitted to the same graph and classes, to be compared with the posterior.
 
@@ -61,17 +61,16 @@ def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> An
         With groups ``posterior`` (``z``: coefficients of the first modes, at most twenty, which
         arviz plots by default, ``u``: the field at traced nodes, hyperparameters that were
         sampled), ``modes`` (``z`` of all modes, if there are more), ``sample_stats`` (``lp``,
-        ``potential``, ``acceptance_rate``, ...; ``x``: what was read, where `Posterior.read` has
-        it),
+        ``potential``, ``acceptance_rate``, ...; ``x``: what was read, where `Draws.read` has it),
         ``observed_data`` (``y`` at the labeled nodes, and ``confidence`` if labels have any),
         ``constant_data`` (class names, eq. (16)) and ``node_summary`` (per node: mean, variance,
         probability, mcse, prediction, rank, entropy, margin, the columns of
-        `NodePosterior.uncertainty`, and ``decision_score`` and ``transduction`` of the
+        `Posterior.uncertainty`, and ``decision_score`` and ``transduction`` of the
         classifiers). For K > 2 classes, values per class have ``class`` for their last dimension,
         and ``y`` is the index of the class. An approximate posterior has no draws: it lacks the
         first two groups, the others have the attribute ``approximate`` = 1, and ``observed_data``
         has its sites and ``leave_one_out``. If nodes have names
-        (`NodePosterior.with_names`), each ``node`` and ``label_node`` has a coordinate ``name``
+        (`Posterior.with_names`), each ``node`` and ``label_node`` has a coordinate ``name``
         beside its number, except in the group ``posterior``.
 
         Sampled sign models also have ``log_likelihood`` (``y``: log P(label | u) in each draw, for
@@ -87,10 +86,9 @@ def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> An
     """
     beside = _classifier_variables(posterior, {} if classifiers is None else classifiers)
     arviz = arviz_module()
-    groups = posterior._arviz_groups()
+    groups = groups_of(posterior)
     groups["node_summary"] = groups["node_summary"].assign(beside)
-    if posterior.run is not None:
-        groups |= _label_groups(posterior)
+    groups |= _label_groups(posterior)
     if arviz.__version__.startswith("0."):
         return arviz.InferenceData(**groups)
     return xr.DataTree.from_dict(groups)
@@ -146,7 +144,7 @@ def _label_groups(posterior: Any) -> dict[str, xr.Dataset]:
     found = posterior.label_draws()
     if found is None:
         return {}
-    chains, draws = posterior.modes.shape[:2]
+    chains, draws = posterior.draws.shape
     coords = {
         "chain": np.arange(chains),
         "draw": np.arange(draws),
@@ -163,7 +161,13 @@ def _label_groups(posterior: Any) -> dict[str, xr.Dataset]:
     }
 
 
-def groups_of_draws(posterior: Any) -> dict[str, xr.Dataset]:
+def groups_of(posterior: Any) -> dict[str, xr.Dataset]:
+    """Return the groups of a posterior that its file has, too."""
+    groups = _groups_of_draws if posterior.is_sampled else _groups_of_sites
+    return groups(posterior)
+
+
+def _groups_of_draws(posterior: Any) -> dict[str, xr.Dataset]:
     """Return the groups of a sampled posterior."""
     attrs = {
         **_origin(),
@@ -171,17 +175,17 @@ def groups_of_draws(posterior: Any) -> dict[str, xr.Dataset]:
         "tuning_steps": posterior.settings["tuning_steps"],
     }
     groups = _node_groups(posterior, attrs)
-    change = xr.DataArray(posterior.running_mean_change, dims=("chain", "batch"))
+    change = xr.DataArray(posterior.draws.running_mean_change, dims=("chain", "batch"))
     groups["constant_data"] = groups["constant_data"].assign(running_mean_change=change)
     return _draw_groups(posterior, attrs) | _mode_group(posterior, attrs) | groups
 
 
 def _mode_group(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
     """Return the group of all modes, unless arviz plots them all."""
-    if posterior.modes.shape[2] == _n_traced_modes(posterior):
+    if posterior.draws.modes.shape[2] == _n_traced_modes(posterior):
         return {}
-    chains, draws = posterior.modes.shape[:2]
-    z = _dims(posterior.modes, "chain", "draw", "mode")
+    chains, draws = posterior.draws.shape
+    z = _dims(posterior.draws.modes, "chain", "draw", "mode")
     coordinates = {"chain": np.arange(chains), "draw": np.arange(draws)}
     coordinates |= {"mode": _mode_numbers(posterior), **_class_names(posterior)}
     return {"modes": xr.Dataset({"z": z}, coordinates, attrs)}
@@ -189,27 +193,28 @@ def _mode_group(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
 
 def _n_traced_modes(posterior: Any) -> int:
     """Return the number of modes that arviz plots: each class has a trace of its own."""
-    each = int(np.prod(posterior.modes.shape[3:]))
-    return min(posterior.modes.shape[2], max(1, MAX_TRACES // each))
+    each = int(np.prod(posterior.draws.modes.shape[3:]))
+    return min(posterior.draws.modes.shape[2], max(1, MAX_TRACES // each))
 
 
 def _mode_numbers(posterior: Any) -> NDArray[np.int64]:
     """Return the numbers of all modes: from 1, or from 0 or less where q_0 or levels are modes."""
-    modes = posterior.modes.shape[2]
+    modes = posterior.draws.modes.shape[2]
     return np.arange(modes) + posterior.settings["prior"]["rank"] + 1 - modes
 
 
-def groups_of_sites(posterior: Any) -> dict[str, xr.Dataset]:
+def _groups_of_sites(posterior: Any) -> dict[str, xr.Dataset]:
     """Return the groups of an approximate posterior."""
+    sites = posterior.sites
     groups = _node_groups(posterior, {"approximate": 1, **_origin()})
     groups["node_summary"].attrs |= {
         "settings": json.dumps(posterior.settings),
-        "log_evidence": float(posterior.log_evidence),
-        "method": posterior.log_evidence.method,
-        "correction": posterior.log_evidence.correction,
+        "log_evidence": float(sites.log_evidence),
+        "method": sites.log_evidence.method,
+        "correction": sites.log_evidence.correction,
     }
     groups["observed_data"] = groups["observed_data"].assign(
-        {name: _dims(getattr(posterior, name), "label_node") for name in SITES}
+        {named: _dims(getattr(sites, own), "label_node") for own, named in SITES.items()}
     )
     return groups
 
@@ -223,20 +228,21 @@ def _origin() -> dict[str, Any]:
 
 
 def _draw_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]:
-    (chains, draws), first = posterior.modes.shape[:2], slice(_n_traced_modes(posterior))
-    traced, read = posterior.traced.size > 0, posterior.read.size > 0
-    at = "column" if posterior.hyperparameters else "label_node"
+    found, first = posterior.draws, slice(_n_traced_modes(posterior))
+    traced, read = found.traced.size > 0, found.read.size > 0
+    at = "column" if found.hyperparameters else "label_node"
     of_read = {} if at == "column" else _label_nodes(posterior)
+    chains, draws = found.shape
     sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
     return {
         "posterior": xr.Dataset(
             {
-                "z": _dims(posterior.modes[:, :, first], "chain", "draw", "mode"),
+                "z": _dims(found.modes[:, :, first], "chain", "draw", "mode"),
                 # arviz cannot plot a variable without entries
-                **({"u": _dims(posterior.field, "chain", "draw", "node")} if traced else {}),
+                **({"u": _dims(found.field, "chain", "draw", "node")} if traced else {}),
                 **{
                     name: (("chain", "draw"), values)
-                    for name, values in posterior.hyperparameters.items()
+                    for name, values in found.hyperparameters.items()
                 },
             },
             {
@@ -244,18 +250,18 @@ def _draw_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
                 **_class_names(posterior),
                 "mode": _mode_numbers(posterior)[first],
                 # without names, which arviz 1 summarizes only if all variables have them
-                **({"node": posterior.traced} if traced else {}),
+                **({"node": found.traced} if traced else {}),
             },
             {
                 **attrs,
                 "settings": json.dumps(posterior.settings),
-                "complete": int(posterior.complete),
+                "complete": int(found.complete),
             },
         ),
         "sample_stats": xr.Dataset(
             {
-                **{name: (("chain", "draw"), values) for name, values in posterior.stats.items()},
-                **({"x": _dims(posterior.read, "chain", "draw", at)} if read else {}),
+                **{name: (("chain", "draw"), values) for name, values in found.stats.items()},
+                **({"x": _dims(found.read, "chain", "draw", at)} if read else {}),
             },
             {
                 **sampled,

@@ -11,8 +11,8 @@ from graphuq import plots
 from graphuq.graphs import Graph
 from graphuq.plots.graph_layout import can_be_drawn
 from graphuq.plots.rendering import png
-from graphuq.posterior.node_posterior import NodePosterior
-from graphuq.posterior.protocol import Predictions
+from graphuq.posterior.posterior import Posterior
+from graphuq.posterior.predictions import Predictions
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.prior import Prior
 from graphuq.report import page
@@ -54,9 +54,8 @@ def draw_pictures(subject: Subject) -> Iterator[str]:
         )
     if prior is not None:
         yield from _draw_prior(posterior, prior)
-    run = posterior.run
-    if run is not None and run.modes.shape[1] >= MIN_DRAWS:
-        yield from _draw_chains(run, posterior.labels.classes.size)
+    if posterior.is_sampled and posterior.draws.shape[1] >= MIN_DRAWS:
+        yield from _draw_chains(posterior)
     else:
         yield page.paragraph("There are no chains to show, or they are too short.")
     if prior is None:
@@ -66,7 +65,7 @@ def draw_pictures(subject: Subject) -> Iterator[str]:
         )
 
 
-def _explain_colors(posterior: NodePosterior) -> str:
+def _explain_colors(posterior: Posterior) -> str:
     classes = posterior.labels.classes
     if classes.size > 2:
         return (
@@ -100,7 +99,7 @@ def _draw_images(subject: Subject) -> str:
     )
 
 
-def _draw_prior(posterior: NodePosterior, whole: GaussianPrior) -> Iterator[str]:
+def _draw_prior(posterior: Posterior, whole: GaussianPrior) -> Iterator[str]:
     """Yield the items in the plane of two modes, and the spectrum."""
     prior = whole.graph_part
     if not isinstance(prior, Prior):
@@ -132,14 +131,15 @@ def _explain_truncation(prior: Prior) -> str:
     return "The prior makes classes from those left of the dashed line."
 
 
-def _draw_chains(run: Any, n_classes: int) -> Iterator[str]:
+def _draw_chains(posterior: Posterior) -> Iterator[str]:
     """Yield traces and ranks of the chains."""
-    panels = 4 + len(run.hyperparameters) + min(run.traced.size, MAX_TRACED)
-    traces = partial(plots.traces, run, nodes=MAX_TRACED)
-    ranks = partial(plots.ranks, run, nodes=MAX_TRACED)
+    found = posterior.draws
+    panels = 4 + len(found.hyperparameters) + min(found.traced.size, MAX_TRACED)
+    traces = partial(plots.traces, posterior, nodes=MAX_TRACED)
+    ranks = partial(plots.ranks, posterior, nodes=MAX_TRACED)
     worst = (
         " For K > 2 classes each mode is shown for the class on which the chains agree least."
-        if n_classes > 2
+        if posterior.labels.classes.size > 2
         else ""
     )
     yield page.figure(
@@ -150,7 +150,7 @@ def _draw_chains(run: Any, n_classes: int) -> Iterator[str]:
         f"mode is the weight of one of the graph's smoothest patterns.{worst} Where chains agree, "
         "the curves coincide and the draws look like noise around one level.",
     )
-    if run.modes.shape[0] > 1:
+    if found.shape[0] > 1:
         yield page.figure(
             png(lambda figure: ranks(figure=figure), 2.8 * panels, 3),
             "Ranks of the chains' draws.",

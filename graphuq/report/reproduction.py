@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphuq import likelihoods, samplers
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.predictions import ReweightedPredictions
 from graphuq.utils.version import __version__
 
@@ -22,7 +22,7 @@ OWN = {*dir(likelihoods), *dir(samplers)}
 MAX_LABELS = 200
 
 
-def code_of(posterior: NodePosterior, lambda_bar: float | None = None) -> str:
+def code_of(posterior: Posterior, lambda_bar: float | None = None) -> str:
     """Return a program that reproduces ``posterior`` on the user's graph."""
     settings, labels = posterior.settings, posterior.labels
     prior, likelihood = settings["prior"], settings["likelihood"]

@@ -12,7 +12,7 @@ from graphuq.plots.rendering import png, thumbnail
 from graphuq.posterior.assessment.calibration import Calibration
 from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.assessment.trust import Trust
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.prior import Prior
 from graphuq.report import glossary as meanings
 from graphuq.report import page, pictures, reproduction
@@ -81,7 +81,7 @@ def _run(subject: Subject) -> str:
             dict(zip(labels.classes, known.shares, strict=True)), known.strength
         )
         rows.append(("class shares", shares, meanings.SHARES))
-    if posterior.run is None:
+    if not posterior.is_sampled:
         rows += [
             ("method", "expectation propagation", "A Gaussian approximation instead of draws."),
             ("seconds", f"{settings['seconds']:.2f}", "Wall time."),
@@ -106,7 +106,7 @@ def _run(subject: Subject) -> str:
                 f"{np.quantile(values, 0.975):.3g}",
                 "Sampled together with the classes: mean and 95% interval.",
             )
-            for name, values in posterior.run.hyperparameters.items()
+            for name, values in posterior.draws.hyperparameters.items()
         ]
     return page.table(("", "value", "what it means"), rows)
 
@@ -144,7 +144,7 @@ def _accuracy(subject: Subject) -> str:
     return _scores(posterior, score, lead) + pictures.draw_confusion(subject.predictions, truth)
 
 
-def _scores(posterior: NodePosterior, score: Calibration, lead: str) -> str:
+def _scores(posterior: Posterior, score: Calibration, lead: str) -> str:
     rows = []
     for name, shown, meaning in meanings.of_scores(posterior.labels.classes.size):
         low, high = score.intervals[name]

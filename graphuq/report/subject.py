@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphuq.graphs import Graph
 from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import check_images
 
@@ -26,7 +26,7 @@ class Subject:
 
     Attributes
     ----------
-    posterior : NodePosterior
+    posterior : Posterior
     names : array_like, shape (N,), optional
         Those of the posterior by default, or else the nodes' numbers.
     truth : array_like, shape (N,), optional
@@ -46,7 +46,7 @@ class Subject:
         All nodes that were drawn, if some of them got no certain label.
     """
 
-    posterior: NodePosterior
+    posterior: Posterior
     names: Any = None
     truth: Any = None
     images: Any = None
@@ -110,6 +110,6 @@ class Subject:
         if self.sample is not None:
             p = self.predictions.by_class[self.sample.nodes]
             return calibrate(p, self.sample.values, self.posterior.labels.classes)
-        if self.posterior.run is None and len(self.posterior.labels) >= MIN_LABELS:
+        if not self.posterior.is_sampled and len(self.posterior.labels) >= MIN_LABELS:
             return self.posterior.calibration()
         return None

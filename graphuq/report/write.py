@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphuq.posterior.assessment.trust import Trust
-from graphuq.posterior.node_posterior import NodePosterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.predictions import SURE
 from graphuq.report import page, sections
 from graphuq.report.subject import Subject
@@ -24,7 +24,7 @@ SIGNS = {"green": "✓", "amber": "!", "red": "✗"}
 
 
 def write_report(
-    result: NodePosterior | Subject | str | os.PathLike[str],
+    result: Posterior | Subject | str | os.PathLike[str],
     path: str | os.PathLike[str],
     *,
     truth: Any = None,
@@ -45,7 +45,7 @@ def write_report(
 
     Parameters
     ----------
-    result : Posterior, ApproximatePosterior or path-like
+    result : Posterior or path-like
         A path is that of a file written by ``save``. A `graphuq.report.subject.Subject` is
         taken too; it has all arguments after ``path`` in it, so they are refused then.
     path : path-like
@@ -99,8 +99,8 @@ def write_report(
         Path(temporary).write_text(_page(subject), encoding="utf-8")
 
 
-def _load(result: Any) -> NodePosterior:
-    if isinstance(result, NodePosterior):
+def _load(result: Any) -> Posterior:
+    if isinstance(result, Posterior):
         return result
     if not isinstance(result, str | os.PathLike):
         raise TypeError(

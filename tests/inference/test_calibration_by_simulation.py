@@ -54,7 +54,7 @@ def rank_p_values(prior, model, assumed, sampler, **options):
                 progress=False,
                 **options,
             )
-        ranks.append((post.field[0] < u[TRACED]).sum(axis=0))
+        ranks.append((post.draws.field[0] < u[TRACED]).sum(axis=0))
     assert len(ranks) > 0.8 * SIMULATIONS
     counts = [np.bincount(r // 2, minlength=(DRAWS + 1) // 2) for r in np.transpose(ranks)]
     return np.array([chisquare(count).pvalue for count in counts])
@@ -108,7 +108,7 @@ def class_rank_p_values(prior, model, assumed):
         labels = gq.Labels(LABELED, values, classes=range(3))
         options = {"draws": DRAWS, "thin": 2, "chains": 1, "nodes": TRACED, "progress": False}
         post = quietly(prior, assumed, labels, gq.Harmonic(), seed=seed, **options)
-        ranks.append((post.field[0] < u.T[TRACED]).sum(axis=0).ravel())
+        ranks.append((post.draws.field[0] < u.T[TRACED]).sum(axis=0).ravel())
     counts = [np.bincount(r // 2, minlength=(DRAWS + 1) // 2) for r in np.transpose(ranks)]
     return np.array([chisquare(count).pvalue for count in counts])
 

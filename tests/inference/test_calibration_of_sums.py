@@ -48,7 +48,7 @@ def rank_p_values(n_classes, assumed, simulations):
     for seed in range(simulations):
         u, _, labels = simulate(n_classes, rng)
         post = quietly(assumed, MODEL, labels, gq.Harmonic(), seed=seed, **options)
-        drawn = post.field[0].reshape(DRAWS, len(TRACED), -1)
+        drawn = post.draws.field[0].reshape(DRAWS, len(TRACED), -1)
         ranks.append((drawn < u[:, TRACED].T).sum(axis=0).ravel())
     # eight cells of four ranks each
     counts = [np.bincount(r // 4, minlength=(DRAWS + 1) // 4) for r in np.transpose(ranks)]

@@ -79,7 +79,7 @@ def test_approximation_and_evidence(prior, labels, model):
     quick = gq.approximate(prior, model, labels)
     assert abs(quick.latent_by_class[NODES[:3]] - exact).max() < 0.03
     evidence = class_evidence(prior, labels, noise, cost)
-    assert abs(quick.log_evidence - evidence) < 0.02
+    assert abs(quick.sites.log_evidence - evidence) < 0.02
     # without confidences it is another
     assert abs(class_evidence(prior, plain(labels), noise, cost) - evidence) > 0.04
 
@@ -102,7 +102,7 @@ def test_a_label_that_is_likelier_wrong_is_one_of_the_other_class(prior):
     for model in MODELS:
         one, two = (gq.approximate(prior, model, labels) for labels in (TWO, other))
         np.testing.assert_allclose(one.by_class, two.by_class, atol=1e-8)
-        assert one.log_evidence == pytest.approx(two.log_evidence)
+        assert one.sites.log_evidence == pytest.approx(two.sites.log_evidence)
         draws = [quietly(prior, model, labels, draws=200, seed=1) for labels in (TWO, other)]
         np.testing.assert_allclose(draws[0].by_class, draws[1].by_class, atol=1e-6)
 

@@ -145,8 +145,8 @@ def test_ctrl_c_leaves_a_long_chunk_behind_and_returns_the_others(small):
         warmup=0, chains=2, seed=0, progress=False,
     )  # fmt: skip
     assert time.monotonic() - Slow.pressed[0] < PROMPT
-    assert not post.complete
-    assert post.modes.shape[1] >= runner.MAX_CHUNK_DRAWS
+    assert not post.draws.complete
+    assert post.draws.modes.shape[1] >= runner.MAX_CHUNK_DRAWS
 
 
 def test_ctrl_c_ends_an_annealing(small):
@@ -175,19 +175,19 @@ def test_ctrl_c_in_the_statistics_takes_the_last_draws(small, monkeypatch):
     with pytest.warns(RuntimeWarning, match="nearly done: they are complete"):
         post = quietly(*model, **run)
     np.testing.assert_array_equal(post.mean, whole.mean)
-    assert post.complete
+    assert post.draws.complete
     # The rest takes long
     presses.append(None)
     monkeypatch.setattr(statistics, "MAX_WAIT_SECONDS", 0.0)
     with pytest.warns(gq.ConvergenceWarning, match=r"use the last 300 draws .* run again"):
         post = gq.sample(*model, **run)
-    assert not post.complete
-    np.testing.assert_array_equal(post.modes, whole.modes)
+    assert not post.draws.complete
+    np.testing.assert_array_equal(post.draws.modes, whole.draws.modes)
     presses.append(None)
     monkeypatch.setattr(assembly, "MAX_WAIT_SECONDS", 0.0)
     with pytest.warns(gq.ConvergenceWarning, match=f"last {assembly.MIN_DRAWS} draws"):
         post = gq.sample(*model, **run)
-    assert post.modes.shape == whole.modes.shape
+    assert post.draws.modes.shape == whole.draws.modes.shape
     assert abs(post.mean - whole.mean).max() < 1.0
     assert (post.mcse > whole.mcse).mean() > 0.9
 
@@ -202,7 +202,7 @@ def test_a_checkpoint_stays_if_the_statistics_were_interrupted(small, tmp_path, 
         with pytest.raises(KeyboardInterrupt):  # here at each attempt
             gq.sample(*model, **run)
     assert (tmp_path / "run.npz").exists()
-    assert quietly(*model, **run).complete
+    assert quietly(*model, **run).draws.complete
     assert not (tmp_path / "run.npz").exists()
 
 
@@ -308,7 +308,7 @@ try:
             warnings.simplefilter("always")
             found = stages[sys.argv[1]]()
         finished = any("they are complete" in str(one.message) for one in said)
-        if isinstance(found, gq.Posterior) and (finished or not found.complete):
+        if isinstance(found, gq.Posterior) and (finished or not found.draws.complete):
             print("draws", time.time(), flush=True)
             break
 except KeyboardInterrupt as error:

@@ -23,12 +23,10 @@ RUN = {"draws": 200, "thin": 5, "progress": False}
 
 
 def same(a, b):
-    return all(
+    of_draws = ("modes", "field", "read", "running_mean_change")
+    return all(np.array_equal(getattr(a.draws, n), getattr(b.draws, n)) for n in of_draws) and all(
         np.array_equal(getattr(a, name), getattr(b, name))
-        for name in (
-            *("mean", "variance", "mcse", "probability", "latent_mean"),
-            *("modes", "field", "read", "running_mean_change"),
-        )
+        for name in (*("mean", "variance", "mcse", "probability", "latent_mean"),)
     )
 
 
@@ -46,7 +44,7 @@ def test_one_seed_gives_the_same_draws_whatever_the_threads(small, tmp_path, n_c
         assert same(runs[0], other)
     assert np.load(tmp_path / "by_class.npy").shape == (40, n_classes)
     other = quietly(prior, gq.Probit(0.1), labels, seed=8, nodes=[1], **RUN)
-    assert not np.array_equal(runs[0].modes, other.modes)
+    assert not np.array_equal(runs[0].draws.modes, other.draws.modes)
 
 
 def test_chains_differ_and_more_chains_leave_the_first_alone(small):
@@ -54,8 +52,8 @@ def test_chains_differ_and_more_chains_leave_the_first_alone(small):
     prior = gq.Prior.approximated(spectrum, 8)
     two = quietly(prior, gq.Probit(0.1), labels, seed=7, chains=2, **RUN)
     three = quietly(prior, gq.Probit(0.1), labels, seed=7, chains=3, **RUN)
-    assert not np.array_equal(two.modes[0], two.modes[1])
-    assert np.array_equal(two.modes, three.modes[:2])
+    assert not np.array_equal(two.draws.modes[0], two.draws.modes[1])
+    assert np.array_equal(two.draws.modes, three.draws.modes[:2])
 
 
 def test_a_seed_sequence_gives_equal_runs_and_a_generator_advances(small):
@@ -108,9 +106,9 @@ def test_streamed_statistics_are_those_of_the_draws(small, n_classes):
     prior, model = gq.Prior.projected(small[0], 8), gq.NoisyProbit(0.2, 0.1)
     post = gq.sample(prior, model, labels, nodes=at, draws=4000, seed=1, progress=False)
     of_class = () if n_classes == 2 else (3,)
-    assert post.modes.shape == (4, 4000, 8, *of_class)
-    assert post.field.shape == (4, 4000, 2, *of_class)
-    field = post.field.reshape(-1, 2, *of_class)
+    assert post.draws.modes.shape == (4, 4000, 8, *of_class)
+    assert post.draws.field.shape == (4, 4000, 2, *of_class)
+    field = post.draws.field.reshape(-1, 2, *of_class)
     ess = post.diagnostics().ess
     assert ess > 2000
     index = field.argmax(axis=2) if of_class else field > 0
@@ -207,8 +205,8 @@ def test_ctrl_c_returns_what_there_is(small):
             prior, gq.Probit(0.1), labels, Interrupting(), draws=100_000, warmup=100, chains=2,
             seed=0, progress=False,
         )  # fmt: skip
-    assert not post.complete
-    chains, draws = post.modes.shape[:2]
+    assert not post.draws.complete
+    chains, draws = post.draws.modes.shape[:2]
     assert 1 <= chains <= 2
     assert 1 <= draws < 100_000
     assert np.isfinite(post.mean).all()
@@ -331,8 +329,8 @@ def test_a_potential_that_is_nan_stops_its_chain_and_is_reported_with_the_state(
             prior, NaNBeyond(3.5), labels, sampler, draws=5000, warmup=10, thin=1, chains=2,
             seed=1, progress=False,
         )  # fmt: skip
-    assert not post.complete
-    assert 0 < post.modes.shape[1] < 5000
+    assert not post.draws.complete
+    assert 0 < post.draws.modes.shape[1] < 5000
     assert np.isfinite(post.latent_mean).all()
     with pytest.raises(ValueError, match="NaNBeyond: Chain 0 stopped"):
         gq.sample(prior, NaNBeyond(-9.0), labels, sampler, progress=False)
@@ -346,8 +344,8 @@ def test_an_infinite_potential_is_a_place_never_visited(small, sampler):
     post = quietly(
         prior, InfiniteBeyond(0.3), labels, sampler, draws=2000, nodes=[0], seed=1, progress=False
     )
-    assert post.complete
-    assert post.field.max() <= 0.3
+    assert post.draws.complete
+    assert post.draws.field.max() <= 0.3
 
 
 def test_one_chain_is_judged_by_its_halves(small):
@@ -377,7 +375,7 @@ X, y = gq.datasets.two_moons(700, 10, seed=0)
 spectrum = gq.Spectrum.of(gq.knn_graph(X, 10, connect=True), 60)
 post = gq.sample(gq.Prior.approximated(spectrum, 60), gq.Probit(0.1), gq.reveal(y, 0.2, seed=0),
                  draws=50, seed=0, progress=False)
-print(hashlib.sha256(post.mean.tobytes() + post.modes.tobytes()).hexdigest())
+print(hashlib.sha256(post.mean.tobytes() + post.draws.modes.tobytes()).hexdigest())
 """
     run = {"capture_output": True, "text": True, "check": True}
     python = [sys.executable, "-W", "ignore", "-c", script]

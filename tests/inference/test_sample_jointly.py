@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from conftest import with_draws
 from references.exact import class_evidence, class_probabilities, exact_mean, orthant
 from references.mutation import plant, recompiled
 from references.selection import SLOW
@@ -91,7 +92,7 @@ def functionals(hyperparameters, field):
 
 def errors(post, exact, spread=0.0):
     """Distances to exact means in standard errors, of both sides."""
-    drawn = functionals(post.hyperparameters, post.field)
+    drawn = functionals(post.draws.hyperparameters, post.draws.field)
     drawn = drawn[..., : len(exact)]
     mcse = drawn.std(axis=(0, 1)) / np.sqrt(rhat_and_ess(drawn)[1])
     return abs(drawn.mean(axis=(0, 1)) - exact) / np.hypot(mcse, spread)
@@ -289,7 +290,7 @@ def test_a_graph_of_several_components(tmp_path):
     with pytest.warns(RuntimeWarning, match="1 of 3 components has no label") as said:
         post = quietly_jointly(apart, gq.Probit(), labels, progress=False, **quick)
     assert len([one for one in said if "components" in str(one.message)]) == 1
-    assert list(post.hyperparameters) == ["alpha", "level", "tau", "gamma"]
+    assert list(post.draws.hyperparameters) == ["alpha", "level", "tau", "gamma"]
     drawn = np.concatenate(list(post.latent_draws()))
     np.testing.assert_allclose(
         drawn.mean(axis=0), post.latent_mean, atol=6 * drawn.std() / np.sqrt(len(drawn))
@@ -312,7 +313,7 @@ def error_without_information(small, labels):
         post = gq.sample_jointly(
             prior, gq.LevelSet(), labels, **ranges, draws=1000, thin=1, seed=2, progress=False
         )
-    x = np.stack(list(post.hyperparameters.values()), axis=-1)
+    x = np.stack(list(post.draws.hyperparameters.values()), axis=-1)
     h = np.concatenate([x, x**2], axis=-1)
     mcse = h.std(axis=(0, 1)) / np.sqrt(rhat_and_ess(h)[1])
     return (abs(h.mean(axis=(0, 1)) - moments_of_the_prior(ranges)) / mcse).max()
@@ -467,7 +468,7 @@ def worst_error(small, case, draws=1000):
         labels = gq.Labels(labels.nodes, labels.values, labels.classes, confidence=CONFIDENCE)
     exact, spread = by_importance(prior, likelihood, labels, names)
     post = sampled(prior, likelihood, labels, names, draws=draws)
-    assert tuple(post.hyperparameters) == names
+    assert tuple(post.draws.hyperparameters) == names
     return errors(post, exact, spread).max()
 
 
@@ -558,8 +559,8 @@ def rank_p_values(spectrum, model, drawn_from):
             seed=seed,
         )
         truth = {"alpha": alpha, "gamma": gamma}
-        below = [(post.hyperparameters[name] < truth[name]).sum() for name in truth]
-        ranks.append([*below, (post.field[0] < u[3]).sum()])
+        below = [(post.draws.hyperparameters[name] < truth[name]).sum() for name in truth]
+        ranks.append([*below, (post.draws.field[0] < u[3]).sum()])
     assert len(ranks) > 0.8 * SIMULATIONS
     counts = [np.bincount(r // 2, minlength=(DRAWS + 1) // 2) for r in np.transpose(ranks)]
     return np.array([stats.chisquare(count).pvalue for count in counts])
@@ -598,20 +599,22 @@ def three(small):
 @pytest.mark.parametrize("kind", ["post", "three"])
 def test_one_seed_reproduces_it_whatever_the_threads(small, kind, request):
     post = request.getfixturevalue(kind)
-    names, draws = list(post.hyperparameters), post.settings["draws"]
+    names, draws = list(post.draws.hyperparameters), post.settings["draws"]
     model = gq.NoisyProbit(0.3, 0.1)
     for threads in (1, 4):
         again = sampled(post.prior, model, post.labels, names, draws=draws, threads=threads)
-        np.testing.assert_array_equal(again.modes, post.modes)
+        np.testing.assert_array_equal(again.draws.modes, post.draws.modes)
         np.testing.assert_array_equal(again.mean, post.mean)
         for name in names:
-            np.testing.assert_array_equal(again.hyperparameters[name], post.hyperparameters[name])
-    assert np.unique(post.hyperparameters["alpha"]).size > 0.8 * 4 * draws
+            np.testing.assert_array_equal(
+                again.draws.hyperparameters[name], post.draws.hyperparameters[name]
+            )
+    assert np.unique(post.draws.hyperparameters["alpha"]).size > 0.8 * 4 * draws
 
 
 def test_traces_have_the_moments_of_the_nodes(small, post):
     """Node statistics, traced nodes and draws made afterwards are of the same draws."""
-    flat = post.field.reshape(-1, 2)
+    flat = post.draws.field.reshape(-1, 2)
     single = 4 * np.finfo(np.float32).eps  # of the products for all nodes
     np.testing.assert_allclose(flat.mean(0), post.latent_mean[NODES], atol=single)
     np.testing.assert_allclose(np.sign(flat).mean(0), post.mean[NODES], atol=1e-9)
@@ -625,8 +628,8 @@ def test_traces_have_the_moments_of_the_nodes(small, post):
 
 @pytest.mark.slow
 def test_a_level_and_classes_have_traces_and_files_too(small, three, tmp_path):
-    assert three.modes.shape == (4, 100, 9, 3)
-    flat = three.field.reshape(400, 2, 3)
+    assert three.draws.modes.shape == (4, 100, 9, 3)
+    flat = three.draws.field.reshape(400, 2, 3)
     np.testing.assert_allclose(flat.mean(axis=0), three.latent_mean[NODES], rtol=1e-5)
     three.save(tmp_path / "a.nc")
     again = gq.load(tmp_path / "a.nc")
@@ -637,7 +640,9 @@ def test_a_level_and_classes_have_traces_and_files_too(small, three, tmp_path):
         next(again.latent_draws(gq.Prior.projected(small[0], 8)))
     at = three.labels.nodes
     u = np.concatenate(list(three.latent_draws(nodes=at)))
-    model = {n: v.reshape(-1, 1) for n, v in three.hyperparameters.items()} | {"flip_rate": 0.1}
+    model = {n: v.reshape(-1, 1) for n, v in three.draws.hyperparameters.items()} | {
+        "flip_rate": 0.1
+    }
     np.testing.assert_allclose(
         three.label_draws().log_likelihood,
         log_labels(u, gq.NoisyProbit(), three.labels, model),
@@ -649,10 +654,10 @@ def test_the_columns_of_features_have_traces_and_files_too(small, tmp_path):
     graph = gq.Prior.projected(small[0], 8, alpha="auto")
     prior = graph + gq.FeaturePrior(FEATURES, 1.0) + gq.Level(0.5)
     post = sampled(prior, gq.Probit(0.3), small[1], ["alpha", "weight"], draws=50)
-    assert list(post.hyperparameters) == ["alpha", "weight"]
-    assert post.modes.shape == (4, 50, 1 + 8)
-    assert post.read.shape == (4, 50, 1 + 8 + 40 + 2)
-    flat = post.field.reshape(-1, 2)
+    assert list(post.draws.hyperparameters) == ["alpha", "weight"]
+    assert post.draws.modes.shape == (4, 50, 1 + 8)
+    assert post.draws.read.shape == (4, 50, 1 + 8 + 40 + 2)
+    flat = post.draws.field.reshape(-1, 2)
     np.testing.assert_allclose(flat.mean(axis=0), post.latent_mean[NODES], atol=1e-6)
     post.save(tmp_path / "a.nc")
     drawn = np.concatenate(list(gq.load(tmp_path / "a.nc").latent_draws(prior, NODES)))
@@ -663,23 +668,27 @@ def test_a_bare_graph_has_a_level(small):
     post = quietly_jointly(
         small[0], gq.Probit(), small[1], draws=20, chains=1, progress=False, seed=0
     )
-    assert list(post.hyperparameters) == ["alpha", "level", "tau", "gamma"]
+    assert list(post.draws.hyperparameters) == ["alpha", "level", "tau", "gamma"]
     post = quietly_jointly(
         small[0], gq.Probit(0.3), CLASSES[3], draws=20, chains=1, progress=False, seed=0
     )
-    assert list(post.hyperparameters) == ["alpha", "level", "tau"]
-    assert post.prior.level == post.hyperparameters["level"].mean()
+    assert list(post.draws.hyperparameters) == ["alpha", "level", "tau"]
+    assert post.prior.level == post.draws.hyperparameters["level"].mean()
 
 
 def test_they_survive_a_file(post, tmp_path):
     post.save(tmp_path / "a.nc")
     again = gq.load(tmp_path / "a.nc")
-    assert again.hyperparameters.keys() == post.hyperparameters.keys() == {"alpha", "gamma"}
-    for name, values in post.hyperparameters.items():
-        np.testing.assert_array_equal(again.hyperparameters[name], values)
+    assert (
+        again.draws.hyperparameters.keys()
+        == post.draws.hyperparameters.keys()
+        == {"alpha", "gamma"}
+    )
+    for name, values in post.draws.hyperparameters.items():
+        np.testing.assert_array_equal(again.draws.hyperparameters[name], values)
         np.testing.assert_array_equal(post.to_arviz()["posterior"][name].values, values)
     assert again.settings == post.settings
-    assert again.stats.keys() == post.stats.keys()
+    assert again.draws.stats.keys() == post.draws.stats.keys()
     assert again.settings["ranges"] == {"alpha": [*ALPHA], "gamma": [*GAMMA]}
     assert again.settings["likelihood"]["flip_rate"] == 0.1
 
@@ -696,15 +705,15 @@ def test_ctrl_c_returns_what_there_is(small, monkeypatch):
     monkeypatch.setattr(joint.Joint, "advance", interrupting)
     prior = gq.Prior.projected(small[0], 8)
     cut = sampled(prior, gq.Probit(0.3), small[1], ["gamma"], draws=50_000, warmup=0, chains=2)
-    assert not cut.complete
-    assert cut.hyperparameters["gamma"].shape == cut.modes.shape[:2]
+    assert not cut.draws.complete
+    assert cut.draws.hyperparameters["gamma"].shape == cut.draws.modes.shape[:2]
     assert 1 <= cut.settings["draws"] < 50_000
     assert GAMMA[0] < cut.settings["likelihood"]["gamma"] < GAMMA[1]
 
 
 def test_diagnostics_look_at_them(post):
-    shifted = post.hyperparameters["alpha"] + 3 * np.arange(4)[:, None]
-    worse = dataclasses.replace(post, hyperparameters={"alpha": shifted})
+    shifted = post.draws.hyperparameters["alpha"] + 3 * np.arange(4)[:, None]
+    worse = with_draws(post, hyperparameters={"alpha": shifted})
     assert post.diagnostics().r_hat < 1.05
     with pytest.warns(gq.ConvergenceWarning, match="disagree"):
         assert worse.diagnostics().r_hat > 1.5

@@ -25,8 +25,11 @@ def test_it_is_reached_and_no_more_than_twice_overshot(small, prior, sampler):
     )
     assert post.diagnostics().ess >= 2500
     draws = post.settings["draws"]
-    assert post.modes.shape[:2] == (4, draws)
-    half = [t[:, : draws // 2] for t in (post.stats["lp"], post.stats["potential"], post.modes)]
+    assert post.draws.modes.shape[:2] == (4, draws)
+    half = [
+        t[:, : draws // 2]
+        for t in (post.draws.stats["lp"], post.draws.stats["potential"], post.draws.modes)
+    ]
     _, sizes = rhat_and_ess(np.dstack(half))
     assert sizes.min() < 2500
     nodes = np.array([3, 16, 29])
@@ -53,7 +56,7 @@ def test_the_cap_holds_and_is_reported(small, prior):
         post = gq.sample(
             prior, gq.Probit(0.5), small[1], target_ess=1e6, draws=700, seed=0, progress=False
         )
-    assert post.modes.shape[1] == post.settings["draws"] == 700
+    assert post.draws.modes.shape[1] == post.settings["draws"] == 700
 
 
 def test_one_seed_reproduces_it_whatever_the_threads(small, prior):
@@ -63,7 +66,7 @@ def test_one_seed_reproduces_it_whatever_the_threads(small, prior):
         )
         for t in (1, 3)
     )
-    assert np.array_equal(a.modes, b.modes)
+    assert np.array_equal(a.draws.modes, b.draws.modes)
     assert np.array_equal(a.mean, b.mean)
 
 
@@ -82,8 +85,8 @@ def test_interrupted_in_a_later_round_it_keeps_all_draws(small, prior, monkeypat
     post = quietly(
         prior, gq.Probit(0.5), small[1], target_ess=1e5, draws=2000, seed=0, progress=False
     )
-    assert not post.complete
-    assert post.modes.shape == (4, 500, 8)
+    assert not post.draws.complete
+    assert post.draws.modes.shape == (4, 500, 8)
     assert np.isfinite(post.mcse).all()
 
 
@@ -114,4 +117,4 @@ def test_a_stopped_chain_ends_it(small, prior):
         post = gq.sample(
             prior, Fragile(), small[1], gq.PCN(), target_ess=1e5, seed=0, progress=False
         )
-    assert not post.complete
+    assert not post.draws.complete

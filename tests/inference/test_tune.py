@@ -106,7 +106,7 @@ def test_auto_means_tuned_everywhere(simulated, likelihood):
     poor = pytest.warns(RuntimeWarning, match="expectation propagation is poor here")
     with poor if often_flipped else nullcontext():
         quick = gq.approximate(spectrum, likelihood, labels)
-    assert quick.log_evidence == pytest.approx(found.log_evidence, abs=1e-6)
+    assert quick.sites.log_evidence == pytest.approx(found.log_evidence, abs=1e-6)
 
 
 def test_a_graph_stands_for_its_prior_and_map_estimates_know_auto(simulated):

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 import sys
 
 import arviz
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from conftest import quietly
+from conftest import quietly, with_draws
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -212,10 +211,9 @@ def test_node_marginals_refuse_unknown_nodes_and_other_priors(post, prior, small
 
 
 def test_traces_of_many_nodes_show_the_first_few(post, prior):
-    import dataclasses
 
-    many = dataclasses.replace(
-        post, traced=np.arange(30), field=np.repeat(post.field[..., :1], 30, axis=2)
+    many = with_draws(
+        post, traced=np.arange(30), field=np.repeat(post.draws.field[..., :1], 30, axis=2)
     )
     for show in (gq.plots.traces, gq.plots.ranks):
         assert len(show(many, modes=1, figure=Figure())) == 2 + 8
@@ -229,7 +227,12 @@ def test_traces_show_every_chain(post):
     assert axes.shape == (4, 2)
     names = ["log posterior", "mode 1", "mode 2", "node 9"]
     assert [ax.get_ylabel() for ax in axes[:, 0]] == names
-    shown = [post.stats["lp"], post.modes[..., 0], post.modes[..., 1], post.field[..., 0]]
+    shown = [
+        post.draws.stats["lp"],
+        post.draws.modes[..., 0],
+        post.draws.modes[..., 1],
+        post.draws.field[..., 0],
+    ]
     for (left, right), values in zip(axes, shown, strict=True):
         assert len({line.get_linestyle() for line in left.lines}) == len(left.lines) == 4
         drawn = [line.get_ydata() for line in right.lines]
@@ -237,7 +240,6 @@ def test_traces_show_every_chain(post):
 
 
 def test_ranks_show_chains_that_disagree(post):
-    import dataclasses
 
     def unevenness(posterior):
         ax = gq.plots.ranks(posterior, modes=1, figure=Figure())[1]
@@ -250,9 +252,9 @@ def test_ranks_show_chains_that_disagree(post):
         assert len(lines) == 4
         return np.max(np.abs(lines))
 
-    apart = post.modes.copy()
+    apart = post.draws.modes.copy()
     apart[0] += 3
-    assert unevenness(dataclasses.replace(post, modes=apart)) > 1.5 * unevenness(post)
+    assert unevenness(with_draws(post, modes=apart)) > 1.5 * unevenness(post)
 
 
 def test_only_draws_of_chains_have_traces_and_ranks(quick, small, prior):
@@ -403,9 +405,9 @@ def test_node_marginals_show_the_fields_of_the_likeliest_classes(drawn):
 
 def test_traces_are_of_the_class_whose_chains_agree_least(drawn):
     post, _ = drawn
-    apart = post.modes.copy()
+    apart = post.draws.modes.copy()
     apart[0, :, 1, 2] += 5
-    axes = gq.plots.traces(dataclasses.replace(post, modes=apart), modes=2, figure=Figure())
+    axes = gq.plots.traces(with_draws(post, modes=apart), modes=2, figure=Figure())
     names = [ax.get_ylabel() for ax in axes[:, 0]]
     assert names[0] == "log posterior"
     assert names[2] == "mode 2, top"

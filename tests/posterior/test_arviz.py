@@ -49,16 +49,16 @@ def group_names(tree):
 
 
 def assert_same(a, b):
-    names = (*PER_CLASS, "variance", "modes", "field", "read", "traced", "prediction")
-    names += ("running_mean_change", "entropy", "margin")
-    for name in names:
-        x, y = getattr(a, name), getattr(b, name)
+    names = (*PER_CLASS, "variance", "prediction", "entropy", "margin")
+    traces = ("modes", "field", "read", "traced", "running_mean_change")
+    for name in (*names, *traces):
+        x, y = (getattr(post.draws if name in traces else post, name) for post in (a, b))
         assert np.shape(x) == np.shape(y), name
         np.testing.assert_array_equal(x, y, err_msg=name)
-    assert a.stats.keys() == b.stats.keys()
-    assert all(np.array_equal(a.stats[name], b.stats[name]) for name in a.stats)
+    assert a.draws.stats.keys() == b.draws.stats.keys()
+    assert all(np.array_equal(a.draws.stats[name], b.draws.stats[name]) for name in a.draws.stats)
     assert a.settings == b.settings
-    assert a.complete is b.complete
+    assert a.draws.complete is b.draws.complete
     assert a.labels.classes.tolist() == b.labels.classes.tolist()
     assert a.labels.values.tolist() == b.labels.values.tolist()
 
@@ -91,12 +91,14 @@ def test_arviz_plots_few_modes_and_files_hold_all(kind, traced, small, drawn, tm
         post = quietly(*model, nodes=[3], **QUICK)
     tree = post.to_arviz()
     assert tree["posterior"]["z"].sizes["mode"] == traced
-    np.testing.assert_array_equal(tree["posterior"]["z"].values, post.modes[:, :, :traced])
-    np.testing.assert_array_equal(tree["modes"]["z"].values, post.modes)
+    np.testing.assert_array_equal(tree["posterior"]["z"].values, post.draws.modes[:, :, :traced])
+    np.testing.assert_array_equal(tree["modes"]["z"].values, post.draws.modes)
     assert (
         tree["modes"]["mode"].values[:traced].tolist() == tree["posterior"]["mode"].values.tolist()
     )
-    assert len(az.summary(tree, round_to=6)) <= 20 + post.traced.size * (1 + 2 * (traced < 20))
+    assert len(az.summary(tree, round_to=6)) <= 20 + post.draws.traced.size * (
+        1 + 2 * (traced < 20)
+    )
     assert_same(gq.from_arviz(tree), post)
     post.save(tmp_path / "post.nc")
     assert_same(gq.load(tmp_path / "post.nc"), post)
@@ -160,7 +162,7 @@ def test_names_are_kept_as_texts(post, names):
 
 def test_chain_and_draw_order_are_kept(post):
     z = post.to_arviz()["posterior"]["z"].values
-    np.testing.assert_array_equal(z[2, 17], post.modes[2, 17])
+    np.testing.assert_array_equal(z[2, 17], post.draws.modes[2, 17])
 
 
 # arviz 0.23 calls what matplotlib 3.11 deprecates
@@ -266,7 +268,7 @@ def umask():
 
 def test_diagnostics_are_arviz_own(post):
     health = post.diagnostics()
-    z = xr.Dataset({"z": (("chain", "draw", "k"), post.modes)})
+    z = xr.Dataset({"z": (("chain", "draw", "k"), post.draws.modes)})
     assert health.r_hat >= az.rhat(z)["z"].max() - 1e-12
     assert health.ess <= az.ess(z)["z"].min() + 1e-9
 
@@ -329,7 +331,7 @@ def test_results_of_each_class_carry_its_name(posts, clump_labels):
     assert draws["z"].dims == ("chain", "draw", "mode", "class")
     assert draws["u"].dims == ("chain", "draw", "node", "class")
     at = {"chain": 1, "draw": 7, "node": 2, "class": "cow"}
-    assert draws["u"].sel(at).item() == post.field[1, 7, 1, 2]
+    assert draws["u"].sel(at).item() == post.draws.field[1, 7, 1, 2]
     assert tree["observed_data"]["y"].values.tolist() == clump_labels.indices.tolist()
     read = posts["approximated"].to_arviz()["sample_stats"]["x"]
     assert read.dims == ("chain", "draw", "label_node", "class")

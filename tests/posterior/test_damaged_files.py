@@ -9,12 +9,11 @@ from conftest import quietly
 import graphuq as gq
 from graphuq.inference import checkpoint
 from graphuq.posterior import netcdf
+from graphuq.posterior.to_arviz import groups_of
 
 RUN = {"draws": 100, "chains": 2, "seed": 0, "progress": False}
 STATISTICS = ("mean", "variance", "by_class", "mcse", "latent_mean", "latent_variance",
               "latent_by_class", "probability_mcse", "aleatoric")  # fmt: skip
-DRAWS = ("modes", "field", "read", "traced", "running_mean_change")
-SITES = ("site_precision", "site_shift", "leave_one_out")
 
 
 def damage(content, rng):
@@ -32,13 +31,12 @@ def damage(content, rng):
 
 def describe(post):
     """Return all that a file of a posterior holds."""
-    names = STATISTICS + (SITES if isinstance(post, gq.ApproximatePosterior) else DRAWS)
-    found = {name: getattr(post, name) for name in names}
+    found = {name: getattr(post, name) for name in STATISTICS} | vars(post.source)
     found |= {"nodes": post.labels.nodes, "values": post.labels.values}
     found |= {"classes": post.labels.classes, "settings": repr(post.settings)}
-    if isinstance(post, gq.ApproximatePosterior):
-        return found | {"evidence": repr(post.log_evidence)}
-    return found | post.stats | post.hyperparameters | {"complete": post.complete}
+    if not post.is_sampled:
+        return found | vars(post.sites.log_evidence)
+    return found | found.pop("stats") | found.pop("hyperparameters")
 
 
 def is_same(a, b):
@@ -136,7 +134,7 @@ def test_damaged_checkpoints(small, times, tmp_path, monkeypatch):
 
 def edited(post, group, name, value):
     """Return the groups of a posterior in which one number is changed."""
-    groups = post._arviz_groups()
+    groups = groups_of(post)
     values = groups[group][name].values.copy()
     values.flat[0] = value
     groups[group] = groups[group].assign({name: (groups[group][name].dims, values)})
@@ -176,7 +174,7 @@ def test_shapes_that_do_not_fit_together_are_refused(posteriors):
             ("posterior", {"mode": slice(2)}),
             ("sample_stats", {"draw": slice(50)}),
         ):
-            groups = posteriors[kind]._arviz_groups()
+            groups = groups_of(posteriors[kind])
             groups[group] = groups[group].isel(part)
             with pytest.raises(ValueError, match="is damaged: it must have"):
                 gq.from_arviz(groups)

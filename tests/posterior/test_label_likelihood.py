@@ -13,7 +13,7 @@ from scipy.special import ndtr
 import graphuq as gq
 from graphuq.likelihoods.argmax_probability import argmax_probability
 from graphuq.likelihoods.sign_model import SignModel
-from graphuq.posterior import label_likelihood, sampled
+from graphuq.posterior import label_likelihood, posterior
 from graphuq.posterior.arviz_compat import arviz_module
 
 THREE = gq.Labels([0, 7, 25], ["x", "y", "z"])
@@ -55,7 +55,7 @@ def test_left_out_probabilities_of_two_classes_are_those_of_the_approximation(sm
         post = noisy if model is NOISY else quietly(prior, model, small[1], **OPTIONS)
         found, error = left_out(post.label_draws().log_likelihood)
         quick = gq.approximate(prior, model, small[1])
-        p = np.where(small[1].codes > 0, quick.leave_one_out, 1 - quick.leave_one_out)
+        p = np.where(small[1].codes > 0, quick.sites.leave_one_out, 1 - quick.sites.leave_one_out)
         assert (abs(found / p - 1) < 5 * error + 0.05).all()
 
 
@@ -185,7 +185,7 @@ def test_files_have_mistakes_and_leave_draws_of_labels_out(noisy, tmp_path, monk
     assert "log_likelihood" not in list(again.to_arviz().groups())
     # too many draws: the groups are left out, and mistakes are of fewer draws
     whole = noisy._mistakes_and_overlaps()[0]
-    monkeypatch.setattr(sampled, "MAX_TERMS", 20_000)
+    monkeypatch.setattr(posterior, "MAX_TERMS", 20_000)
     assert noisy.label_draws() is None
     np.testing.assert_allclose(noisy._mistakes_and_overlaps()[0], whole, atol=0.01)
 
@@ -196,6 +196,6 @@ def test_a_wrong_flip_rate_would_show(small, prior, noisy, monkeypatch):
     monkeypatch.setattr(
         label_likelihood,
         "_model_of",
-        lambda post: SignModel.flipping(model_of(post).noise, np.full((16_000, 1), 0.2), 2),
+        lambda *run: SignModel.flipping(model_of(*run).noise, np.full((16_000, 1), 0.2), 2),
     )
     assert abs(noisy._mistakes_and_overlaps()[0] - exact).max() > 0.05

@@ -34,12 +34,12 @@ def test_they_have_the_moments_of_the_posterior(small, kind, model, n_classes):
     bound = 6 * np.sqrt((shares * (1 - shares) + 1e-4) / 16_000)
     assert (abs(shares - post.latent_by_class) < bound).all()
     # jointly too: as the traces that were drawn in the run
-    traced, drawn = (f.reshape(16_000, -1).T for f in (post.field, u[:, NODES]))
+    traced, drawn = (f.reshape(16_000, -1).T for f in (post.draws.field, u[:, NODES]))
     np.testing.assert_allclose(np.corrcoef(drawn), np.corrcoef(traced), atol=6 / np.sqrt(16_000))
     some = all_draws(post, prior, nodes=NODES, seed=1)
     assert some.shape == (16_000, 3, *of_class)
     if kind != "approximated":
-        np.testing.assert_allclose(some, post.field.reshape(some.shape), atol=1e-9)
+        np.testing.assert_allclose(some, post.draws.field.reshape(some.shape), atol=1e-9)
         np.testing.assert_allclose(some, u[:, NODES], atol=1e-9)
 
 
@@ -48,7 +48,7 @@ def test_level_set_draws_agree_with_the_field_that_was_sampled(small):
     prior = gq.Prior.approximated(spectrum, 8)
     post = gq.sample(prior, gq.LevelSet(1.0), labels, seed=0, progress=False)
     u = all_draws(post, prior, nodes=labels.nodes)
-    np.testing.assert_allclose(u, post.read.reshape(-1, 5), atol=1e-8)
+    np.testing.assert_allclose(u, post.draws.read.reshape(-1, 5), atol=1e-8)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -68,7 +68,7 @@ def test_ginzburg_landau_draws_come_from_the_modes(small):
     model = gq.GinzburgLandau(10.0, 0.6)
     post = gq.sample(prior, model, labels, nodes=NODES, seed=0, progress=False)
     u = all_draws(post, prior, nodes=NODES)
-    np.testing.assert_allclose(u, post.field.reshape(-1, 3), atol=1e-9)
+    np.testing.assert_allclose(u, post.draws.field.reshape(-1, 3), atol=1e-9)
     approximated = gq.Prior.approximated(spectrum, 8)
     post = gq.sample(approximated, model, labels, draws=100, seed=0, progress=False)
     with pytest.raises(ValueError, match=r"reads all nodes.*name nodes="):

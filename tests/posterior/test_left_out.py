@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import quietly
+from conftest import quietly, with_draws
 from references.exact import class_evidence
 from references.selection import SLOW
 from scipy.special import ndtr
@@ -53,7 +53,7 @@ def test_predictions_of_two_classes_are_those_of_the_approximation(small, prior,
     post = quietly(prior, model, small[1], **OPTIONS)
     quick = gq.approximate(prior, model, small[1])
 
-    assert np.array_equal(quick.pred_probs()[:, 1], quick.leave_one_out)
+    assert np.array_equal(quick.pred_probs()[:, 1], quick.sites.leave_one_out)
     assert abs(post.pred_probs() - quick.pred_probs()).max() < 0.03
 
 
@@ -81,7 +81,7 @@ def test_what_cannot_be_predicted_is_refused(small, prior, tmp_path):
     with pytest.raises(ValueError, match=r"need a sign model.*GinzburgLandau is not one"):
         dataclasses.replace(post, settings=post.settings | smooth).pred_probs()
     with pytest.raises(ValueError, match=re.escape("take those of gq.sample(...)")):
-        dataclasses.replace(post, hyperparameters={"gamma": np.ones((4, 20))}).pred_probs()
+        with_draws(post, hyperparameters={"gamma": np.ones((4, 20))}).pred_probs()
     gq.approximate(prior, gq.Probit(0.3), small[1]).save(tmp_path / "post.nc")
     read = gq.load(tmp_path / "post.nc")
     with pytest.raises(ValueError, match="pass prior="):

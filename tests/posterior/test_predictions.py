@@ -70,14 +70,14 @@ def test_the_second_of_two_classes_wins_a_tie_and_the_first_of_many():
 
 
 def test_diagnostics_are_computed_once(results, monkeypatch):
-    from graphuq.posterior import sampled
+    from graphuq.posterior import posterior
 
     calls = []
-    diagnose = sampled.diagnose
-    monkeypatch.setattr(sampled, "diagnose", lambda run: calls.append(run) or diagnose(run))
+    diagnose = posterior.diagnose
+    monkeypatch.setattr(posterior, "diagnose", lambda *run: calls.append(run) or diagnose(*run))
     post = gq.from_arviz(results["sampled"].to_arviz())
     post.trust()
     post.trust()
     assert len(calls) == 1
-    assert results["approximate"].run is None
+    assert not results["approximate"].is_sampled
     assert results["approximate"].call().function == "approximate"

@@ -183,12 +183,12 @@ def test_sampled_hyperparameters_have_each_draws_overlap(small):
     post = gq.sample_jointly(
         prior, model, small[1], gamma=(0.05, 2.0), draws=150, seed=1, nodes=NODES, progress=False
     )
-    p = ndtr(post.field / post.hyperparameters["gamma"][..., None])
+    p = ndtr(post.draws.field / post.draws.hyperparameters["gamma"][..., None])
     np.testing.assert_allclose(post.probability[NODES], p.mean(axis=(0, 1)), atol=1e-5)
     entropy = (entr(p) + entr(1 - p)).mean(axis=(0, 1))
     np.testing.assert_allclose(post.aleatoric[NODES], entropy, atol=3e-5)
     np.testing.assert_allclose(
-        post.latent_probability[NODES], (post.field > 0).mean(axis=(0, 1)), atol=1e-12
+        post.latent_probability[NODES], (post.draws.field > 0).mean(axis=(0, 1)), atol=1e-12
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gq.ConvergenceWarning)

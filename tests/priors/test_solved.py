@@ -80,12 +80,12 @@ def test_posteriors_agree_with_those_of_the_full_prior(problem, solved, exact, m
     assert (gap < allowed).all()
     assert gap.max() < 0.06
     for k in range(2):
-        u, v = (post.field[..., k].ravel() for post in posts)
+        u, v = (post.draws.field[..., k].ravel() for post in posts)
         assert u.mean() == pytest.approx(v.mean(), abs=0.08)
         assert u.std() == pytest.approx(v.std(), rel=0.06)
     other = gq.sample(gq.Prior.projected(exact.spectrum, 5), model, labels, seed=0, progress=False)
     assert not (abs(other.mean - posts[1].mean) < allowed).all()  # negative control
-    assert posts[0].modes.shape == (4, 2000, 0)
+    assert posts[0].draws.modes.shape == (4, 2000, 0)
     assert posts[0].diagnostics().r_hat < 1.05
     assert abs(posts[0].accuracy(y) - posts[1].accuracy(y)) < 0.02
 

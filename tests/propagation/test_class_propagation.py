@@ -32,7 +32,7 @@ def sign_model(prior, model, labels):
 def test_the_evidence_is_near_an_orthant_probability(small, model):
     prior = gq.Prior.projected(small[0], 10)
     exact = class_evidence(prior, UNSEEN, *sign_model(prior, model, UNSEEN))
-    assert gq.approximate(prior, model, UNSEEN).log_evidence == pytest.approx(exact, abs=0.02)
+    assert gq.approximate(prior, model, UNSEEN).sites.log_evidence == pytest.approx(exact, abs=0.02)
 
 
 def test_probabilities_are_near_orthants(small):
@@ -50,7 +50,9 @@ def test_evidence_and_probabilities_are_near_the_exact_ones(small, kind, model, 
     prior = getattr(gq.Prior, kind)(small[0], 10)
     quick = gq.approximate(prior, model, labels)
     noise, cost = sign_model(prior, model, labels)
-    assert quick.log_evidence == pytest.approx(class_evidence(prior, labels, noise, cost), abs=0.02)
+    assert quick.sites.log_evidence == pytest.approx(
+        class_evidence(prior, labels, noise, cost), abs=0.02
+    )
     exact = class_probabilities(prior, labels, NODES, noise, cost)
     # with few modes the law of the fields at a node is skewed, unlike a Gaussian
     assert abs(quick.latent_by_class[NODES] - exact).max() < 0.04
@@ -60,19 +62,19 @@ def test_evidence_and_probabilities_are_near_the_exact_ones(small, kind, model, 
 def test_leave_one_out_is_what_the_other_labels_say(small):
     prior, model = gq.Prior.projected(small[0], 10), gq.NoisyProbit(0.3, 0.1)
     quick = gq.approximate(prior, model, THREE)
-    assert quick.leave_one_out.shape == (3, 3)
-    np.testing.assert_allclose(quick.leave_one_out.sum(axis=1), 1)
+    assert quick.sites.leave_one_out.shape == (3, 3)
+    np.testing.assert_allclose(quick.sites.leave_one_out.sum(axis=1), 1)
     arguments = sign_model(prior, model, THREE)
     others = gq.Labels(THREE.nodes[1:], THREE.values[1:], classes=THREE.classes)
     with_label = class_evidence(prior, THREE, *arguments)
     expected = np.exp(with_label - class_evidence(prior, others, *arguments))
-    assert quick.leave_one_out[0, THREE.indices[0]] == pytest.approx(expected, abs=0.01)
+    assert quick.sites.leave_one_out[0, THREE.indices[0]] == pytest.approx(expected, abs=0.01)
     assert 0 < quick.calibration().brier < 2
 
 
 def test_classes_without_information_are_equally_probable(small):
     quick = gq.approximate(gq.Prior.projected(small[0], 10), gq.LevelSet(1e6), THREE)
-    assert quick.log_evidence == pytest.approx(3 * np.log(1 / 3))
+    assert quick.sites.log_evidence == pytest.approx(3 * np.log(1 / 3))
     others = np.setdiff1d(np.arange(40), THREE.nodes)
     np.testing.assert_allclose(quick.by_class[others], 1 / 3, atol=1e-6)
     np.testing.assert_allclose(quick.by_class, 1 / 3, atol=0.02)  # draws at labeled nodes
@@ -83,7 +85,7 @@ def test_names_of_classes_do_not_matter(small):
     quick = gq.approximate(prior, gq.Probit(0.3), THREE)
     turned = gq.Labels(THREE.nodes, ["z", "c", "b"])
     other = gq.approximate(prior, gq.Probit(0.3), turned)
-    assert other.log_evidence == pytest.approx(quick.log_evidence, abs=1e-6)
+    assert other.sites.log_evidence == pytest.approx(quick.sites.log_evidence, abs=1e-6)
     np.testing.assert_allclose(other.by_class[3:7][:, [2, 0, 1]], quick.by_class[3:7], atol=1e-4)
 
 
@@ -117,9 +119,11 @@ def test_a_long_run_of_the_sampler_agrees(digits, quick):
 @pytest.mark.slow
 def test_annealing_agrees_on_the_evidence(digits, quick):
     annealed = gq.annealed_evidence(digits[0], gq.Probit(0.3), digits[1], seed=0)
-    assert quick.log_evidence == pytest.approx(annealed.log_evidence, abs=0.3)
+    assert quick.sites.log_evidence == pytest.approx(annealed.log_evidence, abs=0.3)
     # without its correction it would be farther
-    assert quick.log_evidence - quick.log_evidence.correction < annealed.log_evidence - 0.2
+    assert (
+        quick.sites.log_evidence - quick.sites.log_evidence.correction < annealed.log_evidence - 0.2
+    )
 
 
 def test_a_wrong_site_shows(small, monkeypatch):
@@ -130,7 +134,7 @@ def test_a_wrong_site_shows(small, monkeypatch):
     monkeypatch.setattr(
         class_propagation, "label_model", lambda bound: right(bound)._replace(hub=0.01)
     )
-    assert abs(gq.approximate(prior, model, THREE).log_evidence - exact) > 0.04
+    assert abs(gq.approximate(prior, model, THREE).sites.log_evidence - exact) > 0.04
 
 
 def test_draws_of_the_gaussian_have_its_moments(digits, quick):
@@ -153,7 +157,7 @@ def test_a_start_from_fewer_labels_ends_at_the_same(digits, quick):
     fresh = gq.approximate(prior, gq.Probit(0.3), more)
     onward = gq.approximate(prior, gq.Probit(0.3), more, start=quick)
     np.testing.assert_allclose(onward.by_class, fresh.by_class, atol=1e-3)
-    assert onward.log_evidence == pytest.approx(fresh.log_evidence, abs=1e-4)
+    assert onward.sites.log_evidence == pytest.approx(fresh.sites.log_evidence, abs=1e-4)
 
 
 def hidden(labels, y):
@@ -163,9 +167,11 @@ def hidden(labels, y):
 def test_files_suggestions_and_suspects(quick, tmp_path):
     quick.save(tmp_path / "digits.nc")
     again = gq.load(tmp_path / "digits.nc")
-    for name in ("by_class", "site_precision", "site_shift", "leave_one_out", "latent_mean"):
+    for name in ("by_class", "latent_mean"):
         np.testing.assert_array_equal(getattr(again, name), getattr(quick, name))
-    assert again.log_evidence == quick.log_evidence
+    for name in ("precision", "shift", "leave_one_out"):
+        np.testing.assert_array_equal(getattr(again.sites, name), getattr(quick.sites, name))
+    assert again.sites.log_evidence == quick.sites.log_evidence
     assert quick.suggest(2).shape == (2,)
     assert quick.suspect_labels()["probability_wrong"].between(0, 1).all()
     assert quick.trust().light == "amber"

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from conftest import quietly
+from conftest import quietly, with_draws
 from matplotlib.image import imread
 
 import graphuq as gq
@@ -184,7 +184,7 @@ def test_the_light_is_red_for_a_chain_cut_short(pages, cut, good):
     assert messages
     assert all(message in page.text("trust") for message in messages)
     assert "Red: do not use these numbers." in page.text("trust")
-    interrupted = dataclasses.replace(good, complete=False)
+    interrupted = with_draws(good, complete=False)
     assert "was interrupted" in interrupted.trust().reasons[0]
     assert interrupted.trust().light == "red"
 
@@ -202,7 +202,12 @@ def test_the_light_is_amber_where_published_results_ask_for_more(prior, named, q
     assert "only one chain" in alone.trust().reasons[-1]
     assert quick.trust().light == "amber"
     poor = gq.LogEvidence(-1.0, "expectation propagation", correction=3.0)
-    assert dataclasses.replace(quick, log_evidence=poor).trust().light == "red"
+    assert (
+        dataclasses.replace(quick, source=dataclasses.replace(quick.sites, log_evidence=poor))
+        .trust()
+        .light
+        == "red"
+    )
 
 
 def test_accuracy_and_calibration_are_those_of_the_posterior(full, pages, good, named):
@@ -482,9 +487,13 @@ def test_many_classes_are_counted_in_the_title(three, tmp_path):
     labels = gq.Labels(post.labels.nodes, post.labels.values, classes=classes)
     wide = {
         name: np.concatenate([getattr(post, name)] * 2, axis=-1)
-        for name in ("mean", "mcse", "latent_mean", "latent_variance", "modes", "field", "read")
+        for name in ("mean", "mcse", "latent_mean", "latent_variance")
     }
-    many = dataclasses.replace(post, labels=labels, by_class=p, **wide)
+    traces = {
+        name: np.concatenate([getattr(post.draws, name)] * 2, axis=-1)
+        for name in ("modes", "field", "read")
+    }
+    many = dataclasses.replace(with_draws(post, **traces), labels=labels, by_class=p, **wide)
     gq.write_report(many, tmp_path / "many.html")
     page = Page((tmp_path / "many.html").read_text(encoding="utf-8"))
     assert "Which of 6 classes? 45 items" in page.whole

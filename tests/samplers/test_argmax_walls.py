@@ -149,7 +149,7 @@ def test_other_names_for_the_classes_permute_the_answer(small):
 def test_walls_of_probit_are_never_left(small):
     labels = gq.reveal(np.repeat(["x", "y", "z", "w"], 10), counts=5, seed=0)
     post = sampled(gq.Prior.approximated(small[0], 8), gq.Probit(0.05), labels, draws=500)
-    largest = post.read.argmax(axis=3)
+    largest = post.draws.read.argmax(axis=3)
     assert (largest == labels.indices).all()
     assert post.diagnostics().ess > 1000
 

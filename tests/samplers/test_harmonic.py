@@ -92,7 +92,7 @@ def test_it_agrees_with_pcn_where_there_are_more_labels_than_modes(small, kind, 
     )
     np.testing.assert_allclose(a.latent_variance, b.latent_variance, rtol=10 / np.sqrt(ess))
     # the traces have the same moments as the streamed statistics
-    field = a.field.reshape(-1, 2)
+    field = a.draws.field.reshape(-1, 2)
     np.testing.assert_allclose(field.mean(0), a.latent_mean[[2, 30]], atol=6 / np.sqrt(ess))
     np.testing.assert_allclose(field.var(0), a.latent_variance[[2, 30]], rtol=10 / np.sqrt(ess))
 

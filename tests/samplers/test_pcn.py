@@ -98,9 +98,9 @@ def test_gaussian_plugin_has_its_closed_form_posterior(small, kind, plugin):
     sigma_q = np.sqrt(prior.sigma**2 - prior.tail**2)[:, None] * spectrum.vectors[:, :8].T
     to_modes = (sigma_q / prior.sigma[:, None] ** 2) if kind == "projected" else None
     expected = sigma_q @ np.linalg.pinv(C, hermitian=True) @ mean
-    modes = post.modes.reshape(-1, 8)
+    modes = post.draws.modes.reshape(-1, 8)
     np.testing.assert_array_less(abs(modes.mean(0) - expected), 5 / np.sqrt(ess))
-    field = post.field.reshape(-1, 3)
+    field = post.draws.field.reshape(-1, 3)
     np.testing.assert_array_less(abs(field.mean(0) - mean[traced]), 5 * sd[traced] / np.sqrt(ess))
     np.testing.assert_allclose(
         np.cov(field.T), covariance[np.ix_(traced, traced)], atol=5 * np.sqrt(2 / ess)
@@ -122,7 +122,7 @@ def test_prior_moments_come_back_when_the_labels_say_nothing(small):
     )
     assert abs(post.mean).max() < 5 / np.sqrt(16000)
     np.testing.assert_allclose(post.latent_variance.mean(), 1, rtol=0.05)
-    np.testing.assert_allclose(post.modes.var(), 1, rtol=0.05)
+    np.testing.assert_allclose(post.draws.modes.var(), 1, rtol=0.05)
 
 
 def test_standard_errors_are_honest(small):
@@ -144,10 +144,10 @@ def test_beta_is_adapted_in_warm_up_only(small):
     prior = gq.Prior.approximated(spectrum, 8)
     run = {"draws": 500, "seed": 0, "progress": False}
     adapted = gq.sample(prior, gq.Probit(0.05), labels, gq.PCN(target_acceptance=0.4), **run)
-    assert (np.ptp(adapted.stats["beta"], axis=1) == 0).all()
-    assert abs(adapted.stats["acceptance_rate"].mean() - 0.4) < 0.05
+    assert (np.ptp(adapted.draws.stats["beta"], axis=1) == 0).all()
+    assert abs(adapted.draws.stats["acceptance_rate"].mean() - 0.4) < 0.05
     fixed = gq.sample(prior, gq.Probit(0.05), labels, gq.PCN(beta=0.3), **run)
-    assert (fixed.stats["beta"] == 0.3).all()
+    assert (fixed.draws.stats["beta"] == 0.3).all()
 
 
 @pytest.mark.parametrize("beta", [0, -0.1, 1.1, float("nan")])

@@ -145,7 +145,7 @@ def test_the_field_is_that_of_the_modes(many):
 def test_the_prior_comes_back_where_labels_say_nothing(many):
     prior, labels = many
     post = gq.sample(prior, gq.Probit(1e5), labels, HMC, draws=4000, seed=4, progress=False)
-    assert post.stats["acceptance_rate"].mean() > 0.999
+    assert post.draws.stats["acceptance_rate"].mean() > 0.999
     ess = post.diagnostics().ess
     np.testing.assert_array_less(abs(post.latent_mean), 5 / np.sqrt(ess) * 1.5)
     np.testing.assert_allclose(post.latent_variance, prior.variance(), rtol=10 / np.sqrt(ess))
@@ -170,8 +170,8 @@ def test_it_adapts_in_warm_up_only(many):
         prior, gq.Probit(0.1), labels, gq.PreconditionedHMC(target_acceptance=0.7),
         warmup=1000, seed=0, progress=False,
     )  # fmt: skip
-    assert (np.ptp(post.stats["step_size"], axis=1) == 0).all()
-    assert abs(post.stats["acceptance_rate"].mean() - 0.7) < 0.1
+    assert (np.ptp(post.draws.stats["step_size"], axis=1) == 0).all()
+    assert abs(post.draws.stats["acceptance_rate"].mean() - 0.7) < 0.1
 
 
 def test_a_seed_gives_the_same_draws_with_any_number_of_threads(many):
@@ -182,7 +182,7 @@ def test_a_seed_gives_the_same_draws_with_any_number_of_threads(many):
         )
         for threads in (1, 2)
     )
-    np.testing.assert_array_equal(one.modes, two.modes, strict=True)
+    np.testing.assert_array_equal(one.draws.modes, two.draws.modes, strict=True)
     np.testing.assert_array_equal(one.mean, two.mean, strict=True)
 
 

@@ -58,7 +58,7 @@ def test_ginzburg_landau_agrees_with_quadrature(sampler):
     mean, variance, probability = ginzburg_landau_moments(prior, labels, 2.0, 0.6)
     model = gq.GinzburgLandau(2.0, 0.6)
     post = quietly(prior, model, labels, sampler, draws=4000, seed=3, progress=False)
-    assert post.stats.get("diverging", np.zeros(1)).mean() < 1e-3
+    assert post.draws.stats.get("diverging", np.zeros(1)).mean() < 1e-3
     assert post.mcse.max() < 0.02
     assert errors_in_mcse(post, mean).max() < 5
     np.testing.assert_allclose(post.variance, variance, rtol=0.1)
@@ -115,7 +115,7 @@ def test_the_prior_comes_back_where_the_labels_say_nothing(small, sampler):
     spectrum, labels, _ = small
     prior = gq.Prior.approximated(spectrum, 8)
     post = gq.sample(prior, Flat(), labels, sampler, draws=4000, seed=4, progress=False)
-    assert (post.stats["acceptance_rate"] == 1).all()
+    assert (post.draws.stats["acceptance_rate"] == 1).all()
     ess = post.diagnostics().ess
     np.testing.assert_array_less(abs(post.latent_mean), 5 / np.sqrt(ess) * 1.5)
     np.testing.assert_allclose(post.latent_variance, prior.variance(), rtol=10 / np.sqrt(ess))
@@ -128,8 +128,8 @@ def test_the_step_size_is_adapted_in_warm_up_only(small):
         prior, gq.GinzburgLandau(2.0, 0.5), labels, gq.HilbertHMC(target_acceptance=0.7),
         warmup=2000, seed=0, progress=False,
     )  # fmt: skip
-    assert (np.ptp(post.stats["step_size"], axis=1) == 0).all()
-    assert abs(post.stats["acceptance_rate"].mean() - 0.7) < 0.1
+    assert (np.ptp(post.draws.stats["step_size"], axis=1) == 0).all()
+    assert abs(post.draws.stats["acceptance_rate"].mean() - 0.7) < 0.1
 
 
 def test_divergences_are_reported(small):
@@ -179,8 +179,8 @@ def test_the_reference_narrows_to_the_posterior_in_warm_up(small):
     long, short = (
         quietly(prior, model, labels, HMC, warmup=w, seed=0, progress=False) for w in (1000, 60)
     )
-    assert long.stats["step_size"].mean() > 1.5 * short.stats["step_size"].mean()
-    assert long.stats["acceptance_rate"].mean() > 0.8
+    assert long.draws.stats["step_size"].mean() > 1.5 * short.draws.stats["step_size"].mean()
+    assert long.draws.stats["acceptance_rate"].mean() > 0.8
 
 
 @pytest.mark.parametrize("kind", ["full", "projected", "approximated"])

@@ -53,7 +53,7 @@ def test_it_crosses_where_plain_chains_do_not():
         assert plain.diagnostics().r_hat > 1.2
     post = quietly(prior, model, labels, gq.Tempered(replicas=8), **run)
     assert post.diagnostics().r_hat < 1.05
-    assert 0.1 < post.stats["swap_rate"].mean() < 0.95
+    assert 0.1 < post.draws.stats["swap_rate"].mean() < 0.95
 
 
 def test_the_ladder_evens_rejections():
@@ -95,8 +95,8 @@ def test_forbidden_places_stay_forbidden_for_all_replicas(small, base):
     spectrum, labels, _ = small
     prior = gq.Prior.approximated(spectrum, 8)
     post = quietly(prior, Fenced(), labels, gq.Tempered(base, 4), seed=0, progress=False)
-    assert post.complete
-    assert (post.stats["potential"] == 0).all()
+    assert post.draws.complete
+    assert (post.draws.stats["potential"] == 0).all()
     # half of the prior: the mean of |u| there
     node = labels.nodes[0]
     expected = np.sqrt(2 / np.pi * prior.variance()[node]) * labels.codes[0]

@@ -63,10 +63,12 @@ def test_eigenpairs_and_node_statistics_are_those_of_one_process(client, problem
     assert spread.residuals == pytest.approx(alone.residuals, abs=1e-10)
     here = gq.Spectrum(spread.values, np.asarray(spread.vectors), np.asarray(spread.null))
     one, many = posterior(here, labels), posterior(spread, labels)
-    np.testing.assert_array_equal(many.modes, one.modes)
+    np.testing.assert_array_equal(many.draws.modes, one.draws.modes)
     for name in ("mean", "variance", "probability", "mcse", "latent_mean", "latent_variance"):
         np.testing.assert_allclose(getattr(many, name), getattr(one, name), atol=1e-10)
-    np.testing.assert_allclose(many.running_mean_change, one.running_mean_change, atol=1e-10)
+    np.testing.assert_allclose(
+        many.draws.running_mean_change, one.draws.running_mean_change, atol=1e-10
+    )
     np.testing.assert_allclose(
         gq.Prior.approximated(spread, 12).variance(),
         gq.Prior.approximated(here, 12).variance(),
@@ -117,5 +119,5 @@ def test_trials_run_through_joblib_on_the_cluster(client):
     with joblib.parallel_config("dask"):
         there = joblib.Parallel()(joblib.delayed(trial)(seed) for seed in range(4))
     for a, b in zip(here, there, strict=True):
-        np.testing.assert_array_equal(a.modes, b.modes)
+        np.testing.assert_array_equal(a.draws.modes, b.draws.modes)
         np.testing.assert_allclose(a.mean, b.mean, atol=1e-12)

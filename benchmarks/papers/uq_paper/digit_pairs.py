@@ -59,8 +59,8 @@ def single_chains(prior, model, y, runs) -> dict:
                       chains=1, seed=run, progress=False)
             for run in range(runs)
         ]  # fmt: skip
-    r_hats, _ = rhat_and_ess(np.concatenate([post.modes for post in posts]))
-    ess = min(float(np.min(rhat_and_ess(post.modes)[1])) for post in posts)
+    r_hats, _ = rhat_and_ess(np.concatenate([post.draws.modes for post in posts]))
+    ess = min(float(np.min(rhat_and_ess(post.draws.modes)[1])) for post in posts)
     return row(posts, y, float(np.max(r_hats)), ess)
 
 

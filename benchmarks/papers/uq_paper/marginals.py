@@ -88,12 +88,12 @@ def main() -> None:
         for name, post in posts.items():
             healths.setdefault(name, []).append(post)
             for kind, nodes in chosen.items():
-                drawn = [density(post.field[:, :, at].ravel()) for at in nodes]
+                drawn = [density(post.draws.field[:, :, at].ravel()) for at in nodes]
                 shown.setdefault((name, kind), [
                     (grid, heights, post.latent_probability[hidden[at]])
                     for (grid, heights, _), at in zip(drawn, nodes, strict=True)
                 ])  # fmt: skip
-                positive = (post.field[:, :, nodes] > 0).mean(axis=(0, 1))
+                positive = (post.draws.field[:, :, nodes] > 0).mean(axis=(0, 1))
                 found.setdefault((name, kind), []).append((
                     sum(modes > 1 for *_, modes in drawn),
                     float(np.minimum(positive, 1 - positive).mean()),

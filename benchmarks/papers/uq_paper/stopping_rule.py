@@ -20,7 +20,7 @@ NORMS = ("Euclidean", "root mean square", "over N")
 def stops(post: gq.Posterior, prior: gq.Prior, tol: float) -> dict[str, list[float]]:
     """Return where each chain stops in each norm, infinity if it does not."""
     every = T // post.settings["thin"]
-    sums = np.cumsum(post.modes * prior.sigma, axis=1)[:, every - 1 :: every]
+    sums = np.cumsum(post.draws.modes * prior.sigma, axis=1)[:, every - 1 :: every]
     count = every * np.arange(1, sums.shape[1] + 1)
     change = np.linalg.norm(np.diff(sums / count[:, None], axis=1), axis=2)
     found = {}

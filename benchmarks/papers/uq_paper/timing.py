@@ -99,7 +99,7 @@ def main() -> None:
                 for sampler in ("auto", gq.PCN()):  # compile first
                     run(prior, cell.model, labels, sampler, draws=4, warmup=1, thin=1)
                 ours = run(prior, cell.model, labels, "auto", draws=250)
-                ours_ess, ours_r_hat = worth(ours.modes)
+                ours_ess, ours_r_hat = worth(ours.draws.modes)
                 price = ours.settings["sampling_time"] / ours_ess
                 for tuned in (False, True):
                     few = options.quick or data == "plume"
@@ -108,14 +108,14 @@ def main() -> None:
                     post = run(prior, cell.model, labels, sampler, draws=steps // THIN, thin=THIN,
                                warmup=50 if tuned else 0)  # fmt: skip
                     share = cell.steps / (steps + 5000 * tuned)
-                    ess, r_hat = worth(post.modes[:, : cell.steps // THIN])
+                    ess, r_hat = worth(post.draws.modes[:, : cell.steps // THIN])
                     rule = stopping_rule.stops(post, prior, TOLERANCE[data])
                     rows.append({
                         "data": data, "N": prior.n_nodes, "modes": prior.sigma.size,
                         "J": len(labels), "model": type(cell.model).__name__,
                         "beta": ("tuned to {:.3g}" if tuned else "{:g}, printed").format(
-                            float(post.stats["beta"].mean())),
-                        "acceptance": float(post.stats["acceptance_rate"].mean()),
+                            float(post.draws.stats["beta"].mean())),
+                        "acceptance": float(post.draws.stats["acceptance_rate"].mean()),
                         "seconds for graph and modes": prepared, "paper's M": cell.steps,
                         "paper's seconds": cell.seconds,
                         "seconds for M steps": post.settings["sampling_time"] * share / CHAINS,

@@ -117,4 +117,4 @@ def whole_sample(job: Job) -> Draws:
     with job.clock.lap("sampling"):
         post = gq.sample(prior, gq.Probit(GAMMA), labels, gq.Harmonic(), draws=job.draws,
                          warmup=job.warmup, seed=job.seed, **how)  # fmt: skip
-    return Draws(post.modes)
+    return Draws(post.draws.modes)

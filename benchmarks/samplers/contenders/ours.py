@@ -119,4 +119,5 @@ def whole_sample(job: Job) -> Draws:
         )  # fmt: skip
     mean = {True: post.mean, False: post.mean[nodes]}
     done = time.time()
-    return Draws(post.modes, post.field, lambda chain, piece, every: mean[every], done, True)
+    ours = post.draws
+    return Draws(ours.modes, ours.field, lambda chain, piece, every: mean[every], done, True)

@@ -16,12 +16,12 @@ def _graph(task: Task) -> gq.Prior:
     return default_graph_prior(spectrum, spectrum.rank)
 
 
-def _posterior(prior: Any, labels: gq.Labels) -> gq.ApproximatePosterior:
+def _posterior(prior: Any, labels: gq.Labels) -> gq.Posterior:
     tuned = gq.tune(prior, labels)
     return gq.approximate(tuned.prior, tuned.likelihood, labels)
 
 
-def _default(task: Task) -> gq.ApproximatePosterior:
+def _default(task: Task) -> gq.Posterior:
     prior = _graph(task) + gq.Level()
     if task.problem.X is not None:
         prior = _graph(task) + gq.FeaturePrior(task.problem.X) + gq.Level()

@@ -15,7 +15,6 @@ from scipy.special import entr
 
 from graphuq.likelihoods.label_rule import label_rule
 from graphuq.likelihoods.sign_model import SignModel
-from graphuq.posterior.protocol import LatentDraws
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
@@ -48,7 +47,7 @@ class Answers:
 
     def __init__(
         self,
-        posterior: LatentDraws,
+        posterior: Any,
         prior: GaussianPrior,
         candidates: NDArray[np.int64],
         method: str,

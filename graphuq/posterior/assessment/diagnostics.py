@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from graphuq.posterior.arviz_compat import rhat_and_ess
-from graphuq.posterior.protocol import Run, Traces
+from graphuq.posterior.draws import Draws
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
@@ -69,9 +70,9 @@ class Diagnostics:
     messages: tuple[str, ...]
 
 
-def diagnose(posterior: Run) -> Diagnostics:
-    """Compute the `Diagnostics` of a posterior, through arviz."""
-    monitored = _monitored(posterior)
+def diagnose(draws: Draws, settings: dict[str, Any]) -> Diagnostics:
+    """Compute the `Diagnostics` of the draws of a run with these settings, through arviz."""
+    monitored = _monitored(draws)
     r_hat, ess = float("nan"), float("nan")
     if monitored.shape[1] >= 4:
         monitored = select_worst(monitored)
@@ -79,32 +80,32 @@ def diagnose(posterior: Run) -> Diagnostics:
         if monitored.shape[0] == 1:  # arviz needs two chains: compare the halves of one
             r_hats = split_rhat(monitored)
         r_hat, ess = float(np.max(r_hats)), float(np.min(sizes))
-    acceptance = float(posterior.stats["acceptance_rate"].mean())
-    change = posterior.running_mean_change
+    acceptance = float(draws.stats["acceptance_rate"].mean())
+    change = draws.running_mean_change
     return Diagnostics(
         r_hat=r_hat,
         ess=ess,
         acceptance=acceptance,
-        divergences=int(posterior.stats.get("diverging", np.zeros(1)).sum()),
+        divergences=int(draws.stats.get("diverging", np.zeros(1)).sum()),
         running_mean_change=float(change[:, -1].max()) if change.size else float("nan"),
-        messages=_messages(posterior, r_hat, ess, acceptance),
+        messages=_messages(draws, settings, r_hat, ess, acceptance),
     )
 
 
-def effective_size(traces: Traces) -> float:
+def effective_size(draws: Draws) -> float:
     """Return the smallest effective sample size of the quantities of `Diagnostics.ess`."""
-    monitored = _monitored(traces)
+    monitored = _monitored(draws)
     if monitored.shape[1] < 4:
         return float("nan")
     return float(np.min(rhat_and_ess(select_worst(monitored))[1]))
 
 
-def quick_messages(posterior: Run) -> tuple[str, ...]:
+def quick_messages(draws: Draws, settings: dict[str, Any]) -> tuple[str, ...]:
     """Return messages by plain split R-hat, without arviz, whose import takes seconds."""
-    each = [split_rhat(traces).ravel() for traces in _traces(posterior)]
+    each = [split_rhat(traces).ravel() for traces in _traces(draws)]
     r_hat = float(np.max(np.concatenate(each)))
-    acceptance = float(posterior.stats["acceptance_rate"].mean())
-    return _messages(posterior, r_hat, float("inf"), acceptance)
+    acceptance = float(draws.stats["acceptance_rate"].mean())
+    return _messages(draws, settings, r_hat, float("inf"), acceptance)
 
 
 def split_rhat(traces: Array) -> Array:
@@ -137,36 +138,38 @@ def select_worst(traces: Array) -> Array:
     return traces[:, :, np.union1d(by_rhat[: MAX_QUANTITIES // 2], by_noise[: MAX_QUANTITIES // 2])]
 
 
-def _traces(posterior: Traces) -> list[Array]:
+def _traces(draws: Draws) -> list[Array]:
     """Return the traces that are monitored, each of shape (chains, draws, ...)."""
-    scalars = [posterior.stats["lp"], posterior.stats["potential"]]
-    scalars += [np.log(values) for values in posterior.hyperparameters.values()]
-    return [np.stack(scalars, axis=-1), posterior.modes, posterior.field]
+    scalars = [draws.stats["lp"], draws.stats["potential"]]
+    scalars += [np.log(values) for values in draws.hyperparameters.values()]
+    return [np.stack(scalars, axis=-1), draws.modes, draws.field]
 
 
-def _monitored(posterior: Traces) -> Array:
-    traces = [each.reshape(*each.shape[:2], -1) for each in _traces(posterior)]
+def _monitored(draws: Draws) -> Array:
+    traces = [each.reshape(*each.shape[:2], -1) for each in _traces(draws)]
     return np.concatenate(traces, axis=-1)
 
 
-def _messages(posterior: Run, r_hat: float, ess: float, acceptance: float) -> tuple[str, ...]:
+def _messages(
+    draws: Draws, settings: dict[str, Any], r_hat: float, ess: float, acceptance: float
+) -> tuple[str, ...]:
     messages: list[str] = []
-    chains, draws = posterior.modes.shape[:2]
-    stopped = posterior.settings["stopped"]
+    chains, length = draws.shape
+    stopped = settings["stopped"]
     messages += stopped
-    if not posterior.complete and not stopped:
+    if not draws.complete and not stopped:
         messages.append(
-            f"The run was interrupted after {count(draws, 'draw')} per chain "
+            f"The run was interrupted after {count(length, 'draw')} per chain "
             f"({count(chains, 'chain')})."
         )
-    if "statistics_draws" in posterior.settings:
+    if "statistics_draws" in settings:
         messages.append(
-            f"The statistics of nodes use the last {posterior.settings['statistics_draws']:,} draws"
+            f"The statistics of nodes use the last {settings['statistics_draws']:,} draws"
             " of each chain, because all of them would have taken long after Ctrl-C: run again to "
             "use all."
         )
-    frozen = np.ptp(posterior.stats["lp"], axis=1) == 0
-    if draws > 1 and frozen.any():
+    frozen = np.ptp(draws.stats["lp"], axis=1) == 0
+    if length > 1 and frozen.any():
         messages.append(
             f"Chain {int(np.flatnonzero(frozen)[0])} never moved: take smaller steps (beta, "
             "step_size), or leave it to be adapted with warmup > 0."
@@ -176,7 +179,7 @@ def _messages(posterior: Run, r_hat: float, ess: float, acceptance: float) -> tu
             f"Only {acceptance:.2%} of proposals were accepted: take smaller steps (beta, "
             "step_size), or leave it to be adapted with warmup > 0."
         )
-    diverged = posterior.stats.get("diverging", np.zeros(1)).mean()
+    diverged = draws.stats.get("diverging", np.zeros(1)).mean()
     if diverged > 0:
         messages.append(
             f"{diverged:.2%} of trajectories diverged: raise target_acceptance, or take a smaller "
@@ -186,8 +189,8 @@ def _messages(posterior: Run, r_hat: float, ess: float, acceptance: float) -> tu
         messages.append(
             f"The chains disagree (R-hat {r_hat:.2f}, should be below {R_HAT}): {RAISE_DRAWS}, "
             "thin or warmup; if that does not help, the posterior has separate modes."
-            if draws >= 4
-            else f"{count(draws, 'draw')} of each chain cannot show convergence: {RAISE_DRAWS}."
+            if length >= 4
+            else f"{count(length, 'draw')} of each chain cannot show convergence: {RAISE_DRAWS}."
         )
     if ess < ESS:
         messages.append(

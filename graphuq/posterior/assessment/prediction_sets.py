@@ -20,7 +20,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class PredictionSets:
-    """A set of classes for every node; `NodePosterior.prediction_sets` makes it.
+    """A set of classes for every node; `Posterior.prediction_sets` makes it.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def prediction_sets(
     score: str = "probability",
     graph: Any = None,
 ) -> PredictionSets:
-    """Return split conformal sets {k : s_jk <= q}; see `NodePosterior.prediction_sets`.
+    """Return split conformal sets {k : s_jk <= q}; see `Posterior.prediction_sets`.
 
     q is the r-th smallest of the scores s_i(y_i) of n held-out labels, where r is
     (n + 1) coverage rounded up (Papadopoulos et al. 2002; Vovk et al. 2005, chapter 4; Lei et al.
@@ -104,7 +104,7 @@ def prediction_sets(
     labels : Labels
         Those that the probabilities come from.
     held_out, coverage, per_class, seed, score, graph
-        See `NodePosterior.prediction_sets`.
+        See `Posterior.prediction_sets`.
     """
     n_nodes = probabilities.shape[0]
     held_out = Labels.of(held_out, n_nodes, labels.classes)

@@ -36,19 +36,18 @@ are those of K classes, and with matrices Cov(l_i, y_j) and Var y_j
     sum_i tr(Var l_i - E Var(l_i | y_j)) = sum_i tr(Cov(l_i, y_j) (Var y_j)^+ Cov(y_j, l_i)),
 
 as exact as for two: it is the sum of Cov(l_ia, y_jc)^2 / P(y_j = c) over classes a and c. It is
-multiplied by K / (K - 1), as `NodePosterior.variance` is.
+multiplied by K / (K - 1), as `Posterior.variance` is.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.posterior.assessment.answer_scores import Answers
 from graphuq.posterior.assessment.gaussian_scores import Conditioned
-from graphuq.posterior.protocol import LatentDraws
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
@@ -65,14 +64,14 @@ MIN_NOISE = 0.1
 
 
 def suggest(
-    posterior: LatentDraws,
+    posterior: Any,
     prior: GaussianPrior,
     k: int,
     method: str,
     candidates: int,
     seed: validation.Seed,
 ) -> tuple[NDArray[np.int64], Array]:
-    """Return k unlabeled nodes, best first, and their scores; see `NodePosterior.suggest`."""
+    """Return k unlabeled nodes, best first, and their scores; see `Posterior.suggest`."""
     validation.one_of("method", method, BY_DRAWS + BY_PRIOR)
     validation.integer("candidates", candidates, 1)
     labeled = posterior.labels.nodes

@@ -63,7 +63,7 @@ def rank_suspects(
 def tabulate_suspects(
     labels: Labels, probabilities: Array, latent_mean: Array, mistake: Array, overlap: Array
 ) -> pd.DataFrame:
-    """Return the table of `NodePosterior.suspect_labels`.
+    """Return the table of `Posterior.suspect_labels`.
 
     The probabilities ``mistake`` and ``overlap`` are NaN where they are not known.
     """

@@ -212,7 +212,7 @@ def test_leave_one_out_is_what_the_other_labels_say(small):
         without = exact_evidence(prior, likelihood, rest)
         of_own = np.exp(with_j - without)
         expected = of_own if labels.codes[j] > 0 else 1 - of_own
-        assert quick.leave_one_out[j] == pytest.approx(expected, abs=0.01), node
+        assert quick.sites.leave_one_out[j] == pytest.approx(expected, abs=0.01), node
 
 
 def test_draws_of_the_gaussian_have_its_moments(small):
@@ -235,8 +235,8 @@ def test_an_approximate_posterior_survives_a_pickle_and_a_copy(small):
     spectrum, labels, _ = small
     quick = gq.approximate(gq.Prior.projected(spectrum, 10), gq.Probit(0.1), labels)
     for again in (pickle.loads(pickle.dumps(quick)), copy.deepcopy(quick)):
-        assert again.log_evidence == quick.log_evidence
-        assert vars(again.log_evidence) == vars(quick.log_evidence)
+        assert again.sites.log_evidence == quick.sites.log_evidence
+        assert vars(again.sites.log_evidence) == vars(quick.sites.log_evidence)
         np.testing.assert_array_equal(again.mean, quick.mean)
 
 
@@ -248,7 +248,7 @@ def test_going_on_from_fewer_labels_ends_at_the_same(small):
     fresh = gq.approximate(prior, likelihood, more)
     onward = gq.approximate(prior, likelihood, more, start=few)
     np.testing.assert_allclose(onward.probability, fresh.probability, atol=1e-6)
-    assert onward.log_evidence == pytest.approx(fresh.log_evidence, abs=1e-8)
+    assert onward.sites.log_evidence == pytest.approx(fresh.sites.log_evidence, abs=1e-8)
     # flips may leave several places for sites, and the start does not choose among them
     flips = gq.NoisyProbit(0.1, 0.05)
     fresh, onward = (gq.approximate(prior, flips, more, start=start) for start in (None, few))
@@ -267,7 +267,7 @@ def test_a_field_that_includes_q_0_is_sampled_correctly(small):
     exact = exact_mean(prior, gq.Probit(0.3), labels, nodes)
     post = gq.sample(prior, gq.Probit(0.3), labels, draws=2000, seed=0, progress=False)
     assert errors_in_mcse(post, exact, nodes).max() < 5
-    assert post.modes.shape[2] == 9
+    assert post.draws.modes.shape[2] == 9
     drawn = np.concatenate(list(post.latent_draws(prior, nodes, seed=0)))
     np.testing.assert_allclose(drawn.mean(axis=0), post.latent_mean[nodes], atol=0.05)
     tree = post.to_arviz()

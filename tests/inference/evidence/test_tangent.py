@@ -99,7 +99,7 @@ def test_sites_of_a_likelihood_with_flips_may_start_one_without(moons):
         labels.nodes, np.where(np.arange(100) % 10 == 0, 1 - labels.values, labels.values)
     )
     doubted = quietly_approximate(prior, gq.NoisyProbit(0.1, 0.1), wrong)
-    assert doubted.site_precision.min() < 0
+    assert doubted.sites.precision.min() < 0
     alone, after = (
         quietly_approximate(prior, gq.Probit(0.3), wrong, start=start) for start in (None, doubted)
     )

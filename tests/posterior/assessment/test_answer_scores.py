@@ -51,7 +51,7 @@ def known(draws, sign_model=None):
         latent_mean=draws.mean(axis=0),
         latent_variance=draws.var(axis=0),
         settings={"prior": prior.fingerprint(), "sign_model": sign_model},
-        draws=draws,
+        fields=draws,
     )
 
 
@@ -196,7 +196,7 @@ def test_two_fields_score_as_their_difference_does(method, noise):
     at = np.arange(2, 7)
     three = Answers(post, post.prior, at, method, (noise / np.sqrt(2), 0.0), None)
     labels = gq.Labels([0, 1], [0, 1])
-    difference = dataclasses.replace(post, draws=u, labels=labels)
+    difference = dataclasses.replace(post, fields=u, labels=labels)
     one = Answers(difference, post.prior, at, method, (noise, 0.0), None)
     scale = 1.0 if method == "bald" else 2 / 1.5  # K / (K - 1)
     np.testing.assert_allclose(scale * three.scores(), one.scores(), rtol=2e-4, atol=2e-5)
@@ -220,7 +220,7 @@ def test_two_fields_are_answered_as_their_difference(noise, flip):
 
 
 def test_regression_on_picks_is_that_of_dense_matrices(three):
-    few = dataclasses.replace(three, draws=three.draws[:5000])
+    few = dataclasses.replace(three, fields=three.fields[:5000])
     at = np.arange(2, 5)
     answers = Answers(few, few.prior, at, "variance_reduction", (0.5, 0.1), None)
     cross, first = answers.cross.astype(float), answers._first.astype(float)
@@ -228,7 +228,7 @@ def test_regression_on_picks_is_that_of_dense_matrices(three):
     observed = inner.copy()
     for j, own in enumerate(answers._own):
         observed[3 * j : 3 * j + 3, 3 * j : 3 * j + 3] += own
-    p = (few.draws[:, 2:].argmax(axis=2)[..., None] == np.arange(3)).mean(axis=0)
+    p = (few.fields[:, 2:].argmax(axis=2)[..., None] == np.arange(3)).mean(axis=0)
     for pick in (1, 2):
         answers.observe(pick)
     gain = inverse(observed[3:, 3:])

@@ -33,7 +33,7 @@ def known(prior, draws, labeled=(0, 1), sign_model=None):
         latent_mean=draws.mean(axis=0),
         latent_variance=draws.var(axis=0),
         settings={"prior": prior.fingerprint(), "sign_model": sign_model},
-        draws=draws,
+        fields=draws,
     )
 
 

@@ -1,38 +1,51 @@
-"""Posteriors of all nodes: what sampled and approximate ones share."""
+"""The posterior: statistics of every node, and the draws or sites that they come from."""
 
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.labels.labels import Labels
-from graphuq.likelihoods.label_rule import as_by_class
+from graphuq.likelihoods.label_rule import as_by_class, label_rule
+from graphuq.posterior.assessment.calibration import Calibration, calibrate
+from graphuq.posterior.assessment.diagnostics import Diagnostics, diagnose
 from graphuq.posterior.assessment.suspect_labels import probability_wrong, tabulate_suspects
-from graphuq.posterior.assessment.trust import Trust
+from graphuq.posterior.assessment.trust import Trust, trust_in_approximation, trust_in_draws
 from graphuq.posterior.assessment.uncertainty import PARTS, split_entropy
-from graphuq.posterior.call import Call
+from graphuq.posterior.call import Call, call_of
+from graphuq.posterior.draws import Draws
+from graphuq.posterior.label_likelihood import (
+    MAX_TERMS,
+    LabelDraws,
+    label_draws,
+    mistakes_from_left_out,
+)
+from graphuq.posterior.left_out import left_out_from_draws
 from graphuq.posterior.node_names import check_names
 from graphuq.posterior.predictions import PredictionMixin, order_by_entropy
-from graphuq.posterior.protocol import Run
+from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from graphuq.posterior.new_items import NewItems
+# Draws of the latent field that an approximation makes unless asked otherwise.
+LATENT_DRAWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class NodePosterior(PredictionMixin, ABC):
-    """Statistics of all nodes: the base of `Posterior` and `ApproximatePosterior`.
+class Posterior(PredictionMixin):
+    """Statistics of all nodes, which `graphuq.sample` and `graphuq.approximate` make.
 
     With two classes a node has one field and the label l(j) = S(u_j), -1 for ``labels.classes[0]``
     and +1 for ``labels.classes[1]``. With K > 2 classes a node has K fields, and its label is the
@@ -56,7 +69,7 @@ class NodePosterior(PredictionMixin, ABC):
         the labels given, such as flips, are not part of it.
     mcse : ndarray, shape (N,) or (N, K)
         Monte Carlo standard error of ``mean``, from batch means of all chains, or from the
-        chains' own means where these disagree.
+        chains' own means where these disagree. NaN for an approximation, whose error is unknown.
     latent_mean, latent_variance : ndarray, shape (N,) or (N, K)
         Mean and variance of the latent field u.
     probability_mcse : ndarray, shape (N,) or (N, K)
@@ -69,6 +82,8 @@ class NodePosterior(PredictionMixin, ABC):
         ``probability_overlap`` of `suspect_labels`, if read from a file or approximated.
     settings : dict
         What was run: prior, likelihood, and how.
+    source : Draws or GaussianSites
+        What the statistics come from: draws, or a Gaussian approximation.
     names : ndarray of str, shape (N,), optional
         Names of the nodes; see `with_names`.
     prior : Prior, optional
@@ -100,8 +115,12 @@ class NodePosterior(PredictionMixin, ABC):
     True
     >>> post.trust().verdict, post.call().function
     ('the sampler can be trusted.', 'sample')
-    >>> post.run.complete, post.n_latent_draws
-    (True, 4000)
+    >>> post.is_sampled, post.n_latent_draws, post.diagnostics().messages
+    (True, 4000, ())
+    >>> post.draws.complete, post.draws.modes.shape
+    (True, (4, 1000, 20))
+    >>> post.label_draws().log_likelihood.shape
+    (4000, 6)
     >>> tree = post.to_arviz()                                # for az.summary, az.plot_trace, ...
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -109,6 +128,14 @@ class NodePosterior(PredictionMixin, ABC):
     ...     again = gq.load(f"{folder}/moons.nc")
     >>> bool((again.mean == post.mean).all())
     True
+
+    An approximation has sites instead of draws:
+
+    >>> quick = gq.approximate(prior, gq.Probit(gamma=0.1), labels)
+    >>> quick
+    Posterior(100 nodes, approximated from 6 labels, log evidence -2.30)
+    >>> quick.sites.leave_one_out.shape, quick.trust().light
+    ((6,), 'amber')
     """
 
     labels: Labels
@@ -119,6 +146,7 @@ class NodePosterior(PredictionMixin, ABC):
     latent_mean: Array
     latent_variance: Array
     settings: dict[str, Any]
+    source: Draws | GaussianSites
     probability_mcse: Array = dataclasses.field(kw_only=True)
     aleatoric: Array = dataclasses.field(kw_only=True)
     mistakes: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
@@ -127,52 +155,159 @@ class NodePosterior(PredictionMixin, ABC):
     prior: GaussianPrior | None = dataclasses.field(default=None, kw_only=True, repr=False)
 
     @property
-    @abstractmethod
-    def run(self) -> Run | None:
-        """The draws and their diagnostics; None for an approximation."""
+    def draws(self) -> Draws:
+        """The draws of a sampled posterior; an AttributeError for an approximation."""
+        if not isinstance(self.source, Draws):
+            raise AttributeError("an approximation has no draws: make them with gq.sample")
+        return self.source
 
     @property
-    @abstractmethod
-    def n_latent_draws(self) -> int:
-        """Number of draws that `latent_draws` yields."""
+    def sites(self) -> GaussianSites:
+        """The sites of an approximation; an AttributeError for a sampled posterior."""
+        if not isinstance(self.source, GaussianSites):
+            raise AttributeError("a sampled posterior has no sites: make them with gq.approximate")
+        return self.source
 
-    @abstractmethod
-    def latent_draws(
-        self, prior: GaussianPrior | None = None, nodes: Any = None, *, seed: validation.Seed = None
-    ) -> Iterator[Array]:
-        """Yield draws of the latent field u at any nodes, a block at a time."""
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the statistics come from draws."""
+        return isinstance(self.source, Draws)
 
-    @abstractmethod
+    def diagnostics(self) -> Diagnostics:
+        """Return R-hat, effective sample size, acceptance and more; warn if they are poor.
+
+        See `graphuq.posterior.assessment.diagnostics.Diagnostics`.
+
+        Raises
+        ------
+        AttributeError
+            An approximation, which has no draws.
+
+        Warns
+        -----
+        ConvergenceWarning
+            With what was seen and what to do.
+        """
+        warn(self._diagnostics.messages, stacklevel=3)
+        return self._diagnostics
+
+    @cached_property
+    def _diagnostics(self) -> Diagnostics:
+        return diagnose(self.draws, self.settings)
+
     def trust(self) -> Trust:
         """Return how far the computation can be trusted: a traffic light with reasons."""
+        if isinstance(self.source, GaussianSites):
+            return trust_in_approximation(self.source.log_evidence)
+        if self.labels.classes.size == 2:
+            target = "an item's expected label (from -1 to +1)"
+        else:
+            target = "the probability of a class (or, under Ginzburg-Landau, of its field)"
+        worst = float(self.mcse.max()), target
+        return trust_in_draws(self._diagnostics, *self.source.shape, worst)
 
-    @abstractmethod
     def call(self) -> Call:
         """Return the call of graphuq that makes this posterior again."""
+        return call_of(self.source, self.settings)
 
-    @abstractmethod
-    def _arviz_groups(self) -> dict[str, Any]:
-        """Return the groups of `to_arviz`, xarray datasets by name."""
+    @property
+    def n_latent_draws(self) -> int:
+        """Number of draws that `latent_draws` yields: all of a run, or 1,000."""
+        return math.prod(self.source.shape) if isinstance(self.source, Draws) else LATENT_DRAWS
 
-    @abstractmethod
-    def _flips_and_overlaps(self) -> tuple[Array, Array]:
-        """Return ``probability_mistake`` and ``probability_overlap`` of labels that may be flipped.
+    def latent_draws(
+        self,
+        prior: GaussianPrior | None = None,
+        nodes: Any = None,
+        *,
+        draws: int | None = None,
+        seed: validation.Seed = None,
+    ) -> Iterator[Array]:
+        """Return draws of the latent field u at any nodes, a block at a time.
 
-        Both have the shape (J,), and are NaN where they are not known.
+        If the posterior was sampled, chain after chain, each belongs to the draw of the same number
+        in ``draws.modes``. Under `Prior.approximated` the modes do not determine the field: there
+        it belongs to the labeled nodes' field of the same number in ``draws.read``, and the rest is
+        drawn again. An approximation draws from its Gaussian.
+
+        Parameters
+        ----------
+        prior : Prior, optional
+            The prior of the posterior; needed if it was read from a file. Parameters that were
+            sampled are ignored.
+        nodes : array_like of int, optional
+            All nodes by default.
+        draws : int, optional
+            How many an approximation draws, 1,000 by default; a sampled posterior has those of its
+            run.
+        seed : int, SeedSequence or Generator, optional
+
+        Yields
+        ------
+        ndarray, shape (draws of the block, nodes), or (..., nodes, K) for K > 2 classes
+
+        Raises
+        ------
+        ValueError
+            Another prior, or none; a number of draws for a sampled posterior; a likelihood that
+            reads all nodes under `Prior.approximated`, whose fields were not kept.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+        >>> labels = gq.reveal(y, counts=3, seed=0)
+        >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, seed=0, progress=False)
+        >>> [block.shape for block in post.latent_draws(nodes=[5, 8])][:2]
+        [(256, 2), (256, 2)]
+        >>> quick = gq.approximate(prior, gq.Probit(gamma=0.1), labels)
+        >>> [block.shape for block in quick.latent_draws(nodes=[5, 8], draws=300, seed=0)]
+        [(256, 2), (44, 2)]
         """
+        prior = self._own_prior(prior)
+        wanted = np.arange(self.n_nodes) if nodes is None else nodes
+        wanted = validation.node_ids("nodes", wanted, self.n_nodes)
+        own = validation.seed_sequence(seed)
+        if isinstance(self.source, Draws):
+            if draws is not None:
+                raise ValueError(
+                    f"draws is for approximations: this posterior has {self.n_latent_draws:,} draws"
+                )
+            return self.source.latent(prior, self.labels, wanted, self.settings["noise"], own)
+        n = LATENT_DRAWS if draws is None else validation.integer("draws", draws, 1)
+        return self.source.latent(prior, self.labels, wanted, n, own)
 
-    @abstractmethod
-    def _left_out(self, prior: GaussianPrior) -> Array:
-        """Return the probabilities of each label's classes, given the others; see `pred_probs`."""
+    def label_draws(self) -> LabelDraws | None:
+        """Return what each draw says of the labels; None where that is not known.
 
-    @abstractmethod
-    def _new_by_class(self, prior: GaussianPrior, items: NewItems) -> Array:
-        """Return class probabilities of new items; see `graphuq.posterior.new_items`."""
+        It needs draws, a sign model and the prior, and at most `MAX_TERMS` draws x labels x
+        classes.
+        """
+        known = self.is_sampled and self.settings["sign_model"] and self.prior is not None
+        return self._label_draws(1) if known and self._label_terms <= MAX_TERMS else None
+
+    def _label_draws(self, every: int) -> LabelDraws:
+        """Return what each ``every``-th draw says of the labels."""
+        return label_draws(
+            self.draws, self.labels, self.settings, self.prior, self._own_seed(), every
+        )
+
+    @property
+    def _label_terms(self) -> int:
+        """Number of draws x labels x classes."""
+        return self.n_latent_draws * len(self.labels) * label_rule(self.labels).n_fields
+
+    def _own_seed(self) -> np.random.SeedSequence:
+        """Return the seed of the run."""
+        own = self.settings
+        return np.random.SeedSequence(own["seed_entropy"], spawn_key=own["seed_spawn_key"])
 
     def _own_prior(self, given: GaussianPrior | None = None) -> GaussianPrior:
         """Return the prior of this posterior, which ``given`` must equal.
 
-        A posterior read from a file does not hold its prior and needs it given.
+        Hyperparameters that were sampled have their means. A posterior read from a file does not
+        hold its prior and needs it given.
         """
         if given is None:
             if self.prior is None:
@@ -185,8 +320,12 @@ class NodePosterior(PredictionMixin, ABC):
             raise TypeError(
                 f"prior must be the Prior of this posterior, got {type(given).__name__}"
             )
-        given = given.with_labeled(self.labels.nodes)
         fingerprint = self.settings["prior"]
+        if isinstance(self.source, Draws):
+            means = {**fingerprint, "weight": fingerprint.get("weights", [1.0])[0]}
+            sampled = self.source.hyperparameters.keys() & given.parameters.keys()
+            given = given.with_parameters(**{name: means[name] for name in sampled})
+        given = given.with_labeled(self.labels.nodes)
         if not given.matches(fingerprint):
             raise ValueError(
                 f"prior must be the one that was sampled with, {fingerprint}, got "
@@ -346,7 +485,15 @@ class NodePosterior(PredictionMixin, ABC):
             return probability_wrong(self.labels, self.latent_by_class), none
         if self.mistakes is not None and self.overlaps is not None:  # read from a file
             return self.mistakes, self.overlaps
-        return self._flips_and_overlaps()
+        if isinstance(self.source, GaussianSites):
+            assert self.overlaps is not None
+            left_out, flip_rate = self.source.leave_one_out, model["flip_rate"]
+            return mistakes_from_left_out(left_out, self.labels, flip_rate), self.overlaps
+        if self.prior is None:
+            unknown = np.full(len(self.labels), np.nan)
+            return unknown, unknown
+        found = self._label_draws(math.ceil(self._label_terms / MAX_TERMS))
+        return found.mistake.mean(axis=0), found.overlap.mean(axis=0)
 
     def pred_probs(self, prior: GaussianPrior | None = None) -> Array:
         """Return what all other labels say of each label: out-of-sample predictions.
@@ -393,9 +540,57 @@ class NodePosterior(PredictionMixin, ABC):
                 "predictions of labels need a sign model, such as gq.Probit, and "
                 f"{self.settings['likelihood']['name']} is not one"
             )
-        return self._left_out(self._own_prior(prior))
+        prior = self._own_prior(prior)
+        if isinstance(self.source, GaussianSites):
+            return as_by_class(self.source.leave_one_out)
+        if self.source.hyperparameters:
+            raise ValueError(
+                "hyperparameters were sampled, and predictions of labels need one prior: take "
+                "those of gq.sample(...) or gq.approximate(...)"
+            )
+        return left_out_from_draws(self.source, self.labels, self.settings, prior, self._own_seed())
 
-    def with_names(self, names: Any) -> Self:
+    def calibration(
+        self, truth: Any = None, *, n_bins: int = 10, seed: validation.Seed = 0
+    ) -> Calibration:
+        """Return how far probabilities can be trusted, with or without the truth.
+
+        See `graphuq.calibrate` and `graphuq.Calibration`; `graphuq.plots.reliability` shows it.
+        Without the truth each given label of an approximation is compared with what all other
+        labels predict, ``sites.leave_one_out``. This requires labels drawn at random, and errors of
+        the labels count as errors of the predictions.
+
+        Parameters
+        ----------
+        truth : array_like, shape (N,), optional
+            The true classes; needed if the posterior was sampled.
+        n_bins, seed
+            See `graphuq.calibrate`.
+
+        Raises
+        ------
+        TypeError
+            No truth for a sampled posterior.
+        ValueError
+            A wrong length, missing values, other classes, or every node labeled; fewer than
+            one bin.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(200, seed=0)
+        >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+        >>> labels = gq.reveal(y, counts=20, seed=0)
+        >>> quick = gq.approximate(graph, gq.Probit(), labels)
+        >>> bool(abs(quick.calibration().accuracy - quick.accuracy(y)) < 0.1)
+        True
+        """
+        if truth is not None or isinstance(self.source, Draws):
+            return super().calibration(truth, n_bins=n_bins, seed=seed)
+        found, labels = as_by_class(self.source.leave_one_out), self.labels
+        return calibrate(found, labels.values, labels.classes, n_bins=n_bins, seed=seed)
+
+    def with_names(self, names: Any) -> Posterior:
         """Return the posterior with names of its nodes, for arviz, files and the report.
 
         Nodes are still counted from 0, and the names stand beside their numbers.
@@ -505,7 +700,7 @@ class NodePosterior(PredictionMixin, ABC):
         candidates : int
             The first three methods consider only this many nodes, the most uncertain ones.
         seed : int, SeedSequence or Generator
-            Seed of new draws, which an `ApproximatePosterior` or `Prior.approximated` needs.
+            Seed of new draws, which an approximation or `Prior.approximated` needs.
         return_scores : bool
             Also return the score of each node, given the picks before it. For "bald" it is the
             mutual information in nats.
@@ -541,3 +736,13 @@ class NodePosterior(PredictionMixin, ABC):
         return_scores = validation.boolean("return_scores", return_scores)
         found = suggest(self, self._own_prior(prior), k, method, candidates, seed)
         return found if return_scores else found[0]
+
+    def __repr__(self) -> str:
+        if isinstance(self.source, GaussianSites):
+            return (
+                f"Posterior({self.n_nodes} nodes, approximated from {len(self.labels)} labels, "
+                f"log evidence {self.source.log_evidence:.2f})"
+            )
+        chains, draws = self.source.shape
+        cut = "" if self.source.complete else ", incomplete"
+        return f"Posterior({self.n_nodes} nodes, {chains} chains x {draws} draws{cut})"
