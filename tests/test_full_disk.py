@@ -13,7 +13,6 @@ from conftest import quietly
 import graphuq as gq
 from graphuq.cli.program import main
 from graphuq.inference import checkpoint
-from graphuq.inference.storage import Storage
 
 resource = pytest.importorskip("resource")
 
@@ -77,24 +76,6 @@ def test_a_run_continues_without_its_checkpoint(model, post, size, tmp_path, mon
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("size", ROOM[:2])
-def test_statistics_without_room_for_their_files_stay_in_memory(model, post, size, tmp_path):
-    with files_of_at_most(size), pytest.warns(RuntimeWarning, match="stays in memory; make room"):
-        there = gq.sample(*model, **RUN, node_files=tmp_path)
-    np.testing.assert_array_equal(there.mean, post.mean)
-    np.testing.assert_array_equal(there.by_class, post.by_class)
-    assert not isinstance(there.mean, np.memmap)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_files_of_statistics_take_their_room_before_they_are_mapped(model, tmp_path):
-    """A map of a sparse file ends the process where the disk is full."""
-    there = quietly(*model, **RUN, node_files=tmp_path)
-    for file in tmp_path.iterdir():
-        assert file.stat().st_blocks * 512 >= file.stat().st_size
-    assert isinstance(there.mean, np.memmap)
-
-
 @pytest.fixture(scope="module")
 def small_disk(tmp_path_factory):
     """A file system of 5 MiB."""
@@ -126,13 +107,6 @@ def test_a_full_file_system_loses_nothing(writers, model, post, small_disk, tmp_
                 with pytest.raises(OSError, match="No space left"):
                     write(small_disk / name)
                 assert [file.name for file in small_disk.iterdir()] == ["ballast"]
-        fill(small_disk, left)
-        if left < 40960:
-            with monkeypatch.context() as patch:
-                patch.setattr(Storage, "require_room", lambda _: None)
-                with pytest.warns(RuntimeWarning, match="stays in memory"):
-                    there = quietly(*model, **RUN, node_files=small_disk)
-            np.testing.assert_array_equal(there.mean, post.mean)
         for file in small_disk.iterdir():
             file.unlink()
 

@@ -170,7 +170,7 @@ CALLS = {
         gq.sample,
         {**PROBLEM, **SHORT, "sampler": "auto", "thin": 1, "nodes": [1], "threads": 1},
     ),
-    "sample in files": (gq.sample, {**PROBLEM, **SHORT, "checkpoint": None, "node_files": None}),
+    "sample with a checkpoint": (gq.sample, {**PROBLEM, **SHORT, "checkpoint": None}),
     "sample_jointly": (gq.sample_jointly, {**PROBLEM, **SHORT, "alpha": (1, 3), "gamma": (0.1, 1)}),
     "tune": (gq.tune, {**PROBLEM, "gamma": (0.1, 1.0)}),
     "evidence": (gq.evidence, {**PROBLEM, "seed": 0}),

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphuq.inference.plan import Plan
 from graphuq.likelihoods.bound import Bound
+from graphuq.posterior.draws import Draws
 from graphuq.posterior.node_moments import NodeMoments, batch_length
 from graphuq.posterior.node_statistics import Summaries
 from graphuq.priors.given import Conditional
@@ -129,3 +130,31 @@ class ChainRecord:
     def summaries(self) -> Summaries:
         """The stored summaries of the draws so far."""
         return Summaries(self._summaries[: self.draws], self._noise[: self.draws])
+
+
+def join_draws(records: list[ChainRecord], sampled: tuple[str, ...] = (), **others: Any) -> Draws:
+    """Stack the draws of all chains, up to the length of the shortest.
+
+    The statistics named ``sampled`` are hyperparameters; ``others`` are fields of `Draws`.
+    """
+    draws = min(record.draws for record in records)
+    stats = {
+        name: np.stack(
+            [np.concatenate([s[name] for s in record.stats])[:draws] for record in records]
+        )
+        for name in records[0].stats[0]
+    }
+
+    def join(chains: list[Array]) -> Array:
+        """Return draws (chains, draws, n), for K > 2 classes (chains, draws, n, K)."""
+        stacked = np.stack([chain[:draws] for chain in chains])
+        return stacked[:, :, 0] if stacked.shape[2] == 1 else np.moveaxis(stacked, 2, 3)
+
+    return Draws(
+        modes=join([record.modes for record in records]),
+        field=join([record.field for record in records]),
+        read=join([record.read for record in records]),
+        hyperparameters={name: stats.pop(name) for name in sampled},
+        stats=stats,
+        **others,
+    )

@@ -7,17 +7,14 @@ from typing import Any
 
 from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.inference.assembly import assemble, settings_of, settings_of_sampler
-from graphuq.inference.checkpoint import open_checkpoint, require_seed
+from graphuq.inference.assembly import posterior_of
+from graphuq.inference.checkpoint import require_seed
 from graphuq.inference.forecast import announce_run
 from graphuq.inference.plan import Plan
 from graphuq.inference.problem import Problem
-from graphuq.inference.runner import run_chains
-from graphuq.inference.storage import Storage, require_folder
-from graphuq.inference.target_ess import TargetEss
+from graphuq.inference.run import Run, settings_of, settings_of_sampler
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import Likelihood
-from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.samplers.choice import choose_sampler, require_sampler
@@ -43,7 +40,6 @@ def sample(
     threads: int | None = None,
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
-    node_files: str | os.PathLike[str] | None = None,
 ) -> Posterior:
     """Sample the posterior over the labels of all nodes.
 
@@ -94,9 +90,6 @@ def sample(
         A file to which the state of the run is written every minute and on Ctrl-C. If it exists,
         the same call resumes from it, to the same draws, bit for bit, as without the interruption.
         It is removed when the run is complete. It needs a ``seed``.
-    node_files : path, optional
-        A folder for the statistics of nodes, one file for each, such as ``mean.npy``. The arrays
-        of the posterior are mapped to them, for more nodes than fit in memory.
 
     Returns
     -------
@@ -106,8 +99,8 @@ def sample(
     ------
     TypeError, ValueError
         Arguments that do not fit together, or a checkpoint of another run, before any work.
-    MemoryError, OSError
-        Too little memory for the draws, or too little room on the disk.
+    MemoryError
+        Too little memory for the draws or the statistics of all nodes.
 
     Warns
     -----
@@ -133,7 +126,6 @@ def sample(
     require_sampler(sampler)
     if checkpoint is not None:
         require_seed(seed)
-    folder = require_folder(node_files)
     plan = Plan.check(
         draws=draws,
         target_ess=target_ess,
@@ -152,21 +144,12 @@ def sample(
         # 2. the law of the field at all nodes, given what the sampler draws
         conditional, target = problem.sampled_by(sampler)
         sampler.check(target)
-        storage = Storage(conditional, problem.bound, plan, folder)
-        storage.require_room()
+        noise = sampler.noise(problem.bound)
+        settings = settings_of(problem, settings_of_sampler(sampler), plan, noise)
+        run = Run(problem, sampler, plan, conditional, target, settings)
+        run.require_room()
         announce_run(sampler, target, plan)
-        records = storage.records()
     # 3. chains that sample the field that is read, then the statistics of all nodes
-    until = TargetEss(plan, records)
-    settings = settings_of(
-        problem, settings_of_sampler(sampler), plan, sampler.noise(problem.bound)
-    )
-    run = {"run": {**settings, "draws": plan.draws}, **problem.fingerprint()}
-    with open_checkpoint(checkpoint, run, storage.n_bytes) as state:
-        outcome = run_chains(sampler, target, records, plan, until.more, state)
-        posterior = assemble(records, outcome, problem, settings, storage)
-        if state and (posterior.draws.complete or outcome.stopped):
-            state.remove()
-    messages = diagnostics.quick_messages(posterior.draws, posterior.settings)
-    warn(messages + (until.messages() if outcome.complete else ()), stacklevel=2)
+    posterior, messages = posterior_of(run, checkpoint)
+    warn(messages, stacklevel=2)
     return posterior

@@ -12,22 +12,20 @@ from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
-from graphuq.inference.assembly import assemble, settings_of, settings_of_problem
-from graphuq.inference.checkpoint import open_checkpoint, require_seed
+from graphuq.inference.assembly import posterior_of
+from graphuq.inference.checkpoint import require_seed
 from graphuq.inference.checks import prior_or_graph, require_prior_and_labels
 from graphuq.inference.forecast import announce_run
 from graphuq.inference.parameter_ranges import Ranges, open_ranges, value_at, with_values
 from graphuq.inference.plan import Plan
 from graphuq.inference.problem import Problem
-from graphuq.inference.runner import run_chains
-from graphuq.inference.storage import Storage
+from graphuq.inference.run import Run, settings_of, settings_of_problem
 from graphuq.inference.tune import prior_or_default
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods import LevelSet, NoisyProbit, Probit
 from graphuq.likelihoods.bound import parameters_of, require_supported
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import label_rule
-from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.feature_prior import ALL_ITEMS
@@ -161,26 +159,19 @@ def sample_jointly(
     # 2. the field at all nodes, given z and the prior's parameters
     names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
     conditional = GivenModes(problem.prior, problem.traced, names)
-    storage = Storage(conditional, problem.bound, plan)
-    storage.require_room(extra=16.0 * plan.chains * len(labels) ** 2)
     with one_blas_thread():
         target = Target(problem.prior.at(labels.nodes), problem.bound)
-    announce_run(sampler, target, plan)
-    # 3. chains that sample z and hyperparameters, then the statistics of all nodes
-    records = storage.records()
     settings = {
         **settings_of(problem, {"name": "Joint", "sweeps": sampler.sweeps}, plan, 0.0),
         "ranges": {name: list(ends) for name, ends in box.items()},
     }
-    run = {"run": {**settings, "draws": plan.draws}, **problem.fingerprint()}
-    with open_checkpoint(checkpoint, run, storage.n_bytes) as state:
-        outcome = run_chains(sampler, target, records, plan, checkpoint=state)
-        posterior = assemble(records, outcome, problem, settings, storage, tuple(box))
-        if state and (posterior.draws.complete or outcome.stopped):
-            state.remove()
-    posterior = _at_means(posterior, chosen, problem)
-    warn(diagnostics.quick_messages(posterior.draws, posterior.settings), stacklevel=2)
-    return posterior
+    run = Run(problem, sampler, plan, conditional, target, settings, tuple(box))
+    run.require_room(extra=16.0 * plan.chains * len(labels) ** 2)
+    announce_run(sampler, target, plan)
+    # 3. chains that sample z and hyperparameters, then the statistics of all nodes
+    posterior, messages = posterior_of(run, checkpoint)
+    warn(messages, stacklevel=2)
+    return _at_means(posterior, chosen, problem)
 
 
 def _at_means(posterior: Posterior, prior: GaussianPrior, problem: Problem) -> Posterior:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphuq.inference.assembly import join_draws
-from graphuq.inference.chain_record import ChainRecord
+from graphuq.inference.chain_record import ChainRecord, join_draws
 from graphuq.inference.plan import Plan
 from graphuq.posterior.assessment import diagnostics
 from graphuq.utils.words import count

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -69,7 +69,6 @@ def node_statistics(
     n_fields: int = 1,
     threads: int | None = None,
     progress: bool = False,
-    new_array: Callable[[str, tuple[int, ...]], Array] | None = None,
 ) -> Statistics:
     """Return the statistics of all nodes over the chains.
 
@@ -86,8 +85,6 @@ def node_statistics(
         Largest number of threads; by default one per core.
     progress : bool
         Show a progress bar.
-    new_array : callable, optional
-        Returns an empty array for the statistic of a name and shape; in memory by default.
 
     Raises
     ------
@@ -112,8 +109,7 @@ def node_statistics(
             rest.done = rows.stop
             for name, values in part.items():
                 if name not in nodes:
-                    shape = (basis.shape[0], *values.shape[1:])
-                    nodes[name] = new_array(name, shape) if new_array else np.empty(shape)
+                    nodes[name] = np.empty((basis.shape[0], *values.shape[1:]))
                 nodes[name][rows] = values
             changes = changes + squares
     return Statistics(nodes, np.sqrt(changes))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import math
 import os
 import tempfile
 from collections.abc import Iterator
@@ -16,13 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.utils import validation
-from graphuq.utils.typing import Array
 
 # What the system says if a disk is full, a quota used up, or a file as long as it may be.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-# Bytes written at a time where a file is filled with zeros.
-BLOCK_BYTES = 2**20
 
 # The last record of a zip file states at COUNT_AT, in two bytes, how many files there are.
 END_OF_ZIP, COUNT_AT, MAX_COUNT = b"PK\x05\x06", 10, 2**16 - 1
@@ -58,33 +53,6 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[str]:
             raise OSError(
                 error.errno, f"{os.strerror(error.errno)}; {remedy}", str(path)
             ) from error
-        raise
-
-
-def new_mapped_array(path: Path, shape: tuple[int, ...]) -> Array:
-    """Return an array of zeros that is mapped to a new npy file, whose room is taken now.
-
-    A map writes when the system chooses to, and where the disk is full then, the process ends.
-
-    Raises
-    ------
-    OSError
-        The file cannot be written.
-    """
-    path.unlink(missing_ok=True)  # an old map of it stays valid
-    try:
-        with open(path, "wb") as file:
-            head = {"descr": "<f8", "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(file, head)
-            left = 8 * math.prod(shape)
-            while left:
-                left -= file.write(bytes(min(left, BLOCK_BYTES)))
-            file.flush()
-            os.fsync(file.fileno())
-        mapped: Array = np.load(path, mmap_mode="r+")
-        return mapped
-    except OSError:
-        path.unlink(missing_ok=True)
         raise
 
 

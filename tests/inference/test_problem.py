@@ -9,7 +9,7 @@ import graphuq as gq
 from graphuq.inference.checks import BindOnce
 from graphuq.inference.plan import Plan
 from graphuq.inference.problem import Problem
-from graphuq.inference.storage import Storage
+from graphuq.inference.run import Run
 from graphuq.likelihoods.bound import bind
 
 
@@ -63,15 +63,15 @@ def test_bound_once_with_other_parameters_equals_bound_again(small, n_classes):
 
 @pytest.mark.parametrize("kind", ["projected", "approximated"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_storage_counts_the_numbers_that_records_hold(small, kind, n_classes):
+def test_a_run_counts_the_numbers_that_records_hold(small, kind, n_classes):
     prior = getattr(gq.Prior, kind)(small[0], 8)
     labels = gq.Labels([1, 4, 9], [0, 1, n_classes - 1])
     problem = Problem.check(prior, gq.Probit(0.3), labels, [5, 2])
     plan = Plan.check(draws=20, chains=2, warmup=0, thin=1, seed=0, threads=None, progress=False)
-    storage = Storage(problem.conditional(0.3), problem.bound, plan)
+    run = Run(problem, None, plan, problem.conditional(0.3), None, {})
     held = sum(
         array.nbytes
-        for record in storage.records()
+        for record in run.records()
         for array in (record.modes, record.field, record.read, record._summaries)
     )
-    assert storage.n_bytes == held
+    assert run.n_bytes == held

@@ -1,4 +1,3 @@
-import shutil
 import signal
 
 import numpy as np
@@ -106,30 +105,6 @@ def test_single_precision_modes_move_nothing_that_matters(small):
     for name in ("mean", "latent_mean", "latent_variance"):
         np.testing.assert_allclose(results[1][name], results[0][name], atol=2e-5)
         assert not np.array_equal(results[1][name], results[0][name])
-
-
-def test_statistics_may_be_kept_in_files(small, tmp_path, monkeypatch):
-    prior = gq.Prior.approximated(small[0], 8)
-    options = {"draws": 200, "seed": 0, "progress": False}
-    here = gq.sample(prior, gq.Probit(0.3), small[1], **options)
-    there = gq.sample(prior, gq.Probit(0.3), small[1], node_files=tmp_path, **options)
-    assert isinstance(there.mean, np.memmap)
-    for name in (
-        *("mean", "variance", "by_class", "mcse", "latent_mean", "latent_variance"),
-        *("probability_mcse", "aleatoric"),
-    ):
-        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
-        np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), getattr(here, name))
-    np.testing.assert_array_equal(there.latent_by_class, here.latent_by_class)
-    np.testing.assert_array_equal(there.ranking(), here.ranking())
-    with pytest.raises(NotADirectoryError, match="make it first"):
-        gq.sample(prior, gq.Probit(0.3), small[1], node_files=tmp_path / "none", **options)
-    with pytest.raises(ValueError, match="reads all nodes"):
-        gq.sample(prior, gq.GinzburgLandau(1.0, 1.0), small[1], node_files=tmp_path, **options)
-    usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=100))
-    with pytest.raises(OSError, match=r"40 nodes need .* GiB .*name another folder"):
-        gq.sample(prior, gq.Probit(0.3), small[1], node_files=tmp_path, **options)
 
 
 def test_statistics_of_too_many_kept_draws_are_refused_before_any_work(small, monkeypatch):
