@@ -32,6 +32,7 @@ from .inference.approximate import approximate as approximate
 from .inference.evidence.annealed import AnnealedEvidence as AnnealedEvidence
 from .inference.evidence.annealed import annealed_evidence as annealed_evidence
 from .inference.evidence.evidence import evidence as evidence
+from .inference.map_estimate import MapEstimate as MapEstimate
 from .inference.map_estimate import map_estimate as map_estimate
 from .inference.sample import sample as sample
 from .inference.sample_jointly import sample_jointly as sample_jointly
@@ -58,7 +59,6 @@ from .posterior.draws import Draws as Draws
 from .posterior.from_arviz import from_arviz as from_arviz
 from .posterior.from_arviz import load as load
 from .posterior.log_evidence import LogEvidence as LogEvidence
-from .posterior.map_estimate import MapEstimate as MapEstimate
 from .posterior.posterior import Posterior as Posterior
 from .posterior.predictions import ReweightedPredictions as ReweightedPredictions
 from .posterior.sites import GaussianSites as GaussianSites

@@ -27,7 +27,7 @@ import numpy as np
 import graphuq as gq
 from benchmarks.common import problems, report
 from graphuq.likelihoods.bound import bind
-from graphuq.posterior.node_moments import NodeMoments
+from graphuq.posterior.node_statistics import NodeMoments
 from graphuq.priors.given import Given
 from graphuq.samplers.protocol import Target
 

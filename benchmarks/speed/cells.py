@@ -21,7 +21,7 @@ import graphuq as gq
 from benchmarks.common import report
 from benchmarks.common.processes import peak_gib
 from graphuq.priors.default_sum import default_graph_prior, default_sum
-from graphuq.priors.kept_modes import default_rank
+from graphuq.priors.prior import default_rank
 
 # cells, types and labels of each type
 CASES = ((4000, 10, 10), (4000, 10, 30), (4000, 10, 100), (100_000, 12, 20))

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.adapters.cell_columns import (
+from graphuq.adapters.cells import (
     UNKNOWN,
     describe_cells,
     order_of_classes,
+    read_cells,
+    read_labels,
+    require_anndata,
+    require_unknown,
     tabulate_cells,
     write_cells,
 )
-from graphuq.adapters.cells import read_cells, read_labels, require_anndata, require_unknown
 from graphuq.inference.approximate import approximate
 from graphuq.inference.problem import choose_parameters
 from graphuq.inference.sample import sample
@@ -22,7 +25,7 @@ from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import adopt
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.default_sum import check_terms, default_graph_prior, default_sum
-from graphuq.priors.kept_modes import default_rank
+from graphuq.priors.prior import default_rank
 from graphuq.utils import validation
 
 METHODS = ("sample", "approximate")

@@ -16,7 +16,7 @@ from graphuq.classifiers.bayesian import BayesianGraphClassifier
 from graphuq.classifiers.new_rows import draw_new_rows
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.probit import Probit
-from graphuq.posterior.assessment.answer_scores import Answers, answer_probability
+from graphuq.posterior.assessment.suggestion import Answers, answer_probability
 from graphuq.priors.hyperprior import MEAN_ALPHA, NOISE_SCALE
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread

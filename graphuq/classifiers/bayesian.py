@@ -29,7 +29,7 @@ from graphuq.posterior.new_items import new_probability
 from graphuq.posterior.node_names import names_of_rows
 from graphuq.posterior.predictions import ReweightedPredictions, most_probable
 from graphuq.priors.default_sum import check_terms, default_graph_prior, default_sum
-from graphuq.priors.kept_modes import DEFAULT_MAX_MODES
+from graphuq.priors.prior import DEFAULT_MAX_MODES
 from graphuq.utils import validation
 from graphuq.utils.features import refuse_masks_and_dates
 from graphuq.utils.memory import require_memory

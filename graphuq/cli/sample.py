@@ -27,7 +27,7 @@ from graphuq.cli.sample_steps import (
     source_of,
 )
 from graphuq.cli.write_result import sample_and_write
-from graphuq.priors.kept_modes import DEFAULT_MAX_MODES
+from graphuq.priors.prior import DEFAULT_MAX_MODES
 from graphuq.utils.validation import AUTO
 
 LIKELIHOODS = ("probit", "noisy-probit", "level-set")

@@ -22,7 +22,7 @@ from graphuq.cli.options import read_items
 from graphuq.likelihoods.bound import open_parameters
 from graphuq.priors.default_sum import check_terms, default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.kept_modes import default_rank
+from graphuq.priors.prior import default_rank
 from graphuq.utils.validation import AUTO
 
 # Number of items to label next.

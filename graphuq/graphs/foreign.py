@@ -1,4 +1,4 @@
-"""Graphs of networkx and igraph: weights and names of nodes."""
+"""Graphs of networkx and igraph, and lists of edges as PyTorch Geometric and others hold them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from graphuq.graphs.edge_index import adjacency_of_edges
+from graphuq.utils import validation
+from graphuq.utils.memory import require_memory
+from graphuq.utils.typing import Array, Nodes
 from graphuq.utils.words import count
 
 
@@ -80,3 +82,86 @@ def _from_igraph(graph: Any) -> tuple[sparse.csr_array, list[Any] | None]:
     except TypeError as error:
         raise TypeError(f"the igraph graph has no numeric weights: {error}") from error
     return A, graph.vs["name"] if "name" in graph.vs.attributes() else None
+
+
+# Two weights are the same up to this relative difference, the rounding of single precision.
+SAME_WEIGHT = 1e-6
+
+
+def adjacency_of_edges(edge_index: Any, edge_weight: Any, n_nodes: Any) -> sparse.csr_array:
+    """Return the symmetric weights of listed edges; see `Graph.from_edge_index`."""
+    i, j = edges = _check_edges(edge_index)
+    n = _check_size(edges, n_nodes)
+    require_memory(
+        16.0 * n + 64.0 * i.size, f"a graph of {n} nodes", "number the nodes from 0 without gaps"
+    )
+    if edge_weight is None:
+        ones = sparse.csr_array(sparse.coo_array((np.ones(i.size), (i, j)), shape=(n, n)))
+        joined = ones.maximum(ones.T)
+        joined.data[:] = 1.0
+        return joined
+    weights = _check_weights(edge_weight, i.size)
+    A = sparse.csr_array(sparse.coo_array((weights, (i, j)), shape=(n, n)))
+    A, _ = without_directions(A)
+    return A
+
+
+def without_directions(A: sparse.csr_array) -> tuple[sparse.csr_array, str]:
+    """Return the weights of undirected edges, and a note; those of both directions are added.
+
+    If every edge is there in both directions with one weight, up to rounding in single precision,
+    it counts once.
+    """
+    larger = A.maximum(A.T)
+    if (abs(A - A.T) - SAME_WEIGHT * larger).max() <= 0:
+        return larger, "the graph has every edge in both directions: each counts once"
+    loops = sparse.diags_array(A.diagonal())
+    return sparse.csr_array(A + A.T - loops), "added the weights of both directions of the edges"
+
+
+def _check_edges(edge_index: Any) -> Nodes:
+    edges = validation.unmasked("edge_index", edge_index)
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        remedy = ": pass edge_index.T" if edges.ndim == 2 and edges.shape[1] == 2 else ""
+        raise ValueError(
+            "edge_index must have two rows, the nodes at both ends of each edge, got shape "
+            f"{edges.shape}{remedy}"
+        )
+    if edges.size and edges.dtype.kind not in "iu":
+        raise TypeError(f"edge_index must hold integers, the nodes, got {edges.dtype}")
+    if edges.size and not 0 <= edges.min() <= edges.max() <= validation.MAX_INTEGER:
+        raise ValueError(
+            f"edge_index must count the nodes from 0, got nodes {edges.min()} to {edges.max()}"
+        )
+    return edges.astype(np.int64)
+
+
+def _check_size(edges: Nodes, n_nodes: Any) -> int:
+    fewest = int(edges.max()) + 1 if edges.size else 0
+    if n_nodes is not None:
+        return validation.integer("n_nodes", n_nodes, max(fewest, 2))
+    if fewest < 2:
+        raise ValueError("edge_index lists no edge between two nodes: give n_nodes")
+    return fewest
+
+
+def _check_weights(edge_weight: Any, n_edges: int) -> Array:
+    weights = validation.real_array("edge_weight", edge_weight)
+    if weights.shape == (n_edges, 1):
+        weights = weights[:, 0]
+    if weights.shape != (n_edges,):
+        raise ValueError(
+            f"edge_weight must give one number for each of {n_edges} edges, got shape "
+            f"{weights.shape}"
+        )
+    if weights.dtype.kind not in "fiub":
+        raise TypeError(f"edge_weight must hold numbers, got {weights.dtype}")
+    weights = weights.astype(np.float64)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"edge_weight must be finite and not negative, but edge {bad[0]} has weight "
+            f"{weights[bad[0]]} ({count(bad.size, 'such edge')}): correct them, or leave those "
+            "edges out"
+        )
+    return weights

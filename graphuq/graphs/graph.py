@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from graphuq.graphs.edge_index import adjacency_of_edges
-from graphuq.graphs.foreign import is_foreign, read_foreign
+from graphuq.graphs.foreign import adjacency_of_edges, is_foreign, read_foreign
 from graphuq.utils import validation
 from graphuq.utils.outliers import DWARFING_RATIO
 from graphuq.utils.typing import Array

@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from graphuq.graphs.nearest import SEARCH_ROUNDING, TIE_TOLERANCE, find_nearest, squared_lengths
-from graphuq.graphs.neighbor_search import build_search
+from graphuq.graphs.neighbor_search import (
+    SEARCH_ROUNDING,
+    TIE_TOLERANCE,
+    build_search,
+    find_nearest,
+    squared_lengths,
+)
 from graphuq.utils import validation
 from graphuq.utils.features import check_features, require_spread
 from graphuq.utils.outliers import warn_of_outliers

@@ -4,23 +4,42 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
 
-from graphuq.inference.approximate_classes import approximate_classes
 from graphuq.inference.check_by_draws import describe_poor_probabilities
-from graphuq.inference.evidence.evidence import converged_sites, log_evidence_of
+from graphuq.inference.evidence.evidence import (
+    converged_class_sites,
+    converged_sites,
+    log_evidence_of,
+)
 from graphuq.inference.problem import Problem
 from graphuq.labels.labels import Labels
+from graphuq.likelihoods.argmax_probability import (
+    argmax_probability,
+    argmax_probability_of_gaussian,
+    average_alike,
+    cholesky,
+    in_order,
+    order_by_law,
+    white_draws,
+)
 from graphuq.likelihoods.bound import describe, describe_sign_model
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import Argmax, both_classes, probability_positive
+from graphuq.posterior.class_entropy import add_class_entropy
+from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.node_kernels import expected_entropy
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.given import Given
+from graphuq.priors.given import Given, Rows
+from graphuq.propagation.class_propagation import ClassSites, label_model
+from graphuq.propagation.nested_propagation import LabelModel
 from graphuq.propagation.sign_predictive import (
     label_probability,
     predict_labeled,
@@ -28,6 +47,7 @@ from graphuq.propagation.sign_predictive import (
     sign_probability,
 )
 from graphuq.utils.interruption import interruptible
+from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
@@ -188,3 +208,187 @@ def _approximate_signs(problem: Problem, start: tuple[Array, Array] | None) -> d
             sites.precision, sites.shift, label_probability(sites, bound), log_evidence_of(sites)
         ),
     }
+
+
+# Draws of the fields at each labeled node, from the Gaussian with and without its label each.
+DRAWS = 512
+
+# Draws of the fields at every node, for their entropy.
+ENTROPY_DRAWS = 256
+
+# Below the likelihoods of all draws that count.
+MIN_LIKELIHOOD = 1e-300
+
+# Labeled nodes whose draws are held at a time.
+BLOCK_NODES = 100
+
+
+def approximate_classes(problem: Problem, start: tuple[Array, Array] | None) -> dict[str, Any]:
+    """Return the fields of a `Posterior` that depend on the number of classes."""
+    prior, labels = problem.prior, problem.labels
+    J, K = len(labels), labels.classes.size
+    require_memory(
+        8.0 * J * (4 * K * J + K * K),
+        f"the approximation of {K} classes with {J} labels",
+        "take gq.sample, or fewer labels",
+    )
+    sites = converged_class_sites(
+        prior, problem.likelihood, problem.bound, start, must_converge=False
+    )
+    n = prior.n_nodes
+    mean, variance, latent, by_class = (np.empty((n, K)) for _ in range(4))
+    aleatoric, overlap = np.empty(n), problem.bound.overlap
+    with one_blas_thread():
+        gaussian = sites.gaussian
+        given = Given(prior.field, labels.nodes)
+        parts = [
+            given.summarize(part.reshape(-1, 1, J))[:, 0]
+            for part in (
+                gaussian.mean,
+                gaussian.spread.transpose(0, 2, 1),
+                gaussian.coupling.transpose(0, 2, 1),
+            )
+        ]
+        roots = [part.astype(np.float32) for part in parts[1:]]
+        work = partial(_moments, given, parts[0], roots, overlap)
+        width = sum(map(len, roots))
+        for rows, found in map_rows(work, given.basis, width, given.which):
+            mean[rows], variance[rows], latent[rows], by_class[rows], aleatoric[rows] = found
+        at = labels.nodes
+        latent[at], by_class[at], aleatoric[at], overlaps = _at_labeled(sites, problem)
+        new_label = problem.bound.sign_model
+        assert new_label is not None
+        left_out = argmax_probability_of_gaussian(
+            sites.cavities.mean, sites.cavities.covariance, float(new_label.noise)
+        )
+    square = (latent**2).sum(axis=1)
+    return {
+        "mean": latent,
+        "variance": K / (K - 1) * (1 - square),
+        "by_class": by_class,
+        "aleatoric": aleatoric,
+        "overlaps": overlaps,
+        "latent_mean": mean,
+        "latent_variance": variance,
+        "source": GaussianSites(
+            sites.precision,
+            sites.shift,
+            new_label.of_label(left_out, K),
+            LogEvidence(sites.log_evidence, "expectation propagation", sites.correction),
+        ),
+    }
+
+
+def _moments(
+    given: Given,
+    means: Array,
+    roots: list[NDArray[np.float32]],
+    overlap: float,
+    basis: Array,
+    which: NDArray[np.int32],
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return means, variances, class probabilities of both kinds, and entropies of some nodes.
+
+    ``roots`` are summaries of the columns of both roots of the covariance: sums of squares, which
+    single precision does not harm.
+    """
+    rows, n_classes = given.rows(basis, which), len(means)
+    mean = np.ascontiguousarray(rows.mean(means))
+    spread, coupling = (_extended(rows, root, n_classes) for root in roots)
+    covariance = np.asarray(coupling @ coupling.transpose(0, 2, 1), dtype=np.float64)
+    own = np.einsum("ikp,ikp->ik", spread, spread) + (rows.deviation**2)[:, None]
+    classes = np.arange(n_classes)
+    covariance[:, classes, classes] += own
+    latent, entropy = argmax_probability_of_gaussian(mean, covariance, 0.0), np.zeros(which.size)
+    probability = latent
+    if overlap > 0:
+        probability = argmax_probability_of_gaussian(mean, covariance, overlap)
+        # the entropy at a few draws of the fields
+        white = white_draws(n_classes, ENTROPY_DRAWS)
+        order, _ = order_by_law(mean, covariance)
+        u = _draw(*in_order(mean, covariance, order), white)
+        draws = np.ascontiguousarray(u.transpose(2, 1, 0), dtype=np.float32)
+        fixed = np.zeros(which.size)
+        every = np.arange(ENTROPY_DRAWS)
+        add_class_entropy(draws, fixed, np.zeros_like(white), overlap, every, entropy)
+        entropy /= ENTROPY_DRAWS
+    return mean, np.einsum("ikk->ik", covariance), latent, probability, entropy
+
+
+def _extended(rows: Rows, summaries: NDArray[np.float32], n_classes: int) -> NDArray[np.float32]:
+    """Return columns at some nodes, shape (rows, K, columns of a class), side by side in memory."""
+    found = rows.loadings.astype(np.float32) @ summaries.T
+    return found.reshape(len(found), n_classes, -1)
+
+
+def _at_labeled(sites: ClassSites, problem: Problem) -> tuple[Array, Array, Array, Array]:
+    """Return what the true t_j says of labeled nodes.
+
+    They are class probabilities of both kinds, entropies, and the probabilities that labels are not
+    flipped although their class is not the largest.
+
+    Draws from the Gaussian with and without the label, of equal number, are weighted by t_j times
+    the Gaussian without it, over the mean of both densities (Veach and Guibas 1995).
+    """
+    y, K = problem.bound.observed.y.astype(np.int64), problem.labels.classes.size
+    model = label_model(problem.bound)
+    white, overlap = white_draws(K, DRAWS), problem.bound.overlap
+    laws = (sites.cavities.mean, sites.cavities.covariance), sites.gaussian.moments()
+    latent, by_class = np.empty((y.size, K)), np.empty((y.size, K))
+    entropy, overlaps = np.empty(y.size), np.empty(y.size)
+    for first in range(0, y.size, BLOCK_NODES):
+        block = slice(first, first + BLOCK_NODES)
+        part = [(mean[block], covariance[block]) for mean, covariance in laws]
+        own = model._replace(wrong=model.wrong[block, None], right=model.right[block, None])
+        found = _weighted(part, white, y[block], own, overlap)
+        latent[block], by_class[block], entropy[block], overlaps[block] = found
+    return latent, by_class, entropy, overlaps
+
+
+def _weighted(
+    laws: list[tuple[Array, Array]],
+    white: Array,
+    y: NDArray[np.int64],
+    model: LabelModel,
+    overlap: float,
+) -> tuple[Array, Array, Array, Array]:
+    """Return E[g(u) t_j(u)] / E[t_j(u)] of some nodes under the first of two laws.
+
+    Here g is 1(argmax u = k), P(argmax u + overlap eta = k), the entropy of the latter, and
+    1(argmax u is not y) P(y is not flipped | u, y).
+    """
+    # classes are drawn in the order of their means, so that their names change nothing
+    order, alike = order_by_law(*laws[1])
+    laws, y = [in_order(*law, order) for law in laws], np.argmax(order == y[:, None], axis=1)
+    u = np.concatenate([_draw(*law, white) for law in laws], axis=1)
+    densities = [_log_density(u, *law) for law in laws]
+    weight = 1 / (1 + np.exp(np.minimum(densities[1] - densities[0], 700.0)))
+    wins = argmax_probability(u, model.noise)
+    right = wins[np.arange(y.size), :, y]
+    likelihood = model.wrong + (model.right - model.wrong) * right
+    weight *= likelihood
+    largest = u.argmax(axis=2)[:, :, None] == np.arange(u.shape[2])
+    predictive = wins if overlap == model.noise else argmax_probability(u, overlap)
+    weight /= weight.sum(axis=1, keepdims=True)
+    latent, by_class = (np.einsum("js,jsk->jk", weight, p) for p in (largest, predictive))
+    other, back = u.argmax(axis=2) != y[:, None], np.argsort(order, axis=1)
+    latent, by_class = (
+        average_alike(alike, np.take_along_axis(p, back, axis=1)) for p in (latent, by_class)
+    )
+    overlaps = (weight * other * model.right * right / np.maximum(likelihood, MIN_LIKELIHOOD)).sum(
+        axis=1
+    )
+    return latent, by_class, np.einsum("js,jsk->j", weight, entr(predictive)), overlaps
+
+
+def _draw(mean: Array, covariance: Array, white: Array) -> Array:
+    """Return draws of the fields of each node, shape (n, draws, K)."""
+    return np.asarray(mean[:, None] + white @ cholesky(covariance).transpose(0, 2, 1))
+
+
+def _log_density(u: Array, mean: Array, covariance: Array) -> Array:
+    """Return the log density of each node's draws, up to a constant, shape (J, draws)."""
+    root = cholesky(covariance)
+    white = (u - mean[:, None]) @ np.linalg.inv(root).transpose(0, 2, 1)
+    log_root = np.log(np.einsum("jkk->jk", root)).sum(axis=1)
+    return np.asarray(-0.5 * np.einsum("jsk,jsk->js", white, white) - log_root[:, None])

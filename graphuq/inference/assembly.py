@@ -1,4 +1,4 @@
-"""From a run to its posterior."""
+"""From a run to its posterior, perhaps until an effective sample size is reached."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import numpy as np
 
 from graphuq.inference.chain_record import ChainRecord, join_draws
 from graphuq.inference.checkpoint import open_checkpoint
+from graphuq.inference.plan import Plan
 from graphuq.inference.problem import Problem
 from graphuq.inference.run import Run
 from graphuq.inference.runner import Outcome, run_chains
-from graphuq.inference.target_ess import TargetEss
 from graphuq.likelihoods.bound import parameters_of
+from graphuq.posterior.assessment import diagnostics
 from graphuq.posterior.assessment.diagnostics import quick_messages
-from graphuq.posterior.node_moments import batch_length
 from graphuq.posterior.node_statistics import (
     MAX_WAIT_SECONDS,
     Statistics,
     Summaries,
+    batch_length,
     combine_chains,
     node_statistics,
     seconds_needed,
@@ -29,6 +30,7 @@ from graphuq.posterior.node_statistics import (
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.forecast import warn_of_long_work
 from graphuq.utils.typing import Array
+from graphuq.utils.words import count
 
 # Draws of each chain that the statistics of nodes use at least.
 MIN_DRAWS = 20
@@ -164,3 +166,31 @@ def _node_statistics(run: Run, chains: list[Summaries], rounds: list[int]) -> St
         threads=run.plan.threads,
         progress=run.plan.progress,
     )
+
+
+class TargetEss:
+    """Double the number of draws until the target is reached."""
+
+    def __init__(self, plan: Plan, records: list[ChainRecord]) -> None:
+        self._plan, self._records = plan, records
+        self._ess = np.inf
+
+    def more(self) -> int:
+        """Return the number of further draws per chain, 0 to stop."""
+        target = self._plan.target_ess
+        if target is None:
+            return 0
+        self._ess = diagnostics.effective_size(join_draws(self._records))
+        done = self._records[0].draws
+        return 0 if self._ess >= target else min(done, self._plan.draws - done)
+
+    def messages(self) -> tuple[str, ...]:
+        """Return a message if all draws were made and the target was not reached."""
+        plan = self._plan
+        if plan.target_ess is None or self._ess >= plan.target_ess:
+            return ()
+        return (
+            f"target_ess = {plan.target_ess:g} was not reached: {count(plan.draws, 'draw')} per "
+            f"chain ({count(plan.chains, 'chain')}) are worth {self._ess:.0f}. Raise draws, or "
+            "thin more.",
+        )

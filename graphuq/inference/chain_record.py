@@ -10,8 +10,7 @@ import numpy as np
 from graphuq.inference.plan import Plan
 from graphuq.likelihoods.bound import Bound
 from graphuq.posterior.draws import Draws
-from graphuq.posterior.node_moments import NodeMoments, batch_length
-from graphuq.posterior.node_statistics import Summaries
+from graphuq.posterior.node_statistics import NodeMoments, Summaries, batch_length
 from graphuq.priors.given import Conditional
 from graphuq.samplers.protocol import Chunk
 from graphuq.utils.typing import Array

@@ -1,22 +1,28 @@
-"""MAP estimation: Newton's method for probit, and Algorithm 4 for smooth likelihoods."""
+"""The MAP estimate: the field of largest posterior density, and the label it gives every node.
+
+Newton's method finds it for probit, Algorithm 4 for smooth likelihoods, and for K > 2 classes a
+quasi-Newton method at the labeled nodes.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
-from graphuq.inference.map_classes import minimize_classes
 from graphuq.inference.problem import Problem
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.bound import Bound, differentiate, evaluate
 from graphuq.likelihoods.contract import Likelihood
-from graphuq.likelihoods.label_rule import Argmax
-from graphuq.posterior.map_estimate import MapEstimate
+from graphuq.likelihoods.label_rule import Argmax, as_by_class
+from graphuq.posterior.predictions import PredictionMixin
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.prior import Prior
@@ -27,6 +33,70 @@ from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
 from graphuq.utils.warnings import ConvergenceWarning
 from graphuq.utils.words import count
+
+
+@dataclass(frozen=True, eq=False)
+class MapEstimate(PredictionMixin):
+    """A stationary point of J, and how near it is; `graphuq.map_estimate` makes one.
+
+    Attributes
+    ----------
+    labels : Labels
+        What was observed.
+    field : ndarray, shape (N,) or (N, K)
+        u, or v under Ginzburg-Landau: it has prior mean 0 and lies in the prior's support.
+    probability : ndarray, shape (N,) or (N, K), or None
+        For a sign model, the probability that a label observed at a node would be ``classes[1]``,
+        or each of K > 2 classes, if ``field`` were the truth. It ignores the uncertainty of the
+        field, so it is more confident than the posterior. None under other likelihoods.
+    objective : float
+        J(field).
+    gradient_norm : float
+        Norm of the gradient of J in the whitened z, u = C^(1/2) z. For a convex Phi, J is within
+        ``gradient_norm**2 / 2`` of its minimum.
+    iterations : int
+    converged : bool
+    method : {"newton", "flow", "quasi-newton"}
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> X, y = gq.datasets.two_moons(100, seed=0)
+    >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
+    >>> labels = gq.reveal(y, counts=3, seed=0)
+    >>> estimate = gq.map_estimate(prior, gq.Probit(gamma=0.1), labels)
+    >>> estimate.prediction.shape, estimate.accuracy(y) > 0.9
+    ((100,), True)
+    >>> estimate.by_class.shape
+    (100, 2)
+    """
+
+    labels: Labels
+    field: Array
+    probability: Array | None
+    objective: float
+    gradient_norm: float
+    iterations: int
+    converged: bool
+    method: str
+
+    @property
+    def by_class(self) -> Array | None:
+        """Probabilities of ``labels.classes`` at ``field``, shape (N, K); None as `probability`."""
+        return None if self.probability is None else as_by_class(self.probability)
+
+    @property
+    def prediction(self) -> NDArray[Any]:
+        """The class of every node by the sign of its field, or the largest, shape (N,)."""
+        if self.field.ndim == 2:
+            return self.labels.classes[self.field.argmax(axis=1)]
+        return self.labels.classes[(self.field >= 0).astype(int)]
+
+    def __repr__(self) -> str:
+        state = "converged" if self.converged else "not converged"
+        steps = f"{count(self.iterations, 'iteration')} of {self.method}"
+        return f"MapEstimate({len(self.field)} nodes, {state} in {steps})"
+
 
 METHODS = ("auto", "newton", "flow", "quasi-newton")
 STARTS = ("auto", "zero", "probit", "spectral", "random")
@@ -384,3 +454,85 @@ def _start(
         drawn = prior.law.draw(bound.n_fields, np.random.default_rng(sequence))
         return np.ascontiguousarray(drawn.T) if several else drawn[0]
     return np.zeros((prior.n_nodes, bound.n_fields) if several else prior.n_nodes)
+
+
+# Steps that the quasi-Newton method remembers, and Newton's steps after it.
+MEMORY, POLISHING_STEPS = 30, 10
+
+
+class ClassFields(NamedTuple):
+    """The end of the search."""
+
+    field: Array
+    """Shape (N, K)."""
+    objective: float
+    gradient_norm: float
+    iterations: int
+
+
+def minimize_classes(
+    prior: GaussianPrior, bound: Bound, start: Array, tol: float, max_iter: int
+) -> ClassFields:
+    """Minimize J over the whitened z of all K fields, u_J = F z, with C_JJ = F F'.
+
+    There J = |z|^2 / 2 + Phi(F z) has the gradient z + F' grad Phi. At the minimum P u = a with
+    a = - grad Phi, so the field at all nodes is C_.J a.
+
+    Parameters
+    ----------
+    prior : GaussianPrior
+    bound : Bound
+        A likelihood that reads the labeled nodes and has a gradient.
+    start : ndarray, shape (J, K)
+        The field at the labeled nodes; its nearest in the span of F is the start.
+    tol : float
+        Norm of the gradient.
+    max_iter : int
+    """
+    from scipy.optimize import NoConvergence, minimize, newton_krylov
+
+    assert bound.nodes is not None
+    root, shape = prior.root(bound.nodes), start.shape
+
+    def objective(flat: Array) -> tuple[float, Array]:
+        z = flat.reshape(root.shape[1], shape[1])
+        u = np.ascontiguousarray(root @ z)
+        value = 0.5 * float(flat @ flat) + evaluate(bound, u)
+        return value, (z + root.T @ differentiate(bound, u)).ravel()
+
+    first = linalg.lstsq(root, start)[0] if start.any() else np.zeros((root.shape[1], shape[1]))
+    tolerance = tol / np.sqrt(first.size)  # of the largest entry of the gradient
+    found = minimize(
+        objective,
+        first.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options={
+            "gtol": tolerance,
+            "ftol": 0.0,
+            "maxiter": max_iter,
+            "maxfun": 20 * max_iter,
+            "maxcor": MEMORY,
+        },
+    )
+    end = found.x
+    if np.linalg.norm(found.jac) > tol and found.nit < max_iter:
+        # the objective is flat to rounding before the gradient is 0 to ``tol``
+        with suppress(NoConvergence):
+            end = newton_krylov(
+                lambda flat: objective(flat)[1], end, f_tol=tolerance, maxiter=POLISHING_STEPS
+            )
+    value, gradient = objective(end)
+    a = -differentiate(bound, np.ascontiguousarray(root @ end.reshape(first.shape)))
+    return ClassFields(
+        _extend(prior, bound.nodes, a), value, float(np.linalg.norm(gradient)), int(found.nit)
+    )
+
+
+def _extend(prior: GaussianPrior, nodes: Any, a: Array) -> Array:
+    """Return C_.J a at all nodes."""
+    law = prior.law
+    inside = (law.variances - law.tail**2)[:, None] * (law.rows(nodes).T @ a)
+    field = np.column_stack([product(law.basis, column) for column in inside.T])
+    field[nodes] += law.tail**2 * a
+    return field

@@ -28,7 +28,7 @@ from graphuq.likelihoods.label_rule import Argmax, label_rule
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior, base_name
-from graphuq.priors.kept_modes import default_rank
+from graphuq.priors.prior import default_rank
 from graphuq.utils import validation
 from graphuq.utils.interruption import interruptible
 

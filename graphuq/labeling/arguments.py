@@ -12,7 +12,7 @@ from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.checks import require_labels
 from graphuq.likelihoods import Probit
 from graphuq.likelihoods.contract import Likelihood, adopt, has_sign_model
-from graphuq.priors.kept_modes import default_rank
+from graphuq.priors.prior import default_rank
 from graphuq.utils import validation
 
 

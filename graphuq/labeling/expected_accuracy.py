@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from graphuq.posterior.assessment.answer_scores import answer_probability
+from graphuq.posterior.assessment.suggestion import answer_probability
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils import validation
 from graphuq.utils.typing import Array

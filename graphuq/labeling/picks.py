@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.labeling.expected_mistakes import ExpectedMistakes
-from graphuq.posterior.assessment.answer_scores import Answers
-from graphuq.posterior.assessment.gaussian_scores import Conditioned
-from graphuq.posterior.assessment.suggestion import MIN_NOISE, greedy
+from graphuq.posterior.assessment.suggestion import MIN_NOISE, Answers, Conditioned, greedy
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.hyperprior import MEAN_ALPHA, MEAN_TAU

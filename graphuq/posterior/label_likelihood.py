@@ -12,7 +12,7 @@ from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import Argmax, LabelRule, as_by_class, label_rule
 from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.draws import Draws
-from graphuq.posterior.given_others import GivenOthers
+from graphuq.posterior.left_out import GivenOthers
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array

@@ -24,7 +24,7 @@ after noise of the likelihood's overlap.
 The level of a sum of priors is that of all nodes, and the field of features is known wherever there
 are features. So the covariances of a new item with the labeled nodes add up as those of nodes do,
 and its field given the field there is Gaussian. For K > 2 classes each of K fields has this law.
-The differences from the means are integrated out as in `graphuq.posterior.node_moments`, one
+The differences from the means are integrated out as in `graphuq.posterior.node_statistics`, one
 exactly and the others by draws: K for each draw of the posterior, the same for all new items.
 """
 
@@ -85,7 +85,7 @@ class NewItems:
             extended = self._extend(np.vstack([mean, spread.T]))
             deviation = np.sqrt(self._deviation**2 + (extended[:, 1:] ** 2).sum(axis=1))
             return both_classes(probability_positive(extended[:, 0], deviation))
-        from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian
+        from graphuq.likelihoods.argmax_probability import argmax_probability_of_gaussian
 
         # rows of F for the new items, in units of their own deviation
         rows = self._extend(root.T) / np.maximum(self._deviation, MIN_DEVIATION)[:, None]

@@ -10,8 +10,8 @@ w = s^2 / (s^2 + gamma^2). Its expectation over x ~ N(m / gamma, (s / gamma)^2) 
 
 where t has the mean (1 - w) m / gamma and the variance w.
 
-For K > 2 classes probabilities are as in `graphuq.posterior.node_moments`, those of the predictive
-with deviation (s^2 + gamma^2)^(1/2).
+For K > 2 classes probabilities are as in `graphuq.posterior.node_statistics`, those of the
+predictive with deviation (s^2 + gamma^2)^(1/2).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 from numba import types
 from scipy.special import erfcx
 
-from graphuq.posterior.class_entropy import B
+from graphuq.posterior.class_entropy import FAST, TILE, B
 from graphuq.utils.jit import kernel
 from graphuq.utils.polynomials import interpolate
 from graphuq.utils.typing import Array
@@ -51,12 +51,8 @@ POWER = _in_single(lambda x: np.expm1(x * math.log(2)) / x, 5, (-1, 0))
 # Below all deviations but 0 in single precision.
 TINY_SINGLE = float(np.finfo(np.float32).tiny)
 
-# Nodes whose sums are in the cache at a time. A processor takes several of them at once. And draws
-# that are summed in single precision, before their sum is added in double.
-TILE, RUN = 512, 16
-
-# Sums in any order, several at a time.
-FAST = {"reassoc", "contract", "nsz"}
+# Draws that are summed in single precision, before their sum is added in double.
+RUN = 16
 
 
 def expected_entropy(mean: Array, deviation: Array, overlap: float) -> Array:

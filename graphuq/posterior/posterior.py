@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from graphuq.posterior.assessment.diagnostics import Diagnostics, diagnose
 from graphuq.posterior.assessment.suspect_labels import probability_wrong, tabulate_suspects
 from graphuq.posterior.assessment.trust import Trust, trust_in_approximation, trust_in_draws
 from graphuq.posterior.assessment.uncertainty import PARTS, split_entropy
-from graphuq.posterior.call import Call, call_of
 from graphuq.posterior.draws import Draws
 from graphuq.posterior.label_likelihood import (
     MAX_TERMS,
@@ -38,6 +37,34 @@ from graphuq.utils.warnings import warn
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Call(NamedTuple):
+    """A function and its arguments besides prior, likelihood and labels; `Posterior.call`."""
+
+    function: str
+    sampler: dict[str, Any] | None = None
+    """The sampler as settings describe it; None for functions that take none."""
+    options: dict[str, Any] | None = None
+    """Keyword arguments, without the seed; None for functions that take none."""
+    seed: tuple[Any, tuple[int, ...]] | None = None
+    """Entropy and spawn key of the SeedSequence; None where nothing is random."""
+
+
+def call_of(source: Draws | GaussianSites, settings: dict[str, Any]) -> Call:
+    """Return the call of a posterior with these draws or sites and settings."""
+    if isinstance(source, GaussianSites):
+        return Call("approximate")
+    length = "draws" if settings["target_ess"] is None else "target_ess"
+    options = {name: settings[name] for name in (length, "chains", "warmup", "thin")}
+    if source.traced.size:
+        options["nodes"] = source.traced.tolist()
+    seed = settings["seed_entropy"], tuple(settings["seed_spawn_key"])
+    if not source.hyperparameters:
+        return Call("sample", settings["sampler"], options, seed)
+    options |= {name: tuple(ends) for name, ends in settings["ranges"].items()}
+    return Call("sample_jointly", None, options, seed)
+
 
 # Draws of the latent field that an approximation makes unless asked otherwise.
 LATENT_DRAWS = 1000

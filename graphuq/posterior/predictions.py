@@ -228,7 +228,7 @@ class PredictionMixin:
             (Vovk et al.'s Mondrian predictor). They need only be drawn at random within each class,
             at any rates.
         score : {"probability", "aps", "daps"}
-            How little a class conforms: `graphuq.posterior.assessment.conformal_scores`.
+            How little a class conforms: `graphuq.posterior.assessment.prediction_sets`.
             "probability" makes the smallest sets, "aps" larger ones where several classes are
             likely, and "daps" averages "aps" over neighbors.
         graph : Graph, optional

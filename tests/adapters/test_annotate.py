@@ -12,8 +12,7 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.adapters import annotate
-from graphuq.adapters.cell_columns import write_cells
-from graphuq.adapters.cells import read_cells
+from graphuq.adapters.cells import read_cells, write_cells
 from graphuq.graphs.construction import connect_by_features
 from graphuq.priors.default_sum import default_graph_prior, default_sum
 

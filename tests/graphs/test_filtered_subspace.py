@@ -6,9 +6,8 @@ import pytest
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.graphs import block_products, filtered_subspace
-from graphuq.graphs.block_products import BlockProducts, order_by_cells
-from graphuq.graphs.filtered_subspace import filtered_eigenpairs
+from graphuq.graphs import filtered_subspace
+from graphuq.graphs.filtered_subspace import BlockProducts, filtered_eigenpairs, order_by_cells
 from graphuq.graphs.laplacian_parts import laplacian_parts
 from graphuq.utils.progress import progress_bar
 
@@ -89,7 +88,7 @@ def test_a_matrix_without_a_known_null_vector_keeps_all_its_pairs():
 def test_threads_change_nothing(monkeypatch):
     found = []
     for number in (1, 3):
-        monkeypatch.setattr(block_products, "cpu_count", lambda number=number: number)
+        monkeypatch.setattr(filtered_subspace, "cpu_count", lambda number=number: number)
         monkeypatch.setattr("graphuq.utils.row_blocks.cpu_count", lambda number=number: number)
         found.append(find(GRAPHS["cloud"], 60)[0])
     for first, second in zip(*found, strict=True):
@@ -161,7 +160,7 @@ def test_products_are_those_of_numpy(name, dtype):
 
 
 def test_cells_bring_neighbors_together(monkeypatch):
-    monkeypatch.setattr(block_products, "CELL_NODES", 50)
+    monkeypatch.setattr(filtered_subspace, "CELL_NODES", 50)
     M = laplacian_parts(GRAPHS["cloud"], "normalized")[0]
     order = order_by_cells(M)
     assert np.array_equal(np.sort(order), np.arange(M.shape[0]))

@@ -7,8 +7,7 @@ import pytest
 
 import graphuq as gq
 from graphuq.graphs import neighbor_search as module
-from graphuq.graphs.nearest import find_nearest
-from graphuq.graphs.neighbor_search import Approximate, Exact, build_search
+from graphuq.graphs.neighbor_search import Approximate, Exact, build_search, find_nearest
 
 faiss = pytest.importorskip("faiss")
 K = 10

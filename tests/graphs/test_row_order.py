@@ -8,7 +8,7 @@ import pytest
 from references.selection import slow_among
 
 import graphuq as gq
-from graphuq.graphs import bridges, nearest
+from graphuq.graphs import construction, neighbor_search
 from graphuq.graphs.neighbors import Neighbors
 
 LEAVES, SIDE = 200, 12
@@ -127,7 +127,7 @@ def test_ties_beyond_the_first_candidates_are_found():
 
 
 def test_more_ties_than_the_limit_are_cut_with_a_warning(monkeypatch):
-    monkeypatch.setattr(nearest, "MAX_LINKS", 60)
+    monkeypatch.setattr(neighbor_search, "MAX_LINKS", 60)
     with pytest.warns(RuntimeWarning, match=r"more than 30 neighbors of 60 items.*order of the r"):
         graph = gq.knn_graph(np.eye(60), 3, weights="binary")
     assert graph.n_edges < 60 * 59 // 2
@@ -148,7 +148,7 @@ def test_all_bridges_of_equal_length_are_added():
 
 
 def test_more_bridges_than_the_limit_are_cut_with_a_warning(monkeypatch):
-    monkeypatch.setattr(bridges, "MAX_LINKS", 100)
+    monkeypatch.setattr(construction, "MAX_LINKS", 100)
     X = np.repeat([[0.0], [1.0]], 20, axis=0)
     with pytest.warns(RuntimeWarning, match=r"edges between two components are equally short"):
         graph = gq.knn_graph(X, 3, weights="binary", connect=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphuq.inference.climb import Height, climb_from_all
+from graphuq.inference.search import Height, climb_from_all
 
 
 def quadratic(top, H, bend=0.0):

@@ -16,7 +16,7 @@ from references.selection import first_of
 
 import graphuq as gq
 from graphuq.posterior.assessment.diagnostics import split_rhat
-from graphuq.posterior.node_moments import BATCHES, NodeMoments
+from graphuq.posterior.node_statistics import BATCHES, NodeMoments
 from graphuq.priors.given import Given
 
 RUN = {"draws": 200, "thin": 5, "progress": False}

@@ -10,7 +10,7 @@ from references.exact import errors_in_mcse, exact_mean
 import graphuq as gq
 from graphuq.inference import runner as run
 from graphuq.posterior.arviz_compat import rhat_and_ess
-from graphuq.posterior.node_moments import BATCHES
+from graphuq.posterior.node_statistics import BATCHES
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 import graphuq as gq
 from graphuq.likelihoods.argmax_probability import argmax_probability
-from graphuq.posterior.given_others import GivenOthers
+from graphuq.posterior.left_out import GivenOthers
 
 THREE = gq.Labels([0, 7, 25], ["x", "y", "z"])
 OPTIONS = {"draws": 1000, "seed": 1, "progress": False}

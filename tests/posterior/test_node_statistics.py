@@ -5,8 +5,12 @@ import pytest
 
 import graphuq as gq
 from graphuq.posterior import node_statistics as module
-from graphuq.posterior.node_moments import NodeMoments
-from graphuq.posterior.node_statistics import Summaries, combine_chains, node_statistics
+from graphuq.posterior.node_statistics import (
+    NodeMoments,
+    Summaries,
+    combine_chains,
+    node_statistics,
+)
 from graphuq.priors.given import Given
 from graphuq.utils import row_blocks
 

@@ -13,8 +13,8 @@ from scipy.special import entr, ndtr
 
 import graphuq as gq
 from graphuq.likelihoods.argmax_probability import argmax_probability
-from graphuq.posterior import class_entropy, near_entropy, node_kernels, node_moments
-from graphuq.posterior.node_moments import NodeMoments
+from graphuq.posterior import class_entropy, node_kernels, node_statistics
+from graphuq.posterior.node_statistics import NodeMoments
 from graphuq.priors.given import Rows
 
 NODES = np.array([3, 7, 13, 21, 34])  # two of them labeled
@@ -111,7 +111,7 @@ def test_the_mean_entropy_of_some_draws_is_nearly_that_of_all(n_classes, draws):
 
 
 def test_without_what_is_near_the_noise_of_few_entropies_would_show(monkeypatch):
-    monkeypatch.setattr(node_moments, "add_near_entropy", lambda *_: None)
+    monkeypatch.setattr(node_statistics, "add_near_entropy", lambda *_: None)
     assert entropy_error(3, 1000) > 0.1
 
 
@@ -138,7 +138,7 @@ def test_what_is_near_to_the_entropy_is_near(n_classes, scale):
     exact, near, which = np.zeros(700), np.zeros(700), np.array([0, 3, 4])
     for add, found in (
         (class_entropy.add_class_entropy, exact),
-        (near_entropy.add_near_entropy, near),
+        (class_entropy.add_near_entropy, near),
     ):
         add(mean, deviation, noise, 0.8, which, found)
     assert ((near - exact) / 3).std() < 0.06

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from graphuq import FeaturePrior, Graph, Level, Prior, Spectrum, SumPrior, knn_graph
 from graphuq.priors.given import Given, GivenAll
-from graphuq.priors.whittle_matern import log_spectral_weight
+from graphuq.priors.prior import log_spectral_weight
 
 N, RANK = 12, 4
 GRAPH = knn_graph(np.random.default_rng(3).normal(size=(N, 2)), 4, connect=True)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graphuq.priors.weights import fractions_of, weights_of
+from graphuq.priors.sum_prior import fractions_of, weights_of
 
 FRACTIONS = st.lists(st.floats(0, 1, allow_subnormal=False), max_size=5)
 

@@ -12,10 +12,12 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal, norm
 
 import graphuq as gq
-from graphuq.likelihoods import largest_of_gaussian
-from graphuq.likelihoods.argmax_probability import argmax_probability_of_draws
+from graphuq.likelihoods import argmax_probability
+from graphuq.likelihoods.argmax_probability import (
+    argmax_probability_of_draws,
+    argmax_probability_of_gaussian,
+)
 from graphuq.likelihoods.bound import bind
-from graphuq.likelihoods.largest_of_gaussian import argmax_probability_of_gaussian
 from graphuq.propagation import class_propagation
 from graphuq.propagation.class_gaussian import classes_at_labeled
 
@@ -251,7 +253,7 @@ def test_correlated_numbers_are_drawn_until_their_probabilities_are_known(gaussi
     order = [2, 0, 3, 1]
     turned = argmax_probability_of_gaussian(mean[:, order], covariance[:, order][:, :, order], 0.0)
     np.testing.assert_allclose(turned, found[:, order], atol=1e-10)
-    monkeypatch.setattr(largest_of_gaussian, "MAX_PAIRS", 4)
+    monkeypatch.setattr(argmax_probability, "MAX_PAIRS", 4)
     few = argmax_probability_of_gaussian(mean, covariance, 0.0)
     assert abs(few - exact).max() > 0.05
 

@@ -125,7 +125,7 @@ def test_two_fields_are_the_binary_posterior(small, kind, model):
 
 
 def _moments(conditional, record):
-    from graphuq.posterior.node_moments import NodeMoments
+    from graphuq.posterior.node_statistics import NodeMoments
 
     rows = conditional.rows(conditional.basis, conditional.which)
     moments = NodeMoments(rows, "sign", record.draws, 2)

@@ -6,7 +6,7 @@ from scipy import stats
 
 from graphuq.likelihoods.probit import log_cdf, log_cdf_slope
 from graphuq.likelihoods.sign_kernels import log_probability
-from graphuq.samplers.label_noise import add_class_noise, add_noise
+from graphuq.samplers.joint import add_class_noise, add_noise
 
 
 @pytest.mark.parametrize("f", [-2.0, -0.4, 0.1, 1.5])

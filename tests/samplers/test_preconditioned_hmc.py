@@ -18,7 +18,7 @@ from graphuq.priors.given_modes import GivenModes
 from graphuq.propagation import settle
 from graphuq.propagation.gaussian_sites import NotConvergedError
 from graphuq.propagation.sign_propagation import propagate
-from graphuq.samplers import choice, hilbert_hmc, mode_reference
+from graphuq.samplers import choice, hilbert_hmc, preconditioned_hmc
 from graphuq.samplers.leapfrog import Reference
 from graphuq.samplers.protocol import NonFinitePotentialError, Target
 
@@ -74,7 +74,7 @@ def test_negative_controls_fail(small, monkeypatch, right, wrong):
     spectrum, labels, _ = small
     plant(monkeypatch, hilbert_hmc, "trajectories", right, wrong, every=True)
     # about the prior all of Phi is left, so that mistakes show
-    monkeypatch.setattr(mode_reference, "reference_of", _about_the_prior)
+    monkeypatch.setattr(preconditioned_hmc, "reference_of", _about_the_prior)
     prior, model = gq.Prior.projected(spectrum, 8), gq.Probit(0.3)
     exact = exact_mean(prior, model, labels, NODES)
     sampler = gq.PreconditionedHMC(step_size=0.6)
@@ -92,7 +92,7 @@ def test_an_offset_of_the_reference_cancels(small, monkeypatch):
     # any Gaussian leaves the posterior as it is, also one that is wrong
     spectrum, labels, _ = small
     prior, model = gq.Prior.projected(spectrum, 8), gq.Probit(0.3)
-    of = mode_reference.reference_of
+    of = preconditioned_hmc.reference_of
 
     def displaced(loadings, bound):
         right = of(loadings, bound)
@@ -100,7 +100,7 @@ def test_an_offset_of_the_reference_cancels(small, monkeypatch):
         turned = np.float32(loadings @ (right.axes * np.sqrt(shares)))
         return Reference(mean, right.axes, shares, loadings @ mean, turned, 0.0)
 
-    monkeypatch.setattr(mode_reference, "reference_of", displaced)
+    monkeypatch.setattr(preconditioned_hmc, "reference_of", displaced)
     exact = exact_mean(prior, model, labels, NODES)
     post = quietly(prior, model, labels, HMC, draws=8000, seed=1, progress=False)
     assert errors_in_mcse(post, exact, NODES).max() < 5
@@ -108,11 +108,11 @@ def test_an_offset_of_the_reference_cancels(small, monkeypatch):
 
 @pytest.mark.parametrize("model", [*MODELS, gq.LevelSet(0.7)], ids=repr)
 def test_the_reference_is_that_of_expectation_propagation(many, model, monkeypatch):
-    monkeypatch.setattr(mode_reference, "MOVED", 1e-7)
+    monkeypatch.setattr(preconditioned_hmc, "MOVED", 1e-7)
     prior, labels = many
     loadings, bound = prior.mode_loadings(labels.nodes), bind(model, labels, 40)
     sites = propagate(loadings, bound)
-    reference = mode_reference.reference_of(loadings, bound)
+    reference = preconditioned_hmc.reference_of(loadings, bound)
     np.testing.assert_allclose(reference.center, sites.mean, atol=1e-4)
     variance = np.square(reference.loadings).sum(axis=1)
     np.testing.assert_allclose(variance, sites.variance, rtol=1e-3)
@@ -128,7 +128,7 @@ def test_the_reference_exists_also_where_sites_do_not_converge(monkeypatch, conv
         monkeypatch.setattr(settle, "MAX_VISITS", 3)
         with pytest.raises(NotConvergedError):
             propagate(loadings, bound)
-    reference = mode_reference.reference_of(loadings, bound)
+    reference = preconditioned_hmc.reference_of(loadings, bound)
     assert ((reference.shares > 0) & (reference.shares <= 1)).all()
     assert np.isfinite(reference.mean).all()
 
@@ -136,7 +136,7 @@ def test_the_reference_exists_also_where_sites_do_not_converge(monkeypatch, conv
 def test_the_field_is_that_of_the_modes(many):
     prior, labels = many
     loadings, bound = prior.mode_loadings(labels.nodes), bind(gq.Probit(0.3), labels, 40)
-    reference = mode_reference.reference_of(loadings, bound)
+    reference = preconditioned_hmc.reference_of(loadings, bound)
     z = np.random.default_rng(0).standard_normal((3, 8, 1))
     there = reference.center[:, None] + reference.loadings @ z
     np.testing.assert_allclose(loadings @ reference.coefficients(z), there, atol=1e-5)

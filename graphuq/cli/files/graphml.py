@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphuq.cli.files.contents import Contents
 from graphuq.graphs import Graph
-from graphuq.graphs.edge_index import without_directions
+from graphuq.graphs.foreign import without_directions
 
 
 def read_graphml(path: Path) -> Contents:

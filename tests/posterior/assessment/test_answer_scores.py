@@ -18,12 +18,13 @@ from scipy.stats import multivariate_normal, norm
 
 import graphuq as gq
 from graphuq.likelihoods.argmax_probability import argmax_probability
-from graphuq.posterior.assessment.answer_scores import (
+from graphuq.posterior.assessment.suggestion import (
+    BY_DRAWS,
+    BY_PRIOR,
     Answers,
     answer_probability,
     inverse,
 )
-from graphuq.posterior.assessment.suggestion import BY_DRAWS, BY_PRIOR
 
 METHODS = BY_DRAWS + BY_PRIOR
 DRAWS = 100_000

@@ -7,9 +7,8 @@ import pytest
 from references.mutation import mutated
 
 import graphuq as gq
-from graphuq.posterior.assessment import conformal_scores as module
-from graphuq.posterior.assessment.conformal_scores import conformal_scores
-from graphuq.posterior.assessment.prediction_sets import prediction_sets
+from graphuq.posterior.assessment import prediction_sets as module
+from graphuq.posterior.assessment.prediction_sets import conformal_scores, prediction_sets
 
 
 def draw(rng, n, n_classes, sharpness=1.0):
