@@ -64,9 +64,9 @@ from .posterior.predictions import ReweightedPredictions as ReweightedPrediction
 from .posterior.sites import GaussianSites as GaussianSites
 from .priors.component_level import ComponentLevel as ComponentLevel
 from .priors.feature_prior import FeaturePrior as FeaturePrior
-from .priors.level import Level as Level
 from .priors.prior import Prior as Prior
 from .priors.solved import SolvedPrior as SolvedPrior
+from .priors.sum_prior import Level as Level
 from .priors.sum_prior import SumPrior as SumPrior
 from .report import write_report as write_report
 from .samplers import PCN as PCN

@@ -14,10 +14,9 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
-from graphuq.utils.forecast import announce_long_work
 from graphuq.utils.interruption import interruptible
 from graphuq.utils.memory import require_memory
-from graphuq.utils.progress import progress_bar
+from graphuq.utils.progress import announce_long_work, progress_bar
 from graphuq.utils.row_blocks import column_signs
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.utils import validation
-from graphuq.utils.forecast import announce_long_work
 from graphuq.utils.interruption import interruptible
+from graphuq.utils.progress import announce_long_work
 from graphuq.utils.typing import Array, Nodes
 
 # What Ctrl-C interrupts.

@@ -28,7 +28,7 @@ from graphuq.posterior.node_statistics import (
     square_changes,
 )
 from graphuq.posterior.posterior import Posterior
-from graphuq.utils.forecast import warn_of_long_work
+from graphuq.utils.progress import warn_of_long_work
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 

@@ -9,10 +9,10 @@ from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.assembly import posterior_of
 from graphuq.inference.checkpoint import require_seed
-from graphuq.inference.forecast import announce_run
 from graphuq.inference.plan import Plan
 from graphuq.inference.problem import Problem
 from graphuq.inference.run import Run, settings_of, settings_of_sampler
+from graphuq.inference.runner import announce_run
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.posterior import Posterior

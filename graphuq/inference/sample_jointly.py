@@ -15,11 +15,11 @@ from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.assembly import posterior_of
 from graphuq.inference.checkpoint import require_seed
 from graphuq.inference.checks import prior_or_graph, require_prior_and_labels
-from graphuq.inference.forecast import announce_run
 from graphuq.inference.parameter_ranges import Ranges, open_ranges, value_at, with_values
 from graphuq.inference.plan import Plan
 from graphuq.inference.problem import Problem
 from graphuq.inference.run import Run, settings_of, settings_of_problem
+from graphuq.inference.runner import announce_run
 from graphuq.inference.tune import prior_or_default
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods import LevelSet, NoisyProbit, Probit

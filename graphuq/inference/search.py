@@ -14,7 +14,7 @@ from graphuq.likelihoods.contract import adopt, sign_model_of
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior, base_name
 from graphuq.priors.hyperprior import log_prior
-from graphuq.utils.forecast import Pace
+from graphuq.utils.progress import Pace
 from graphuq.utils.typing import Array
 
 if TYPE_CHECKING:

@@ -41,8 +41,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Conditional, Rows
-from graphuq.propagation.class_gaussian import classes_at_labeled
-from graphuq.propagation.gaussian_sites import at_labeled
+from graphuq.propagation.gaussian_sites import at_labeled, classes_at_labeled
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
 

@@ -14,8 +14,7 @@ from graphuq.likelihoods.label_rule import label_rule
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Given, draws_at_a_time, require_gain_memory
-from graphuq.propagation.class_gaussian import classes_at_labeled
-from graphuq.propagation.gaussian_sites import at_labeled
+from graphuq.propagation.gaussian_sites import at_labeled, classes_at_labeled
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array, Nodes
 
@@ -28,7 +27,7 @@ class GaussianSites:
     ----------
     precision, shift : ndarray, shape (J,) or (J, K)
         tau and nu of exp(nu_j u_j - tau_j u_j^2 / 2), which replaces label j's likelihood; for
-        K > 2 classes pi and b of `graphuq.propagation.class_gaussian`.
+        K > 2 classes pi and b of `graphuq.propagation.gaussian_sites`.
     leave_one_out : ndarray, shape (J,) or (J, K)
         P(label j is ``classes[1]`` | all other labels), or that of each of K > 2 classes, as if
         label j had confidence 1.

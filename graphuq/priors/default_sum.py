@@ -12,9 +12,8 @@ from graphuq.graphs.spectrum import GAP_SHARE
 from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.feature_prior import FeaturePrior
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.level import Level, check_level
 from graphuq.priors.prior import Prior
-from graphuq.priors.sum_prior import SumPrior
+from graphuq.priors.sum_prior import Level, SumPrior, check_level
 from graphuq.utils import validation
 
 # Share of the graph beside the levels of its components, on a disconnected graph. The labels say

@@ -27,9 +27,8 @@ from graphuq.priors.field import Field
 from graphuq.priors.gaussian import MIN_RELATIVE_DEVIATION, law_of
 from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
-from graphuq.utils.forecast import Pace
 from graphuq.utils.memory import require_memory
-from graphuq.utils.progress import progress_bar
+from graphuq.utils.progress import Pace, progress_bar
 from graphuq.utils.threads import cpu_count, one_blas_thread
 from graphuq.utils.typing import Array, Nodes
 

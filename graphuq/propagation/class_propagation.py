@@ -2,7 +2,7 @@
 
 All nodes are visited at once, each given the Gaussian of its K fields. For the sites of one node
 see `graphuq.propagation.nested_propagation`, for the Gaussian of all
-`graphuq.propagation.class_gaussian`.
+`graphuq.propagation.gaussian_sites`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from graphuq.likelihoods.bound import Bound
-from graphuq.propagation.class_gaussian import ClassGaussian, classes_at_labeled
-from graphuq.propagation.gaussian_sites import NotConvergedError
+from graphuq.propagation.gaussian_sites import ClassGaussian, NotConvergedError, classes_at_labeled
 from graphuq.propagation.nested_propagation import (
     Cavities,
     LabelModel,
@@ -44,7 +43,7 @@ class ClassSites:
     Attributes
     ----------
     precision, shift : ndarray, shape (J, K)
-        pi and b of `graphuq.propagation.class_gaussian`.
+        pi and b of `graphuq.propagation.gaussian_sites`.
     gaussian : ClassGaussian
         The K fields at the labeled nodes.
     cavities : Cavities

@@ -1,7 +1,8 @@
-"""Progress bars, and progress for those who show it in another way."""
+"""Progress bars, forecasts of work that takes long, and refusals of work that takes weeks."""
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,3 +61,146 @@ class _Count:
 
     def set_postfix(self, **_: Any) -> None:
         """Accept what a bar shows beside the count."""
+
+
+# What takes longer than this many seconds is announced.
+MAX_SILENT_SECONDS = 600.0
+
+# What takes longer than this many seconds, a week, is refused.
+MAX_SECONDS = 7 * 86400.0
+
+# Seconds until the pace of work is known, and those left above which advice is given.
+LOOK_SECONDS, ADVICE_SECONDS = 5.0, 30.0
+
+
+def announce_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 2) -> None:
+    """Warn of work that takes more than ten minutes before it starts, and refuse one of weeks.
+
+    Parameters
+    ----------
+    seconds : float
+        About how long the work takes.
+    what : str
+        The work, the subject of the sentence.
+    remedy : str
+        What takes less time.
+    stacklevel : int
+        Counted from the caller.
+
+    Raises
+    ------
+    ValueError
+        The work takes more than a week.
+
+    Examples
+    --------
+    >>> announce_long_work(20.0, "sampling", "ask for fewer draws")
+    >>> announce_long_work(1e7, "sampling", "ask for fewer draws")
+    Traceback (most recent call last):
+    ValueError: sampling takes about 116 days, more than a week: ask for fewer draws
+    """
+    if seconds > MAX_SECONDS:
+        duration = describe_duration(seconds)
+        raise ValueError(f"{what} takes about {duration}, more than a week: {remedy}")
+    warn_of_long_work(seconds, what, remedy, stacklevel + 1)
+
+
+def warn_of_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 2) -> None:
+    """Warn of work that takes more than ten minutes, also if it has begun.
+
+    Parameters
+    ----------
+    seconds, what, remedy, stacklevel
+        See `announce_long_work`.
+
+    Examples
+    --------
+    >>> warn_of_long_work(20.0, "sampling", "ask for fewer draws")
+    """
+    if seconds > MAX_SILENT_SECONDS:
+        warnings.warn(
+            f"{what} takes about {describe_duration(seconds)}: {remedy}",
+            RuntimeWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+class Pace:
+    """Estimates the remaining time from the first steps, and announces it if it is long.
+
+    It says so once, and once more if they come to take more than a week. The work goes on even
+    then: a machine may be busy for a while, and what is done would be lost. Ctrl-C ends it.
+
+    Parameters
+    ----------
+    work : float
+        Number of all steps, about, or their work in another unit.
+    what, remedy : str
+        See `announce_long_work`.
+
+    Examples
+    --------
+    >>> pace = Pace(3, "counting to three", "count to two")
+    >>> for _ in range(3):
+    ...     pace.step()
+    """
+
+    def __init__(self, work: float, what: str, remedy: str) -> None:
+        self._left, self._what, self._remedy = work, what, remedy
+        self._begun: float | None = None
+        self._done = 0.0
+        self._said = 0  # limits that were said to be exceeded
+
+    def begin(self) -> None:
+        """Take the pace from now on."""
+        self._begun, self._done = time.perf_counter(), 0.0
+
+    def step(self, work: float = 1.0, left: float | None = None, advice: str = "") -> None:
+        """Count a step that is done; the first does not show the pace, since it compiles.
+
+        Parameters
+        ----------
+        work : float
+            Work of the step.
+        left : float, optional
+            Work that is left, where it becomes known on the way.
+        advice : str
+            Why the work takes long, and what to do, if that is known; it is worth a word earlier.
+        """
+        self._left = self._left - work if left is None else left
+        if self._begun is None:
+            self.begin()
+            return
+        self._done += work
+        spent = time.perf_counter() - self._begun
+        if spent < LOOK_SECONDS:
+            return
+        seconds = spent / self._done * self._left
+        silent = ADVICE_SECONDS if advice else MAX_SILENT_SECONDS
+        exceeded = sum(seconds > limit for limit in (silent, MAX_SECONDS))
+        if exceeded > self._said:
+            self._said = exceeded
+            warnings.warn(
+                f"{self._what} takes about {describe_duration(seconds)} more"
+                + (", beyond the limit of a week" if seconds > MAX_SECONDS else "")
+                + (f": {advice}. {self._remedy}" if advice else f": {self._remedy}"),
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def describe_duration(seconds: float) -> str:
+    """Return a duration in the largest unit that fits.
+
+    Examples
+    --------
+    >>> describe_duration(45), describe_duration(1500), describe_duration(20_000)
+    ('45 seconds', '25 minutes', '5.6 hours')
+    >>> describe_duration(1e12)
+    '31,688 years'
+    """
+    for unit, name in ((365.25 * 86400, "years"), (86400.0, "days"), (3600.0, "hours")):
+        if seconds >= 2 * unit:
+            number = seconds / unit
+            return f"{number:.2g} {name}" if number < 100 else f"{number:,.0f} {name}"
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"

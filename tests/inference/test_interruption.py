@@ -242,8 +242,8 @@ def test_contradicting_labels_bound_the_work_of_chunks_and_of_starts(contradicti
 
 def test_contradicting_labels_bring_advice(contradicting, monkeypatch):
     prior, labels = contradicting
-    monkeypatch.setattr("graphuq.utils.forecast.LOOK_SECONDS", 0.0)
-    monkeypatch.setattr("graphuq.utils.forecast.ADVICE_SECONDS", 0.0)
+    monkeypatch.setattr("graphuq.utils.progress.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("graphuq.utils.progress.ADVICE_SECONDS", 0.0)
     monkeypatch.setattr(harmonic, "MAX_START_WORK", 1e6)
     run = {"draws": 40, "chains": 2, "seed": 0, "progress": False}
     with pytest.warns(
@@ -267,7 +267,7 @@ def test_runs_of_many_minutes_say_so_before_they_start(small):
 
 
 def test_absurd_graphs_say_so_before_they_start(monkeypatch):
-    monkeypatch.setattr("graphuq.utils.forecast.MAX_SILENT_SECONDS", 1e-9)
+    monkeypatch.setattr("graphuq.utils.progress.MAX_SILENT_SECONDS", 1e-9)
     X = np.random.default_rng(0).standard_normal((30, 2))
     with pytest.raises(RuntimeWarning, match=r"neighbors of 30 items .* takes about .*approximate"):
         gq.knn_graph(X, n_neighbors=3, connect=True)

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from graphuq.inference.forecast import Forecast
-from graphuq.utils import forecast
+from graphuq.inference.runner import Forecast
+from graphuq.utils import progress
 
 N_THREADS, CHUNK = 2, 10
 
@@ -14,7 +14,7 @@ N_THREADS, CHUNK = 2, 10
 def follow(monkeypatch, chains, chunks, start, draw, until=1e9):
     """Forecast a run by the seconds of each start and draw, until the clock has gone so far."""
     clock = [0.0]
-    monkeypatch.setattr(forecast.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: clock[0])
     sampler = SimpleNamespace(advice=lambda *_: "", draw_seconds=lambda *_: draw)
     run = Forecast(sampler, None, 1, CHUNK * chunks * chains, chains, N_THREADS)
     for k in range(chunks * chains):

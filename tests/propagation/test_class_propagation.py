@@ -19,7 +19,7 @@ from graphuq.likelihoods.argmax_probability import (
 )
 from graphuq.likelihoods.bound import bind
 from graphuq.propagation import class_propagation
-from graphuq.propagation.class_gaussian import classes_at_labeled
+from graphuq.propagation.gaussian_sites import classes_at_labeled
 
 MODELS = [gq.Probit(0.3), gq.NoisyProbit(0.3, 0.1), gq.LevelSet(1.0)]
 NODES = np.array([0, 3, 20, 38])

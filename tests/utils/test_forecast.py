@@ -9,7 +9,7 @@ import pytest
 
 import graphuq as gq
 from graphuq.inference.evidence.annealed import _stones_left
-from graphuq.utils import forecast
+from graphuq.utils import progress
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 GRAPH = gq.knn_graph(X, 6, connect=True)
@@ -31,8 +31,8 @@ WORK = {
 @pytest.mark.parametrize("message", WORK)
 def test_long_work_says_so_once(message, monkeypatch):
     WORK[message]()  # nothing is said of short work: warnings are errors
-    monkeypatch.setattr(forecast, "MAX_SILENT_SECONDS", 1e-9)
-    monkeypatch.setattr(forecast, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "MAX_SILENT_SECONDS", 1e-9)
+    monkeypatch.setattr(progress, "LOOK_SECONDS", 0.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         WORK[message]()
@@ -41,8 +41,8 @@ def test_long_work_says_so_once(message, monkeypatch):
 
 def test_the_pace_is_that_of_the_steps_after_the_first(monkeypatch):
     clock = iter([0.0, 4.0, 8.0, 12.0])
-    monkeypatch.setattr(forecast.time, "perf_counter", lambda: next(clock))
-    pace = forecast.Pace(1002, "work", "do less")
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))
+    pace = progress.Pace(1002, "work", "do less")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pace.step()
@@ -55,8 +55,8 @@ def test_the_pace_is_that_of_the_steps_after_the_first(monkeypatch):
 
 def test_a_rest_of_more_than_a_week_has_a_second_word(monkeypatch):
     clock = iter(range(0, 60, 10))
-    monkeypatch.setattr(forecast.time, "perf_counter", lambda: next(clock))
-    pace = forecast.Pace(1000, "work", "do less")
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))
+    pace = progress.Pace(1000, "work", "do less")
     said = []
     for left in (1000, 1000, 10**5, 10**5, 10**5, 10):  # steps of ten seconds
         with warnings.catch_warnings(record=True) as caught:

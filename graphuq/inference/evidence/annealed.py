@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from graphuq.inference.checks import bind_checked
-from graphuq.inference.forecast import CHAIN_SECONDS
+from graphuq.inference.runner import CHAIN_SECONDS
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound, evaluate, parameters_of
 from graphuq.likelihoods.contract import Likelihood
@@ -31,9 +31,9 @@ from graphuq.samplers import Harmonic
 from graphuq.samplers.choice import choose_sampler
 from graphuq.samplers.protocol import Chunk, NonFinitePotentialError, Sampler, Target
 from graphuq.utils import validation
-from graphuq.utils.forecast import Pace, announce_long_work
 from graphuq.utils.interruption import Workers, named_interruption
 from graphuq.utils.memory import require_memory
+from graphuq.utils.progress import Pace, announce_long_work
 from graphuq.utils.threads import cpu_count, one_blas_thread
 from graphuq.utils.typing import Array
 from graphuq.utils.warnings import warn

@@ -11,9 +11,14 @@ import numpy as np
 
 from graphuq.inference.checks import BindOnce, bind_checked
 from graphuq.inference.evidence.annealed import annealed_evidence
-from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
 from graphuq.inference.evidence.poor_sites import describe_poor_evidence
-from graphuq.inference.evidence.tangent import Near, Tangent, TangentPart
+from graphuq.inference.evidence.tangent import (
+    LabeledCovariance,
+    Near,
+    Tangent,
+    TangentPart,
+    root_of,
+)
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound
 from graphuq.likelihoods.contract import Likelihood

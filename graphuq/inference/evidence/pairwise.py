@@ -23,8 +23,13 @@ from numpy.typing import NDArray
 
 from graphuq.inference.checks import BindOnce
 from graphuq.inference.evidence.evidence import at_most_half, not_converged
-from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
-from graphuq.inference.evidence.tangent import Near, Tangent, TangentPart
+from graphuq.inference.evidence.tangent import (
+    LabeledCovariance,
+    Near,
+    Tangent,
+    TangentPart,
+    root_of,
+)
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound
 from graphuq.posterior.log_evidence import LogEvidence

@@ -55,8 +55,7 @@ from graphuq.likelihoods.label_rule import label_rule
 from graphuq.likelihoods.sign_model import SignModel
 from graphuq.priors.gaussian import Gaussian
 from graphuq.priors.gaussian_prior import GaussianPrior
-from graphuq.priors.level import Level
-from graphuq.priors.sum_prior import SumPrior
+from graphuq.priors.sum_prior import Level, SumPrior
 from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
 from graphuq.utils.threads import one_blas_thread

@@ -9,8 +9,8 @@ import pytest
 
 import graphuq as gq
 from graphuq.inference.evidence.evidence import SignEvidence
-from graphuq.inference.evidence.labeled_covariance import LabeledCovariance, root_of
 from graphuq.inference.evidence.pairwise import PairwiseEvidence
+from graphuq.inference.evidence.tangent import LabeledCovariance, root_of
 from graphuq.inference.parameter_ranges import with_values
 from graphuq.likelihoods.label_rule import label_rule
 
