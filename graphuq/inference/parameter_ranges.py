@@ -103,7 +103,8 @@ def with_values(
     prior: GaussianPrior, likelihood: Any, values: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     """Return copies of prior and likelihood with the parameters in ``values``."""
-    own = {name: v for name, v in values.items() if name in prior.ranges}
+    known = prior.ranges
+    own = {name: v for name, v in values.items() if name in known}
     others = {name: v for name, v in values.items() if name not in own}
     return prior.with_parameters(**own), dataclasses.replace(likelihood, **others)
 

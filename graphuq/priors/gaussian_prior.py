@@ -6,6 +6,7 @@ import dataclasses
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -297,6 +298,7 @@ def require_chosen(names: Sequence[str]) -> None:
         )
 
 
+@cache
 def base_name(parameter: str) -> str:
     """Return a parameter's name without the number of its part.
 
