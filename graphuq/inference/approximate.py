@@ -40,7 +40,7 @@ from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Given, Rows
 from graphuq.propagation.class_propagation import ClassSites, label_model
 from graphuq.propagation.nested_propagation import LabelModel
-from graphuq.propagation.sign_predictive import (
+from graphuq.propagation.sign_propagation import (
     label_probability,
     predict_labeled,
     probability_of_overlap,

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from graphuq.graphs import Graph
-from graphuq.graphs.laplacian_parts import require_modes
+from graphuq.graphs.graph import require_modes
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.checks import require_labels
 from graphuq.likelihoods import Probit

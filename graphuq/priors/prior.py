@@ -14,9 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.graphs import Graph
-from graphuq.graphs.eigenspaces import compute_eigenspaces, warn_of_split, whole_eigenspaces
-from graphuq.graphs.laplacian_parts import require_modes
-from graphuq.graphs.spectrum import Spectrum
+from graphuq.graphs.graph import require_modes
+from graphuq.graphs.spectrum import Spectrum, compute_eigenspaces, warn_of_split, whole_eigenspaces
 from graphuq.priors.field import Field
 from graphuq.priors.gaussian_prior import Ranges, require_chosen
 from graphuq.priors.sum_prior import Summable

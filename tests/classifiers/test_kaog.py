@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import check_estimator
 
 from graphuq import KAssociatedOptimalGraph
-from graphuq.classifiers.kaog import MERGES, associated_graphs
-from graphuq.classifiers.stable_neighbors import Nearest
+from graphuq.classifiers.kaog import MERGES, Nearest, associated_graphs
 
 
 def ranking(points, x, itself=None):

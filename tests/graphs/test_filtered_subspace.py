@@ -8,7 +8,7 @@ from scipy import sparse
 import graphuq as gq
 from graphuq.graphs import filtered_subspace
 from graphuq.graphs.filtered_subspace import BlockProducts, filtered_eigenpairs, order_by_cells
-from graphuq.graphs.laplacian_parts import laplacian_parts
+from graphuq.graphs.graph import laplacian_parts
 from graphuq.utils.progress import progress_bar
 
 SILENT = progress_bar(0, False, "product")
