@@ -15,7 +15,13 @@ from scipy.sparse import csgraph
 
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.neighbor_lists import adjacency_of_lists
-from graphuq.graphs.neighbor_search import MAX_LINKS, TIE_TOLERANCE, squared_lengths
+from graphuq.graphs.neighbor_search import (
+    MAX_LINKS,
+    SEARCH_ROUNDING,
+    TIE_TOLERANCE,
+    Exact,
+    squared_lengths,
+)
 from graphuq.graphs.neighbors import (
     WEIGHTS,
     Neighbors,
@@ -409,6 +415,12 @@ def _shortest_edges(X: Array, inside: Nodes, outside: Nodes) -> tuple[Nodes, Nod
     """Return all edges between two sets of items that are as short as the shortest."""
     from scipy.spatial import distance
 
+    if inside.size * outside.size > BRIDGE_BLOCK:
+        # only items whose nearest one outside is as near as any, up to the rounding of the search
+        nearest = outside[Exact(X[outside]).nearest(X[inside], 1)[:, 0]]
+        reach = squared_lengths(X, inside, nearest)
+        rounding = SEARCH_ROUNDING * float(np.einsum("ij,ij->i", X, X).max())
+        inside = inside[reach <= reach.min() * (1 + TIE_TOLERANCE) + rounding]
     best = np.inf
     i, j, squared = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     cut = False

@@ -147,6 +147,27 @@ def test_all_bridges_of_equal_length_are_added():
     ]
 
 
+@pytest.mark.parametrize("d", [3, 30])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_bridges_between_many_items_are_those_of_all_distances(d, rounded, monkeypatch):
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(4, d))[rng.integers(0, 4, 400)] * 40 + rng.normal(size=(400, d))
+    if rounded:  # edges tie
+        X = np.round(X)
+    plain = gq.knn_graph(X, 5, connect=True)
+    monkeypatch.setattr(construction, "BRIDGE_BLOCK", 400)
+    nearest, searched = construction.Exact.nearest, []
+
+    def watched(self, rows, k):
+        searched.append(k)
+        return nearest(self, rows, k)
+
+    monkeypatch.setattr(construction.Exact, "nearest", watched)
+    again = gq.knn_graph(X, 5, connect=True)
+    assert searched.count(1) > 2
+    assert (plain.adjacency != again.adjacency).nnz == 0
+
+
 def test_more_bridges_than_the_limit_are_cut_with_a_warning(monkeypatch):
     monkeypatch.setattr(construction, "MAX_LINKS", 100)
     X = np.repeat([[0.0], [1.0]], 20, axis=0)
