@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import warnings
 from typing import Any
@@ -23,9 +24,10 @@ from graphuq.inference.runner import announce_run
 from graphuq.inference.tune import prior_or_default
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods import LevelSet, NoisyProbit, Probit
-from graphuq.likelihoods.bound import parameters_of, require_supported
-from graphuq.likelihoods.contract import Likelihood
+from graphuq.likelihoods.bound import require_supported
+from graphuq.likelihoods.contract import Likelihood, adopt, sign_model_of
 from graphuq.likelihoods.label_rule import label_rule
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.feature_prior import ALL_ITEMS
@@ -40,6 +42,9 @@ from graphuq.samplers.protocol import Target
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.warnings import warn
+
+# Likelihoods whose parameters are coordinates of a point: gamma and flip_rate.
+TUNABLE = (Probit, LevelSet, NoisyProbit)
 
 
 def sample_jointly(
@@ -77,7 +82,8 @@ def sample_jointly(
         whose first part is such a prior, with any parts that leave nodes no variance of their own.
         A spectrum or graph stands for a projected prior plus levels, as in `graphuq.tune`, if it
         has modes that agree with their neighbors.
-    likelihood : Probit, LevelSet or NoisyProbit
+    likelihood : Probit, LevelSet or NoisyProbit, or a sign model of your own
+        The parameters of your own are not sampled.
     labels : Labels
         Labels of two or more classes, perhaps with confidence.
     draws, chains, nodes, seed, threads, progress, checkpoint
@@ -124,10 +130,11 @@ def sample_jointly(
     >>> {name: values.shape for name, values in post.draws.hyperparameters.items()}
     {'alpha': (4, 200), 'level': (4, 200)}
     """
-    _require_sign_model(likelihood)
+    adopt(likelihood)
     source = _require_modes(prior)
     require_prior_and_labels(source, labels)
     require_supported(likelihood, labels)
+    _require_sign_model(likelihood, labels)
     if checkpoint is not None:
         require_seed(seed)
     plan = Plan.check(
@@ -150,6 +157,7 @@ def sample_jointly(
             "or choose it by gq.tune(prior, labels)"
         )
     box = {name: found[name] for name in NAMES if name in found}
+    _require_known_parameters(likelihood, box)
     middle = {name: value_at(name, 0.5, *ends) for name, ends in box.items()}
     chosen, likelihood = with_values(chosen, likelihood, middle)
     problem = Problem.check(chosen, likelihood, labels, nodes)
@@ -187,7 +195,7 @@ def _at_means(posterior: Posterior, prior: GaussianPrior, problem: Problem) -> P
     settings = {
         **posterior.settings,
         **settings_of_problem(problem),
-        "noise": 0.0 if isinstance(likelihood, LevelSet) else parameters_of(likelihood)["gamma"],
+        "noise": settings_of_problem(problem)["sign_model"]["noise"],
     }
     return dataclasses.replace(posterior, prior=prior, settings=settings)
 
@@ -228,15 +236,26 @@ def _require_agreeing_modes(prior: GaussianPrior) -> None:
         )
 
 
-def _require_sign_model(likelihood: Any) -> None:
+def _require_sign_model(likelihood: Any, labels: Labels) -> None:
     """Refuse other likelihoods."""
-    if isinstance(likelihood, type):
-        raise TypeError(f"give an instance, gq.{likelihood.__name__}(), not the class")
-    if not isinstance(likelihood, Probit | LevelSet | NoisyProbit):
+    if isinstance(likelihood, TUNABLE):
+        return
+    if sign_model_of(adopt(likelihood), label_rule(labels).n_classes) is None:
         raise TypeError(
-            "gq.sample_jointly supports the sign models gq.Probit, gq.LevelSet and "
+            "gq.sample_jointly supports sign models, such as gq.Probit, gq.LevelSet and "
             f"gq.NoisyProbit, got {likelihood!r}: for other likelihoods fix the parameters and use "
             "gq.sample"
+        )
+
+
+def _require_known_parameters(likelihood: Any, ranges: Ranges) -> None:
+    """Refuse to sample parameters whose part in the sign model is not known."""
+    if isinstance(likelihood, TUNABLE):
+        return
+    if names := ranges.keys() & {field.name for field in dataclasses.fields(likelihood)}:
+        raise TypeError(
+            "gq.sample_jointly samples parameters of gq.Probit, gq.LevelSet and gq.NoisyProbit, "
+            f"and not {min(names)} of {likelihood!r}: give it a number"
         )
 
 
@@ -251,21 +270,27 @@ def _without_rank(ranges: dict[str, Any]) -> dict[str, Any]:
 def _joint_sampler(prior: Any, likelihood: Any, ranges: Ranges, labels: Labels) -> Joint:
     """Return the sampler of the field and of the hyperparameters that have ranges."""
     n_classes = label_rule(labels).n_classes
-    box = _box(prior, likelihood, ranges)
+    model = sign_model_of(adopt(likelihood), n_classes)
+    assert model is not None
+    box = _box(prior, model, n_classes, ranges)
     with one_blas_thread():
         shares = informed_shares(prior, labels.nodes, box)
     return Joint(
         prior,
         box,
         _densities(ranges, n_classes, likelihood.overlap(n_classes) > 0),
-        isinstance(likelihood, LevelSet),
+        model.noise == 0,
         shares,
     )
 
 
-def _box(prior: GaussianPrior, likelihood: Any, ranges: Ranges) -> NDArray[np.float64]:
+def _box(
+    prior: GaussianPrior, model: SignModel, n_classes: int, ranges: Ranges
+) -> NDArray[np.float64]:
     """Return the ends of a point, `hyperparameter_slices.NAMES`, equal where fixed."""
-    fixed = {"weight": 1.0, **prior.parameters, **parameters_of(likelihood)}
+    fixed = {"weight": 1.0, **prior.parameters, "flip_rate": model.flip_rate(n_classes)}
+    # without noise, gamma is that of the level-set model
+    fixed["gamma"] = model.noise or math.sqrt(2 / model.cost)
     ends = np.array([ranges.get(name, (fixed.get(name, 0.0),) * 2) for name in NAMES])
     with np.errstate(divide="ignore"):  # tau = 0, no flips
         ends[N_LINEAR:] = np.log(ends[N_LINEAR:])

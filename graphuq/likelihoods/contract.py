@@ -35,7 +35,8 @@ class Observed(NamedTuple):
     rows: NDArray[np.int64]
     """Rows of ``u`` that belong to the labeled nodes, shape (J,)."""
     parameters: NDArray[np.float64]
-    """The fields of the dataclass, in order."""
+    """The fields of the dataclass, in order. Functions that graphuq makes from a sign model get its
+    noise and flip rate instead."""
 
 
 FIELD = types.float64[:, ::1]

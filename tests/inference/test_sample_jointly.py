@@ -779,6 +779,36 @@ def test_auto_parameters_have_ranges_of_their_own(small):
     }  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True)
+class Own(gq.likelihoods.Likelihood):
+    """A sign model that is no class of graphuq."""
+
+    gamma: float
+    flips: float
+
+    def sign_model(self, n_classes=2):
+        return gq.likelihoods.SignModel.flipping(self.gamma, self.flips, n_classes)
+
+
+@pytest.mark.parametrize(
+    ("own", "equal"),
+    [
+        (Own(0.4, 0.0), gq.Probit(0.4)),
+        (Own(0.4, 0.1), gq.NoisyProbit(0.4, 0.1)),
+        (Own(0.0, float(expit(-8))), gq.LevelSet(0.5)),
+    ],
+)
+def test_a_sign_model_of_ones_own_is_sampled_like_its_equal(small, own, equal):
+    prior, labels = gq.Prior.projected(small[0], 8), small[1]
+    options = {"alpha": (1.0, 3.0), "draws": 20, "seed": 0, "progress": False}
+    one, two = (quietly_jointly(prior, model, labels, **options) for model in (own, equal))
+    np.testing.assert_allclose(one.by_class, two.by_class, atol=1e-9)
+    suspicions = (post.suspect_labels()["probability_wrong"] for post in (one, two))
+    np.testing.assert_allclose(*suspicions, atol=1e-9)
+    with pytest.raises(TypeError, match=r"and not gamma of Own.*give it a number"):
+        gq.sample_jointly(prior, own, labels, gamma=(0.1, 1.0))
+
+
 def quietly_jointly(*arguments, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gq.ConvergenceWarning)
