@@ -33,6 +33,11 @@ PARTS = ("obs", "obsm", "obsp", "uns")
 # The representation that scanpy's neighbors use by default, and that of the genes.
 PRINCIPAL_COMPONENTS, GENES = "X_pca", "X"
 
+UNKNOWN = "Unknown"
+
+# scanpy's color of missing values
+GRAY = "#d3d3d3"
+
 
 class Cells(NamedTuple):
     """Cells as a graph, and what is known of each.
@@ -219,12 +224,6 @@ def _plain(value: Any) -> Any:
         value = value.ravel()[0]
     value = value.item() if isinstance(value, np.generic) else value
     return value.decode() if isinstance(value, bytes) else value
-
-
-UNKNOWN = "Unknown"
-
-# scanpy's color of missing values
-GRAY = "#d3d3d3"
 
 
 def order_of_classes(labels: Labels, column: pd.Series) -> NDArray[np.int64]:

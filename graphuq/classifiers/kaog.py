@@ -20,6 +20,8 @@ from graphuq.utils.features import refuse_masks_and_dates, require_spread, requi
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array
 
+MERGES = ("strict", "mean")
+
 
 class Nearest:
     """Rows of X in order of their distance; the earlier of equally distant rows is first.
@@ -79,9 +81,6 @@ class Nearest:
 def _to_ten_digits(distances: Array) -> Array:
     shifted = distances * (2**20 + 1)  # Veltkamp's splitting keeps the first 33 of 53 bits
     return shifted - (shifted - distances)
-
-
-MERGES = ("strict", "mean")
 
 
 class AssociatedGraph(NamedTuple):

@@ -42,6 +42,9 @@ N_NEIGHBORS = 20
 
 SYMMETRIZATIONS = ("union", "mean", "mutual")
 
+# Distances in one block of the search for bridges.
+BRIDGE_BLOCK = 10**7
+
 
 def knn_graph(
     X: Any = None,
@@ -360,10 +363,6 @@ def _symmetrize(A: sparse.csr_array, how: str) -> sparse.csr_array:
     if how == "mutual":
         return A.minimum(A.T)
     return (A + A.T) / 2
-
-
-# Distances in one block of the search for bridges.
-BRIDGE_BLOCK = 10**7
 
 
 def bridge_components(

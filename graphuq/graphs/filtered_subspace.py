@@ -32,6 +32,31 @@ PANEL = 64
 # Nodes of a cell, which share most of their neighbors.
 CELL_NODES = 1000
 
+# Vectors beyond the rank, relative to it. More make fewer rounds.
+EXTRA_SHARE = 0.3
+
+# Up to this many nodes, and from this share of all pairs on, a dense solver in single precision
+# takes less time. It finds SPARE pairs more than are wanted.
+DENSE_NODES, DENSE_SHARE, SPARE = 2500, 0.1, 8
+
+# Random vectors from which the ends of the spectrum are estimated, and products with each.
+PROBES, PROBE_STEPS = 16, 30
+
+# The value of the filter at 0 relative to that at the cut: beyond it the first vectors would drown
+# the digits of the others.
+RANGE = 1e6
+
+# Directions in which the vectors differ by less than this share are rounding.
+MIN_SHARE = 1e-13
+
+# The largest residual |M q - lambda q|, relative to the bound of the spectrum, and the largest
+# relative error of lambda. The error is at most the residual, and its square over the gap to the
+# eigenvalues outside the span; while vectors are filtered, the bound stands for the gap.
+MAX_RESIDUAL, MAX_VALUE_ERROR = 1e-5, 1e-3
+
+# Residuals that single precision reaches, relative to the bound, and rounds after which it has not.
+REACHED, MAX_ROUNDS = 1e-6, 20
+
 
 class BlockProducts:
     """A symmetric matrix that multiplies panels of vectors.
@@ -145,32 +170,6 @@ def _signature(real: Any) -> Any:
 
 _multiply_single = Kernel(_signature(types.float32), _multiply, fastmath={"contract"})
 _multiply_double = Kernel(_signature(types.float64), _multiply, fastmath={"contract"})
-
-
-# Vectors beyond the rank, relative to it. More make fewer rounds.
-EXTRA_SHARE = 0.3
-
-# Up to this many nodes, and from this share of all pairs on, a dense solver in single precision
-# takes less time. It finds SPARE pairs more than are wanted.
-DENSE_NODES, DENSE_SHARE, SPARE = 2500, 0.1, 8
-
-# Random vectors from which the ends of the spectrum are estimated, and products with each.
-PROBES, PROBE_STEPS = 16, 30
-
-# The value of the filter at 0 relative to that at the cut: beyond it the first vectors would drown
-# the digits of the others.
-RANGE = 1e6
-
-# Directions in which the vectors differ by less than this share are rounding.
-MIN_SHARE = 1e-13
-
-# The largest residual |M q - lambda q|, relative to the bound of the spectrum, and the largest
-# relative error of lambda. The error is at most the residual, and its square over the gap to the
-# eigenvalues outside the span; while vectors are filtered, the bound stands for the gap.
-MAX_RESIDUAL, MAX_VALUE_ERROR = 1e-5, 1e-3
-
-# Residuals that single precision reaches, relative to the bound, and rounds after which it has not.
-REACHED, MAX_ROUNDS = 1e-6, 20
 
 
 class Ritz(NamedTuple):

@@ -13,6 +13,9 @@ from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
 from graphuq.utils.words import count
 
+# Two weights are the same up to this relative difference, the rounding of single precision.
+SAME_WEIGHT = 1e-6
+
 
 def is_foreign(graph: Any) -> bool:
     """Return whether this is a graph of networkx or igraph."""
@@ -82,10 +85,6 @@ def _from_igraph(graph: Any) -> tuple[sparse.csr_array, list[Any] | None]:
     except TypeError as error:
         raise TypeError(f"the igraph graph has no numeric weights: {error}") from error
     return A, graph.vs["name"] if "name" in graph.vs.attributes() else None
-
-
-# Two weights are the same up to this relative difference, the rounding of single precision.
-SAME_WEIGHT = 1e-6
 
 
 def adjacency_of_edges(edge_index: Any, edge_weight: Any, n_nodes: Any) -> sparse.csr_array:

@@ -39,6 +39,24 @@ ITEMS_PER_CELL, CELLS_PER_ROOT = 40, 4
 # that must be as near.
 SAMPLE_SIZE, MIN_RECALL = 1000, 0.98
 
+# Candidates requested beyond the number of neighbors, and the factor by which their number grows
+# while the farthest of them may tie with the K-th neighbor.
+SPARE_CANDIDATES, GROWTH = 3, 4
+
+# Numbers whose differences are in the cache of a core.
+CACHED = 2**17
+
+# Squared lengths tie up to this relative difference. It is far above rounding, which depends on the
+# order of rows.
+TIE_TOLERANCE = 1e-9
+
+# Rounding of the squared distances of a search, relative to the squared norm of an item.
+SEARCH_ROUNDING = 1e-13
+
+# An item has at most MAX_RATIO times as many neighbors as requested, or all items together have
+# MAX_LINKS, whichever is more.
+MAX_RATIO, MAX_LINKS = 10, 10**7
+
 
 class Search(Protocol):
     """Nearest neighbors among items.
@@ -179,25 +197,6 @@ def drop_self(found: Nodes, own: Nodes, k: int) -> Nodes:
     itself = found == own[:, None]
     itself[~itself.any(axis=1), -1] = True
     return found[~itself].reshape(-1, k)
-
-
-# Candidates requested beyond the number of neighbors, and the factor by which their number grows
-# while the farthest of them may tie with the K-th neighbor.
-SPARE_CANDIDATES, GROWTH = 3, 4
-
-# Numbers whose differences are in the cache of a core.
-CACHED = 2**17
-
-# Squared lengths tie up to this relative difference. It is far above rounding, which depends on the
-# order of rows.
-TIE_TOLERANCE = 1e-9
-
-# Rounding of the squared distances of a search, relative to the squared norm of an item.
-SEARCH_ROUNDING = 1e-13
-
-# An item has at most MAX_RATIO times as many neighbors as requested, or all items together have
-# MAX_LINKS, whichever is more.
-MAX_RATIO, MAX_LINKS = 10, 10**7
 
 
 class Links(NamedTuple):

@@ -41,6 +41,9 @@ MIN_LAMBDA_SHARE = 1e-9
 # field at such a node must not come from rounding.
 ZERO_ENTRY = 1e-14
 
+# Modes that are computed beyond the rank to complete an eigenspace. All modes of a small graph are.
+SPARE_MODES = 16
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spectrum:
@@ -480,10 +483,6 @@ def eigenpairs_of_components(
         vectors[np.ix_(nodes, at[kept])] = found.vectors[:, kept]
         residuals[at[kept]] = found.residuals[kept]
     return Eigenpairs(values[order[:rank]], vectors, residuals, float(min(beyond)))
-
-
-# Modes that are computed beyond the rank to complete an eigenspace. All modes of a small graph are.
-SPARE_MODES = 16
 
 
 def whole_eigenspaces(spectrum: Spectrum, rank: int) -> Spectrum:

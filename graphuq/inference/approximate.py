@@ -52,6 +52,18 @@ from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
 
+# Draws of the fields at each labeled node, from the Gaussian with and without its label each.
+DRAWS = 512
+
+# Draws of the fields at every node, for their entropy.
+ENTROPY_DRAWS = 256
+
+# Below the likelihoods of all draws that count.
+MIN_LIKELIHOOD = 1e-300
+
+# Labeled nodes whose draws are held at a time.
+BLOCK_NODES = 100
+
 
 def approximate(
     prior: GaussianPrior,
@@ -208,19 +220,6 @@ def _approximate_signs(problem: Problem, start: tuple[Array, Array] | None) -> d
             sites.precision, sites.shift, label_probability(sites, bound), log_evidence_of(sites)
         ),
     }
-
-
-# Draws of the fields at each labeled node, from the Gaussian with and without its label each.
-DRAWS = 512
-
-# Draws of the fields at every node, for their entropy.
-ENTROPY_DRAWS = 256
-
-# Below the likelihoods of all draws that count.
-MIN_LIKELIHOOD = 1e-300
-
-# Labeled nodes whose draws are held at a time.
-BLOCK_NODES = 100
 
 
 def approximate_classes(problem: Problem, start: tuple[Array, Array] | None) -> dict[str, Any]:

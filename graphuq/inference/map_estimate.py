@@ -34,6 +34,25 @@ from graphuq.utils.typing import Array
 from graphuq.utils.warnings import ConvergenceWarning
 from graphuq.utils.words import count
 
+METHODS = ("auto", "newton", "flow", "quasi-newton")
+
+STARTS = ("auto", "zero", "probit", "spectral", "random")
+
+# gamma of the probit estimate that other likelihoods start from: that of Figures 9 and 10.
+START_GAMMA = 0.1
+
+# Objectives that differ by less than this share are equal to rounding.
+OBJECTIVE_ROUNDING = 1e-12
+
+# An estimate that has not converged after so many iterations never will.
+MAX_ITERATIONS = 10**7
+
+# Shorter steps make no progress.
+MIN_STEP = 1e-14
+
+# Steps that the quasi-Newton method remembers, and Newton's steps after it.
+MEMORY, POLISHING_STEPS = 30, 10
+
 
 @dataclass(frozen=True, eq=False)
 class MapEstimate(PredictionMixin):
@@ -96,22 +115,6 @@ class MapEstimate(PredictionMixin):
         state = "converged" if self.converged else "not converged"
         steps = f"{count(self.iterations, 'iteration')} of {self.method}"
         return f"MapEstimate({len(self.field)} nodes, {state} in {steps})"
-
-
-METHODS = ("auto", "newton", "flow", "quasi-newton")
-STARTS = ("auto", "zero", "probit", "spectral", "random")
-
-# gamma of the probit estimate that other likelihoods start from: that of Figures 9 and 10.
-START_GAMMA = 0.1
-
-# Objectives that differ by less than this share are equal to rounding.
-OBJECTIVE_ROUNDING = 1e-12
-
-# An estimate that has not converged after so many iterations never will.
-MAX_ITERATIONS = 10**7
-
-# Shorter steps make no progress.
-MIN_STEP = 1e-14
 
 
 def map_estimate(
@@ -454,10 +457,6 @@ def _start(
         drawn = prior.law.draw(bound.n_fields, np.random.default_rng(sequence))
         return np.ascontiguousarray(drawn.T) if several else drawn[0]
     return np.zeros((prior.n_nodes, bound.n_fields) if several else prior.n_nodes)
-
-
-# Steps that the quasi-Newton method remembers, and Newton's steps after it.
-MEMORY, POLISHING_STEPS = 30, 10
 
 
 class ClassFields(NamedTuple):

@@ -30,6 +30,18 @@ CHAIN_SECONDS = 0.01
 FEWER = "ask for fewer draws or chains, a shorter warm-up or less thinning"
 REMEDY = f"Ctrl-C after the warm-up returns the draws so far; {FEWER} to need less time"
 
+# A chunk is the work between two looks at progress and Ctrl-C. Its size depends on the problem
+# and the draws alone, never on the clock, so that a seed gives the same draws on every machine.
+# Where draws differ in their work, it starts with one draw and grows by at most a factor of GROWTH.
+CHUNK_SECONDS = 0.1
+
+MAX_CHUNK_DRAWS = 256
+
+GROWTH = 4
+
+# Seconds that Ctrl-C waits for the chunks under way.
+GRACE_SECONDS = 0.5
+
 
 def announce_run(sampler: Sampler, target: Target, plan: Plan) -> None:
     """Warn of a run that takes more than ten minutes before it starts, and refuse one of weeks."""
@@ -105,17 +117,6 @@ class _Kind:
         """Note how long so many took."""
         self._done, self._seconds = self._done + number, self._seconds + seconds
         self.each = self._seconds / self._done
-
-
-# A chunk is the work between two looks at progress and Ctrl-C. Its size depends on the problem
-# and the draws alone, never on the clock, so that a seed gives the same draws on every machine.
-# Where draws differ in their work, it starts with one draw and grows by at most a factor of GROWTH.
-CHUNK_SECONDS = 0.1
-MAX_CHUNK_DRAWS = 256
-GROWTH = 4
-
-# Seconds that Ctrl-C waits for the chunks under way.
-GRACE_SECONDS = 0.5
 
 
 class Outcome(NamedTuple):

@@ -35,6 +35,17 @@ DIFFERENCE, DIFFERENCE_OF_RANKS = 1e-5, 0.05
 # Decimal places of the log posterior density, which sites to a coarse tolerance know no better.
 LOSS_DIGITS = 6
 
+# The first radius of the region in which the model is trusted, as a share of each side, and the
+# gain of a step, in units of the function, below which the climb ends.
+FIRST_RADIUS, SMALLEST_GAIN = 0.25, 1e-3
+
+# Passes over the coordinates of a step; each solves for one of them.
+MAX_PASSES = 100
+
+# At most so many climbs. One ends where it comes so near to the summit of another, in shares of
+# each side.
+MAX_CLIMBS, SAME = 4, 0.1
+
 
 class Evidence(Protocol):
     """What is maximized; `SignEvidence` and `PairwiseEvidence` have it."""
@@ -223,18 +234,6 @@ def _fill_evenly(dimension: int, count: int) -> Iterator[Array]:
         ratio = (1 + ratio) ** (1 / (dimension + 1))
     shift = ratio ** -np.arange(1.0, dimension + 1)
     return ((0.5 + k * shift) % 1.0 for k in range(1, count + 1))
-
-
-# The first radius of the region in which the model is trusted, as a share of each side, and the
-# gain of a step, in units of the function, below which the climb ends.
-FIRST_RADIUS, SMALLEST_GAIN = 0.25, 1e-3
-
-# Passes over the coordinates of a step; each solves for one of them.
-MAX_PASSES = 100
-
-# At most so many climbs. One ends where it comes so near to the summit of another, in shares of
-# each side.
-MAX_CLIMBS, SAME = 4, 0.1
 
 
 class Height(NamedTuple):

@@ -37,6 +37,26 @@ BELL = interpolate(lambda y: np.exp(y / ROOT), BELL_DEGREE, (0, MAX_Z**2))
 # Products and sums in any order, several at a time.
 FAST = {"reassoc", "contract", "nsz"}
 
+# Draws are doubled until independent ones would have a standard error below this. The error of
+# evenly spread ones is several times smaller. They come in pairs of opposite signs: the average of
+# what depends on them linearly is exact.
+MIN_PAIRS, MAX_PAIRS, TOLERANCE = 4, 1024, 0.01
+
+# Numbers in the draws that are held at a time.
+MAX_NUMBERS = 2**21
+
+# Moments that differ by less, relative to the largest, are the same.
+SAME = 1e-6
+
+# Deviations below this, relative to the largest, are this.
+MIN_DEVIATION = 1e-8
+
+# Added to variances, relative to their size, against rounding.
+JITTER = 1e-10
+
+# Below the size of all numbers but 0; its square is above 0.
+MIN_SIZE = 1e-150
+
 
 def argmax_probability(u: Array, noise: float) -> Array:
     """Return P(argmax_k (u_k + noise eta_k) = c) for every c, with independent eta_k ~ N(0, 1).
@@ -175,27 +195,6 @@ def _integrate(u, deviation, out):  # type: ignore[no-untyped-def]
             total += share
         for r in range(n):
             shares[rivals[r]] /= total
-
-
-# Draws are doubled until independent ones would have a standard error below this. The error of
-# evenly spread ones is several times smaller. They come in pairs of opposite signs: the average of
-# what depends on them linearly is exact.
-MIN_PAIRS, MAX_PAIRS, TOLERANCE = 4, 1024, 0.01
-
-# Numbers in the draws that are held at a time.
-MAX_NUMBERS = 2**21
-
-# Moments that differ by less, relative to the largest, are the same.
-SAME = 1e-6
-
-# Deviations below this, relative to the largest, are this.
-MIN_DEVIATION = 1e-8
-
-# Added to variances, relative to their size, against rounding.
-JITTER = 1e-10
-
-# Below the size of all numbers but 0; its square is above 0.
-MIN_SIZE = 1e-150
 
 
 def argmax_probability_of_gaussian(mean: Array, covariance: Array, noise: float) -> Array:

@@ -65,6 +65,12 @@ OF_CLASS_ENTROPY = types.void(
     types.float64[::1],
 )
 
+# c_1 is 1 + NEAR[0] log(K), and c_2 is NEAR[1]. Fields further than FAR below the largest count as
+# being that far below.
+NEAR = 0.1, 0.1
+
+FAR = np.float32(12.0)
+
 
 @numba.njit(fastmath=FAST, error_model="numpy")
 def _tail(z):  # type: ignore[no-untyped-def]
@@ -145,12 +151,6 @@ def add_class_entropy(mean, deviation, noise, overlap, which, entropies):  # typ
                 if share > 0.0:
                     entropy -= share * math.log(share)
             entropies[i] += entropy
-
-
-# c_1 is 1 + NEAR[0] log(K), and c_2 is NEAR[1]. Fields further than FAR below the largest count as
-# being that far below.
-NEAR = 0.1, 0.1
-FAR = np.float32(12.0)
 
 
 @numba.njit(fastmath=FAST, error_model="numpy")

@@ -17,6 +17,9 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.sites import GaussianSites
 from graphuq.posterior.to_arviz import BY_NODE, NAME, NODE_STATISTICS, SITES
 
+# Rounding of probabilities that sum to 1.
+TOLERANCE = 1e-6
+
 
 def from_arviz(tree: Any) -> Posterior:
     """Return the posterior that `to_arviz` converted to ``tree``.
@@ -158,10 +161,6 @@ def load(path: str | os.PathLike[str]) -> Posterior:
         return from_arviz(groups)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-
-
-# Rounding of probabilities that sum to 1.
-TOLERANCE = 1e-6
 
 
 def require_sound(posterior: Posterior) -> None:

@@ -25,6 +25,12 @@ from graphuq.utils.typing import Array
 # covariance singular.
 JITTER = 1e-8
 
+# Draws that are weighed: more of them change little and take longer.
+MOST_DRAWS = 4000
+
+# Probabilities of labels are at least this, so that weights are finite.
+LEAST = 1e-12
+
 
 class GivenOthers(NamedTuple):
     """The law of each labeled node's field given the others'."""
@@ -50,13 +56,6 @@ class GivenOthers(NamedTuple):
         pull = np.einsum("ij,djc->dic", self.precision, u) * self.variance[:, None]
         z = (u - pull) / np.sqrt(self.variance + noise**2)[:, None]
         return SignModel(1.0).wins(z)
-
-
-# Draws that are weighed: more of them change little and take longer.
-MOST_DRAWS = 4000
-
-# Probabilities of labels are at least this, so that weights are finite.
-LEAST = 1e-12
 
 
 def left_out_from_draws(

@@ -53,6 +53,22 @@ ENTROPY_EVERY = 50
 # Numbers of draws per block for one field, and at least, for many.
 BLOCK_DRAWS, MIN_BLOCK_DRAWS = 256, 16
 
+# Numbers held per node of a block: a batch of means, and the sums of a few chains.
+NUMBERS_PER_NODE = 1024
+
+# If the errors from the chains' own means are this much larger than those from batches, chains
+# disagree. Among chains that agree this happens at one of a thousand nodes (four chains:
+# chi-squared with 3 degrees of freedom), so that sound runs keep the less noisy estimate.
+MAX_ERROR_RATIO = 2.3
+
+# About how long a node takes for each draw and field, and for each number of the draw's summary.
+NODE_SECONDS, SUMMARY_SECONDS = 2e-8, 1e-11
+
+# Seconds that Ctrl-C waits for the rest of the statistics.
+MAX_WAIT_SECONDS = 0.6
+
+FINISHED = "Ctrl-C came when the statistics of nodes were nearly done: they are complete"
+
 
 def draws_per_block(n_fields: int) -> int:
     """Return the number of draws that are processed at a time."""
@@ -289,24 +305,6 @@ def _in_units_of(overlap: Array, mean: Array) -> tuple[Array, float]:
     if (overlap == overlap[0]).all():
         return mean, float(overlap[0])
     return mean / overlap.astype(mean.dtype)[:, None], 1.0
-
-
-# Numbers held per node of a block: a batch of means, and the sums of a few chains.
-NUMBERS_PER_NODE = 1024
-
-# If the errors from the chains' own means are this much larger than those from batches, chains
-# disagree. Among chains that agree this happens at one of a thousand nodes (four chains:
-# chi-squared with 3 degrees of freedom), so that sound runs keep the less noisy estimate.
-MAX_ERROR_RATIO = 2.3
-
-
-# About how long a node takes for each draw and field, and for each number of the draw's summary.
-NODE_SECONDS, SUMMARY_SECONDS = 2e-8, 1e-11
-
-# Seconds that Ctrl-C waits for the rest of the statistics.
-MAX_WAIT_SECONDS = 0.6
-
-FINISHED = "Ctrl-C came when the statistics of nodes were nearly done: they are complete"
 
 
 class Summaries(NamedTuple):

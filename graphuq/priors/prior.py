@@ -29,6 +29,11 @@ from graphuq.utils.typing import Array, Nodes
 # 0.5 has worse log scores, and alpha up to 20 the same as up to 10, which is never reached.
 RANGES = {"alpha": (1.0, 10.0), "tau": (0.01, 1.0)}
 
+KINDS = ("full", "projected", "approximated")
+
+# Modes that are computed by default, and for rank "auto".
+DEFAULT_MAX_MODES = 300
+
 
 def log_spectral_weight(values: Array, alpha: float, tau: float) -> Array:
     """Return the log prior variance of a mode, log (lambda + tau^2)^-alpha, up to the scale c.
@@ -50,9 +55,6 @@ def check_parameters(alpha: Any, tau: Any, null_mode: Any) -> tuple[float | str,
     if null_mode and tau == 0:
         raise ValueError("null_mode needs a positive tau: at tau = 0 q_0 has infinite variance")
     return alpha, tau
-
-
-KINDS = ("full", "projected", "approximated")
 
 
 @dataclass(frozen=True, eq=False)
@@ -485,10 +487,6 @@ class Prior(Summable):
             share = (self.n_nodes - self.sigma.size) * self.tail**2 / self.n_nodes
             parts.append(f"{share:.0%} of the variance beyond")
         return f"Prior.{self.kind}({', '.join(parts)})"
-
-
-# Modes that are computed by default, and for rank "auto".
-DEFAULT_MAX_MODES = 300
 
 
 def needs_whole_eigenspaces(kind: str, lambda_bar: float | None) -> bool:

@@ -35,6 +35,15 @@ COARSE = 1e-3
 # Below this z the third cumulant of a site is smaller than its rounding error.
 MIN_Z = -100
 
+# Gauss-Hermite points for integrals over t = u / gamma of at most unit variance.
+_POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+
+# The least share of a variance that is not rounding.
+_ROUNDING = 1e-30
+
+# A variance below all others but 0.
+_MIN_VARIANCE = 1e-200
+
 
 @dataclass(frozen=True, eq=False)
 class Sites:
@@ -221,16 +230,6 @@ def _correction(half: Array, skew: Array) -> float:
         total += float(skew[rows] @ (rho * rho * rho) @ skew)  # rho**3 would take far longer
     squares = np.einsum("ij,ij->i", half, half)  # 1, and 0 where the field is 0
     return (total - float(skew**2 @ squares**3)) / 12
-
-
-# Gauss-Hermite points for integrals over t = u / gamma of at most unit variance.
-_POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
-
-# The least share of a variance that is not rounding.
-_ROUNDING = 1e-30
-
-# A variance below all others but 0.
-_MIN_VARIANCE = 1e-200
 
 
 def label_probability(sites: Sites, likelihood: Bound) -> Array:

@@ -57,6 +57,20 @@ SIGN_PRECISION = 1 / (math.pi / 2 - 1)
 # Columns of which labels say less are not centered, and take no time.
 MIN_SHARE = 0.01
 
+_SQRT_HALF = math.sqrt(0.5)
+
+_GENERATOR = NumPyRandomGeneratorType("NumPyRandomGeneratorType")
+
+_VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
+
+# Functions of other files enter as pointers: numba's cache does not see edits there.
+_OF_A_NUMBER = types.FunctionType(types.float64(types.float64))
+
+_LOG_PROBABILITY = types.FunctionType(types.float64(_VECTOR, _VECTOR))
+
+# Newton's steps to about the mode; the draw is exact wherever they end.
+_MAX_STEPS = 20
+
 
 class JointState(NamedTuple):
     """The state of a chain."""
@@ -276,18 +290,6 @@ def _flow(
     start, velocity = (np.ascontiguousarray(fields[:, walls.first]) for fields in (x, w))
     flight = walls.fly(start, velocity[None], np.array([cost]))
     return z + flight.kicks @ F[walls.first], int(flight.hits[0])
-
-
-_SQRT_HALF = math.sqrt(0.5)
-
-_GENERATOR = NumPyRandomGeneratorType("NumPyRandomGeneratorType")
-_VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
-# Functions of other files enter as pointers: numba's cache does not see edits there.
-_OF_A_NUMBER = types.FunctionType(types.float64(types.float64))
-_LOG_PROBABILITY = types.FunctionType(types.float64(_VECTOR, _VECTOR))
-
-# Newton's steps to about the mode; the draw is exact wherever they end.
-_MAX_STEPS = 20
 
 
 @numba.njit

@@ -29,6 +29,9 @@ from graphuq.utils.typing import Array
 # The sites have settled when nodes move by this share of their deviations.
 MOVED = 0.01
 
+# A forecast of the steps of a trajectory; labels that agree need more.
+STEPS = 4
+
 
 def reference_of(loadings: Array, bound: Bound) -> Reference:
     """Return the Gaussian of expectation propagation.
@@ -62,10 +65,6 @@ def mode_reference(target: Target) -> Reference:
             reference = reference_of(target.loadings, target.likelihood)
             _found[target.law] = target.likelihood, reference
         return reference
-
-
-# A forecast of the steps of a trajectory; labels that agree need more.
-STEPS = 4
 
 
 def is_supported(likelihood: Bound) -> bool:

@@ -12,6 +12,15 @@ from typing import Any
 Listener = Callable[[int, int, str], None]
 _listeners: list[Listener] = []
 
+# What takes longer than this many seconds is announced.
+MAX_SILENT_SECONDS = 600.0
+
+# What takes longer than this many seconds, a week, is refused.
+MAX_SECONDS = 7 * 86400.0
+
+# Seconds until the pace of work is known, and those left above which advice is given.
+LOOK_SECONDS, ADVICE_SECONDS = 5.0, 30.0
+
 
 def progress_bar(total: int, shown: bool, unit: str) -> Any:
     """Return a progress bar, a context manager; it prints nothing unless ``shown``."""
@@ -61,16 +70,6 @@ class _Count:
 
     def set_postfix(self, **_: Any) -> None:
         """Accept what a bar shows beside the count."""
-
-
-# What takes longer than this many seconds is announced.
-MAX_SILENT_SECONDS = 600.0
-
-# What takes longer than this many seconds, a week, is refused.
-MAX_SECONDS = 7 * 86400.0
-
-# Seconds until the pace of work is known, and those left above which advice is given.
-LOOK_SECONDS, ADVICE_SECONDS = 5.0, 30.0
 
 
 def announce_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 2) -> None:

@@ -20,6 +20,11 @@ from graphuq.utils.typing import Array
 # Rounding in (n + 1) coverage must not ask for one label more: 0.9 * 10 may be 9.000...1.
 SLACK = 1e-9
 
+SCORES = ("probability", "aps", "daps")
+
+# Share of the neighbors in a diffused score.
+NEIGHBORS_SHARE = 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class PredictionSets:
@@ -151,12 +156,6 @@ def prediction_sets(
         below, at = scores[:, k] < own[last], scores[:, k] == own[last]
         sets[:, k] = below | (at & (ties <= tie[last]))
     return PredictionSets(sets, labels.classes, threshold, float(coverage), known)
-
-
-SCORES = ("probability", "aps", "daps")
-
-# Share of the neighbors in a diffused score.
-NEIGHBORS_SHARE = 0.5
 
 
 def conformal_scores(probabilities: Array, kind: str, graph: Any, u: Array) -> Array:

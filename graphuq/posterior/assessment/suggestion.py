@@ -70,6 +70,16 @@ TIE = 1e-5
 # noise r labeled nodes would determine all r modes, and all others would score alike.
 MIN_NOISE = 0.1
 
+# Less probable answers are left out, and so is the direction in which K probabilities, which sum to
+# 1, vary only by rounding.
+MIN_ANSWER_VARIANCE = 1e-5
+
+# Smaller variances of probabilities are rounding errors.
+MIN_VARIANCE = 1e-9
+
+# Squares of smaller probabilities are denormal numbers, which make products fifty times as slow.
+MIN_PROBABILITY = np.sqrt(np.finfo(np.float32).tiny)
+
 
 def suggest(
     posterior: Any,
@@ -199,17 +209,6 @@ class Conditioned:
             picked[at], scores[at] = self._candidates[best], score[best]
             self.observe(picked[at])
         return picked, scores
-
-
-# Less probable answers are left out, and so is the direction in which K probabilities, which sum to
-# 1, vary only by rounding.
-MIN_ANSWER_VARIANCE = 1e-5
-
-# Smaller variances of probabilities are rounding errors.
-MIN_VARIANCE = 1e-9
-
-# Squares of smaller probabilities are denormal numbers, which make products fifty times as slow.
-MIN_PROBABILITY = np.sqrt(np.finfo(np.float32).tiny)
 
 
 class Answers:
