@@ -1,6 +1,6 @@
 """Similarity graphs from features: edges, weights, symmetrization, bridges.
 
-Bridges between the components of a graph are their shortest edges. Two graphs on the same nodes,
+Bridges are the shortest edges between the components of a graph. Two graphs on the same nodes,
 such as citations and similar words, have a union.
 """
 

@@ -5,7 +5,7 @@ subspace iteration with a polynomial of the matrix (Zhou, Saad, Tiago and Chelik
 polynomial is large below a cut and at most 1 between the cut and the largest eigenvalue. It works
 on many vectors at once, so that each entry of the matrix is read once for all of them.
 
-Products with many vectors take some of them in each thread.
+Each thread multiplies the matrix with some of the vectors.
 """
 
 from __future__ import annotations

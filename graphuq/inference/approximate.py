@@ -132,7 +132,9 @@ def approximate(
     >>> bool(abs(quick.probability - post.probability).max() < 0.05)
     True
     """
-    if start is not None and (not isinstance(start, Posterior) or start.is_sampled):
+    if isinstance(start, Posterior) and start.is_sampled:
+        raise TypeError("start must be what gq.approximate returned, got a sampled posterior")
+    if start is not None and not isinstance(start, Posterior):
         raise TypeError(f"start must be what gq.approximate returned, got {type(start).__name__}")
     problem = Problem.check(prior, likelihood, labels)
     if start is not None and start.n_nodes != problem.prior.n_nodes:

@@ -15,8 +15,7 @@ from graphuq.inference.problem import Problem
 from graphuq.inference.run import Run
 from graphuq.inference.runner import Outcome, run_chains
 from graphuq.likelihoods.bound import parameters_of
-from graphuq.posterior.assessment import diagnostics
-from graphuq.posterior.assessment.diagnostics import quick_messages
+from graphuq.posterior.assessment.diagnostics import effective_size, quick_messages
 from graphuq.posterior.node_statistics import (
     MAX_WAIT_SECONDS,
     Statistics,
@@ -180,7 +179,7 @@ class TargetEss:
         target = self._plan.target_ess
         if target is None:
             return 0
-        self._ess = diagnostics.effective_size(join_draws(self._records))
+        self._ess = effective_size(join_draws(self._records))
         done = self._records[0].draws
         return 0 if self._ess >= target else min(done, self._plan.draws - done)
 

@@ -50,34 +50,7 @@ class Run:
     @property
     def n_bytes(self) -> float:
         """Bytes of all draws."""
-        numbers = self.problem.bound.n_fields * self.conditional.numbers_per_draw
-        return 8.0 * self.plan.chains * self.plan.draws * numbers
-
-    def require_room(self, extra: float = 0.0) -> None:
-        """Refuse work that memory has no room for.
-
-        Parameters
-        ----------
-        extra : float
-            Bytes that the sampler needs besides.
-
-        Raises
-        ------
-        MemoryError
-        """
-        plan, C = self.plan, self.problem.bound.n_fields
-        require_memory(
-            self.n_bytes + extra,
-            f"storing {plan.chains} x {plan.draws} draws of "
-            f"{C * self.conditional.numbers_per_draw} numbers",
-            "ask for fewer draws, and thin more",
-        )
-        n_nodes = self.conditional.which.size
-        require_memory(
-            N_STATISTICS * 8.0 * n_nodes * C,
-            f"{N_STATISTICS} x {C} statistics of {n_nodes} nodes",
-            "keep the labels of fewer classes, labels.of_classes(...), or take fewer nodes",
-        )
+        return bytes_of_draws(self.problem, self.plan, self.conditional)
 
     def records(self) -> list[ChainRecord]:
         """Return an empty record for each chain."""
@@ -92,6 +65,42 @@ class Run:
         """Return plain values that identify the run in a checkpoint."""
         settings = {**self.settings, "draws": self.plan.draws}
         return {"run": settings, **self.problem.fingerprint()}
+
+
+def bytes_of_draws(problem: Problem, plan: Plan, conditional: Conditional) -> float:
+    """Return the bytes of all draws."""
+    return 8.0 * plan.chains * plan.draws * problem.bound.n_fields * conditional.numbers_per_draw
+
+
+def require_room(
+    problem: Problem, plan: Plan, conditional: Conditional, extra: float = 0.0
+) -> None:
+    """Refuse work that memory has no room for.
+
+    Parameters
+    ----------
+    problem, plan, conditional
+        See `Run`.
+    extra : float
+        Bytes that the sampler needs besides.
+
+    Raises
+    ------
+    MemoryError
+    """
+    C = problem.bound.n_fields
+    require_memory(
+        bytes_of_draws(problem, plan, conditional) + extra,
+        f"storing {plan.chains} x {plan.draws} draws of {C * conditional.numbers_per_draw} numbers",
+        "ask for fewer draws, and thin more",
+    )
+    n_nodes = conditional.which.size
+    fewer = "keep the labels of fewer classes, labels.of_classes(...), or " if C > 1 else ""
+    require_memory(
+        N_STATISTICS * 8.0 * n_nodes * C,
+        f"{N_STATISTICS} x {C} statistics of {n_nodes} nodes",
+        f"{fewer}take fewer nodes",
+    )
 
 
 def settings_of(

@@ -11,7 +11,7 @@ from graphuq.inference.assembly import posterior_of
 from graphuq.inference.checkpoint import require_seed
 from graphuq.inference.plan import Plan
 from graphuq.inference.problem import Problem
-from graphuq.inference.run import Run, settings_of, settings_of_sampler
+from graphuq.inference.run import Run, require_room, settings_of, settings_of_sampler
 from graphuq.inference.runner import announce_run
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.contract import Likelihood
@@ -147,7 +147,7 @@ def sample(
         noise = sampler.noise(problem.bound)
         settings = settings_of(problem, settings_of_sampler(sampler), plan, noise)
         run = Run(problem, sampler, plan, conditional, target, settings)
-        run.require_room()
+        require_room(problem, plan, conditional)
         announce_run(sampler, target, plan)
     # 3. chains that sample the field that is read, then the statistics of all nodes
     posterior, messages = posterior_of(run, checkpoint)

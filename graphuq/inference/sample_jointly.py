@@ -19,7 +19,7 @@ from graphuq.inference.checks import prior_or_graph, require_prior_and_labels
 from graphuq.inference.parameter_ranges import Ranges, open_ranges, value_at, with_values
 from graphuq.inference.plan import Plan
 from graphuq.inference.problem import Problem
-from graphuq.inference.run import Run, settings_of, settings_of_problem
+from graphuq.inference.run import Run, require_room, settings_of, settings_of_problem
 from graphuq.inference.runner import announce_run
 from graphuq.inference.tune import prior_or_default
 from graphuq.labels.labels import Labels
@@ -167,6 +167,7 @@ def sample_jointly(
     # 2. the field at all nodes, given z and the prior's parameters
     names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
     conditional = GivenModes(problem.prior, problem.traced, names)
+    require_room(problem, plan, conditional, extra=16.0 * plan.chains * len(labels) ** 2)
     with one_blas_thread():
         target = Target(problem.prior.at(labels.nodes), problem.bound)
     settings = {
@@ -174,7 +175,6 @@ def sample_jointly(
         "ranges": {name: list(ends) for name, ends in box.items()},
     }
     run = Run(problem, sampler, plan, conditional, target, settings, tuple(box))
-    run.require_room(extra=16.0 * plan.chains * len(labels) ** 2)
     announce_run(sampler, target, plan)
     # 3. chains that sample z and hyperparameters, then the statistics of all nodes
     posterior, messages = posterior_of(run, checkpoint)

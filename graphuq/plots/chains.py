@@ -156,9 +156,8 @@ def ranks(
 def _quantities(posterior: Posterior, modes: int, nodes: int) -> xr.Dataset:
     """Return the quantities to show, one variable for each."""
     if not isinstance(posterior, Posterior) or not posterior.is_sampled:
-        raise TypeError(
-            f"posterior must have draws, got {posterior!r:.200}: make them with gq.sample"
-        )
+        got = posterior if isinstance(posterior, Posterior) else type(posterior).__name__
+        raise TypeError(f"posterior must have draws, got {got}: make them with gq.sample")
     found, (chains, draws) = posterior.draws, posterior.draws.shape
     validation.integer("modes", modes, 0)
     validation.integer("nodes", nodes, 0)

@@ -35,7 +35,7 @@ def node_marginals(
     Each row is a histogram of draws of u_i, and all rows have the same height. It is hatched below
     0, where the label is ``classes[0]``, and plain above, where it is ``classes[1]``. The
     probability of the latter is written on the right. (At the labeled nodes of an
-    `ApproximatePosterior`, this probability is more accurate than the Gaussian of the histogram.)
+    approximation, this probability is more accurate than the Gaussian of the histogram.)
 
     For K > 2 classes, a row shows the fields of the three most probable classes of the node, with
     their probabilities on the right, in the same order. The probability of a class is that of its

@@ -41,8 +41,8 @@ class Draws:
         ``lp`` (log posterior density of the field read, up to a constant), ``potential``,
         ``acceptance_rate`` and statistics of the sampler.
     hyperparameters : dict of ndarray, shape (chains, draws)
-        The parameters that `graphuq.sample_jointly` sampled with the field; empty for
-        `graphuq.sample`.
+        The parameters that `graphuq.sample_jointly` sampled with the field, whose means the
+        posterior's ``settings`` hold; empty for `graphuq.sample`.
     traced : ndarray of int, shape (m,)
         The nodes whose field was traced.
     running_mean_change : ndarray, shape (chains, batches)
@@ -60,6 +60,8 @@ class Draws:
     >>> post = gq.sample(prior, gq.Probit(gamma=0.1), labels, nodes=[5, 8], seed=0, progress=False)
     >>> post.draws.modes.shape, post.draws.field.shape, post.draws.shape
     ((4, 1000, 20), (4, 1000, 2), (4, 1000))
+    >>> post.draws
+    Draws(4 chains x 1000 draws, 20 modes, 2 traced nodes)
     >>> post.draws.complete, sorted(post.draws.stats)[:2]
     (True, ['acceptance_rate', 'lp'])
     >>> next(post.draws.latent(prior, labels, np.array([5, 8]), noise=0.1, seed=0)).shape
@@ -133,3 +135,10 @@ class Draws:
                     fields = append_parameters(fields, np.column_stack(own))
                 found = fields @ loadings if given is None else given.trace(fields, rng)[1]
                 yield found[:, 0] if n_fields == 1 else np.swapaxes(found, 1, 2)
+
+    def __repr__(self) -> str:
+        chains, draws = self.shape
+        return (
+            f"Draws({chains} chains x {draws} draws, {self.modes.shape[2]} modes, "
+            f"{self.traced.size} traced nodes)"
+        )

@@ -41,8 +41,10 @@ class GaussianSites:
     >>> prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=20)
     >>> labels = gq.reveal(y, counts=3, seed=0)
     >>> sites = gq.approximate(prior, gq.Probit(gamma=0.1), labels).sites
-    >>> sites.precision.shape, sites.leave_one_out.shape, round(sites.log_evidence, 2)
-    ((6,), (6,), -2.3)
+    >>> sites
+    GaussianSites(6 labels, log evidence -2.30)
+    >>> sites.precision.shape, sites.leave_one_out.shape
+    ((6,), (6,))
     >>> next(sites.latent(prior, labels, np.array([5, 8]), draws=10, seed=0)).shape
     (10, 2)
 
@@ -104,6 +106,9 @@ class GaussianSites:
                 at_labels = draw(min(block, draws - start), rng)
                 fields = given.trace(at_labels, rng)[1]
             yield fields[:, 0] if n_fields == 1 else np.swapaxes(fields, 1, 2)
+
+    def __repr__(self) -> str:
+        return f"GaussianSites({len(self.precision)} labels, log evidence {self.log_evidence:.2f})"
 
 
 def _draw_field(mean: Array, spread: Array, size: int, rng: np.random.Generator) -> Array:

@@ -26,7 +26,7 @@ def same(a, b):
     of_draws = ("modes", "field", "read", "running_mean_change")
     return all(np.array_equal(getattr(a.draws, n), getattr(b.draws, n)) for n in of_draws) and all(
         np.array_equal(getattr(a, name), getattr(b, name))
-        for name in (*("mean", "variance", "mcse", "probability", "latent_mean"),)
+        for name in ("mean", "variance", "mcse", "probability", "latent_mean")
     )
 
 

@@ -36,7 +36,8 @@ def describe(post):
     found |= {"classes": post.labels.classes, "settings": repr(post.settings)}
     if not post.is_sampled:
         return found | vars(post.sites.log_evidence)
-    return found | found.pop("stats") | found.pop("hyperparameters")
+    stats, hyperparameters = found.pop("stats"), found.pop("hyperparameters")
+    return found | stats | hyperparameters
 
 
 def is_same(a, b):

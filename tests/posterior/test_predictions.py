@@ -81,3 +81,21 @@ def test_diagnostics_are_computed_once(results, monkeypatch):
     assert len(calls) == 1
     assert not results["approximate"].is_sampled
     assert results["approximate"].call().function == "approximate"
+
+
+def test_what_the_other_kind_has_is_refused_with_a_remedy(results):
+    sampled, quick = results["sampled"], results["approximate"]
+    assert not hasattr(quick, "draws")
+    assert not hasattr(sampled, "sites")
+    with pytest.raises(AttributeError, match=r"make them with gq\.sample"):
+        _ = quick.draws
+    with pytest.raises(AttributeError, match=r"make them with gq\.sample"):
+        quick.diagnostics()
+    with pytest.raises(AttributeError, match=r"make them with gq\.approximate"):
+        _ = sampled.sites
+    with pytest.raises(ValueError, match=r"draws is for approximations"):
+        sampled.latent_draws(draws=5)
+    with pytest.raises(TypeError, match="got a sampled posterior"):
+        gq.approximate(sampled.prior, gq.Probit(0.1), sampled.labels, start=sampled)
+    for post in (sampled, quick):
+        assert len(repr(post.source)) < 100

@@ -202,12 +202,8 @@ def test_the_light_is_amber_where_published_results_ask_for_more(prior, named, q
     assert "only one chain" in alone.trust().reasons[-1]
     assert quick.trust().light == "amber"
     poor = gq.LogEvidence(-1.0, "expectation propagation", correction=3.0)
-    assert (
-        dataclasses.replace(quick, source=dataclasses.replace(quick.sites, log_evidence=poor))
-        .trust()
-        .light
-        == "red"
-    )
+    sites = dataclasses.replace(quick.sites, log_evidence=poor)
+    assert dataclasses.replace(quick, source=sites).trust().light == "red"
 
 
 def test_accuracy_and_calibration_are_those_of_the_posterior(full, pages, good, named):

@@ -102,7 +102,9 @@ def study(scene, given, spectrum, seeds) -> tuple[list[dict], dict]:
                 "all pixels: share near border": float(edges.mean()),
                 "ratio": near / float(edges.mean()),
                 "accuracy": float(np.mean([post.accuracy(scene.y) for post in posts])),
-                "acceptance": float(np.mean([p.draws.stats["acceptance_rate"] for p in posts])),
+                "acceptance": float(
+                    np.mean([post.draws.stats["acceptance_rate"].mean() for post in posts])
+                ),
                 **report.health(posts),
                 "seconds": float(np.mean([post.settings["sampling_time"] for post in posts])),
             })  # fmt: skip
