@@ -18,10 +18,6 @@ from graphuq.priors.given_modes import GivenModes, append_parameters
 from graphuq.utils.typing import Array, Nodes
 
 
-def _nowhere() -> Any:
-    return np.empty(0, dtype=np.int64)
-
-
 @dataclass(frozen=True, eq=False)
 class Draws:
     """Traces of all chains; ``Posterior.source`` of `graphuq.sample` and `sample_jointly`.
@@ -73,7 +69,7 @@ class Draws:
     read: Array
     stats: Mapping[str, Array]
     hyperparameters: Mapping[str, Array]
-    traced: NDArray[np.int64] = dataclasses.field(default_factory=_nowhere)
+    traced: NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.empty(0, np.int64))
     running_mean_change: Array = dataclasses.field(default_factory=lambda: np.empty((0, 0)))
     complete: bool = True
 

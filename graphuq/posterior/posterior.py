@@ -51,21 +51,6 @@ class Call(NamedTuple):
     """Entropy and spawn key of the SeedSequence; None where nothing is random."""
 
 
-def call_of(source: Draws | GaussianSites, settings: dict[str, Any]) -> Call:
-    """Return the call of a posterior with these draws or sites and settings."""
-    if isinstance(source, GaussianSites):
-        return Call("approximate")
-    length = "draws" if settings["target_ess"] is None else "target_ess"
-    options = {name: settings[name] for name in (length, "chains", "warmup", "thin")}
-    if source.traced.size:
-        options["nodes"] = source.traced.tolist()
-    seed = settings["seed_entropy"], tuple(settings["seed_spawn_key"])
-    if not source.hyperparameters:
-        return Call("sample", settings["sampler"], options, seed)
-    options |= {name: tuple(ends) for name, ends in settings["ranges"].items()}
-    return Call("sample_jointly", None, options, seed)
-
-
 # Draws of the latent field that an approximation makes unless asked otherwise.
 LATENT_DRAWS = 1000
 
@@ -235,7 +220,18 @@ class Posterior(PredictionMixin):
 
     def call(self) -> Call:
         """Return the call of graphuq that makes this posterior again."""
-        return call_of(self.source, self.settings)
+        if isinstance(self.source, GaussianSites):
+            return Call("approximate")
+        settings = self.settings
+        length = "draws" if settings["target_ess"] is None else "target_ess"
+        options = {name: settings[name] for name in (length, "chains", "warmup", "thin")}
+        if self.source.traced.size:
+            options["nodes"] = self.source.traced.tolist()
+        seed = settings["seed_entropy"], tuple(settings["seed_spawn_key"])
+        if not self.source.hyperparameters:
+            return Call("sample", settings["sampler"], options, seed)
+        options |= {name: tuple(ends) for name, ends in settings["ranges"].items()}
+        return Call("sample_jointly", None, options, seed)
 
     @property
     def n_latent_draws(self) -> int:
@@ -592,15 +588,12 @@ class Posterior(PredictionMixin):
         truth : array_like, shape (N,), optional
             The true classes; needed if the posterior was sampled.
         n_bins, seed
-            See `graphuq.calibrate`.
+            See `graphuq.calibrate`, also for errors.
 
         Raises
         ------
         TypeError
             No truth for a sampled posterior.
-        ValueError
-            A wrong length, missing values, other classes, or every node labeled; fewer than
-            one bin.
 
         Examples
         --------
