@@ -162,7 +162,7 @@ def sample_jointly(
     chosen, likelihood = with_values(chosen, likelihood, middle)
     problem = Problem.check(chosen, likelihood, labels, nodes)
     _require_no_nugget(problem.prior)
-    sampler = _joint_sampler(problem.prior, likelihood, box, labels)
+    sampler = _joint_sampler(problem, box)
     plan = plan.with_defaults_of(sampler)
     # 2. the field at all nodes, given z and the prior's parameters
     names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
@@ -192,11 +192,8 @@ def _at_means(posterior: Posterior, prior: GaussianPrior, problem: Problem) -> P
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said when the ranges were checked
         problem = Problem.check(prior, likelihood, problem.labels, problem.traced)
-    settings = {
-        **posterior.settings,
-        **settings_of_problem(problem),
-        "noise": settings_of_problem(problem)["sign_model"]["noise"],
-    }
+    of_means = settings_of_problem(problem)
+    settings = {**posterior.settings, **of_means, "noise": of_means["sign_model"]["noise"]}
     return dataclasses.replace(posterior, prior=prior, settings=settings)
 
 
@@ -267,21 +264,15 @@ def _without_rank(ranges: dict[str, Any]) -> dict[str, Any]:
     return ranges
 
 
-def _joint_sampler(prior: Any, likelihood: Any, ranges: Ranges, labels: Labels) -> Joint:
+def _joint_sampler(problem: Problem, ranges: Ranges) -> Joint:
     """Return the sampler of the field and of the hyperparameters that have ranges."""
-    n_classes = label_rule(labels).n_classes
-    model = sign_model_of(adopt(likelihood), n_classes)
-    assert model is not None
-    box = _box(prior, model, n_classes, ranges)
+    bound, prior, n_classes = problem.bound, problem.prior, problem.bound.rule.n_classes
+    assert bound.sign_model is not None
+    box = _box(prior, bound.sign_model, n_classes, ranges)
     with one_blas_thread():
-        shares = informed_shares(prior, labels.nodes, box)
-    return Joint(
-        prior,
-        box,
-        _densities(ranges, n_classes, likelihood.overlap(n_classes) > 0),
-        model.noise == 0,
-        shares,
-    )
+        shares = informed_shares(prior, problem.labels.nodes, box)
+    densities = _densities(ranges, n_classes, bound.overlap > 0)
+    return Joint(prior, box, densities, bound.sign_model.noise == 0, shares)
 
 
 def _box(

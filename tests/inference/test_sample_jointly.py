@@ -202,7 +202,7 @@ def test_compiled_deviations_are_those_of_the_prior(small, other, level, weight)
     prior = prior + gq.Level(level) if level else prior
     problem = Problem.check(prior, gq.Probit(0.3), labels, ())
     module = importlib.import_module("graphuq.inference.sample_jointly")
-    sampler = module._joint_sampler(problem.prior, gq.Probit(0.3), {"alpha": (1.0, 4.0)}, labels)
+    sampler = module._joint_sampler(problem, {"alpha": (1.0, 4.0)})
     at = sampler._problem(Target(problem.prior.at(labels.nodes), problem.bound))
     own = weight if other != "none" else 1.0
     point = np.array([3.0, level, own, np.log(0.3), np.log(0.3), -np.inf])
@@ -225,7 +225,7 @@ def test_compiled_costs_are_those_of_the_sign_model(small, likelihood, n_classes
     labels = gq.Labels(of.nodes, of.values, of.classes, confidence=CONFIDENCE)
     problem = Problem.check(prior, likelihood, labels, ())
     module = importlib.import_module("graphuq.inference.sample_jointly")
-    sampler = module._joint_sampler(prior, likelihood, {"alpha": (1.0, 4.0)}, labels)
+    sampler = module._joint_sampler(problem, {"alpha": (1.0, 4.0)})
     at = sampler._problem(Target(prior.at(labels.nodes), problem.bound))
     costs = np.empty(len(labels))
     noise = hyperparameters._sign_model(at, sampler.box[:, 0].copy(), costs)
@@ -780,8 +780,8 @@ def test_auto_parameters_have_ranges_of_their_own(small):
 
 
 @dataclasses.dataclass(frozen=True)
-class Own(gq.likelihoods.Likelihood):
-    """A sign model that is no class of graphuq."""
+class Own:
+    """A sign model that inherits nothing of graphuq."""
 
     gamma: float
     flips: float
