@@ -64,6 +64,7 @@ from .posterior.predictions import ReweightedPredictions as ReweightedPrediction
 from .posterior.sites import GaussianSites as GaussianSites
 from .priors.component_level import ComponentLevel as ComponentLevel
 from .priors.feature_prior import FeaturePrior as FeaturePrior
+from .priors.linear_prior import LinearPrior as LinearPrior
 from .priors.prior import Prior as Prior
 from .priors.solved import SolvedPrior as SolvedPrior
 from .priors.sum_prior import Level as Level

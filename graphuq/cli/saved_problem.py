@@ -117,6 +117,8 @@ def _part_of(part: dict[str, Any], graph: gq.Graph, arrays: dict[str, Any]) -> A
     """Return a part of the prior."""
     if part["kind"] == "features":
         return gq.FeaturePrior(arrays["features"], part["length_scale"])
+    if part["kind"] == "linear":
+        return gq.LinearPrior(arrays["features"])
     if part["kind"] == "components":
         return gq.ComponentLevel(graph)
     basis = arrays["basis"]

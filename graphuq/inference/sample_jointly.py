@@ -30,10 +30,10 @@ from graphuq.likelihoods.label_rule import label_rule
 from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.component_level import ComponentLevel
-from graphuq.priors.feature_prior import ALL_ITEMS
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given_modes import GivenModes
 from graphuq.priors.hyperprior import LINEAR, Density, density_of
+from graphuq.priors.on_features import ALL_ITEMS
 from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
 from graphuq.samplers.hyperparameter_slices import N_LINEAR, NAMES, OF_THE_PRIOR
@@ -219,8 +219,8 @@ def _require_no_nugget(prior: GaussianPrior) -> None:
     if field.tail or (own.any() and np.any(field.basis[:, own])):
         raise TypeError(
             "gq.sample_jointly needs a prior in which no node has variance of its own, as in a "
-            f"FeaturePrior of more than {ALL_ITEMS} items: choose the parameters by gq.tune(prior, "
-            "labels), and use gq.sample"
+            f"prior on features of more than {ALL_ITEMS} items: choose the parameters by "
+            "gq.tune(prior, labels), and use gq.sample"
         )
 
 

@@ -113,7 +113,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
 
     Parameters
     ----------
-    prior : Prior, FeaturePrior, SumPrior, Spectrum or Graph
+    prior : Prior, FeaturePrior, LinearPrior, SumPrior, Spectrum or Graph
         In a prior, parameters that are "auto" are open, but for those of parts of a sum whose
         weight is 0. A spectrum stands for `Prior.projected` on
         all its modes with alpha and tau open, plus a `Level`; a graph stands for the same on up to
@@ -164,7 +164,8 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     evidence = _evidence_for(labels)
     prior = prior_or_default(prior, ranges)
     prior, likelihood, found = open_ranges(prior, likelihood, ranges)
-    search = Search(prior, likelihood, found, evidence, label_rule(labels).n_classes)
+    exact = prior.with_labeled(labels.nodes)
+    search = Search(exact, likelihood, found, evidence, label_rule(labels).n_classes)
     interruptible("choosing parameters", search.run)
     chosen, log_evidence = search.best()
     prior, likelihood = with_values(prior, likelihood, chosen)

@@ -12,6 +12,7 @@ from graphuq.graphs.spectrum import GAP_SHARE
 from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.feature_prior import FeaturePrior
 from graphuq.priors.gaussian_prior import GaussianPrior
+from graphuq.priors.linear_prior import LinearPrior
 from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import Level, SumPrior, check_level
 from graphuq.utils import validation
@@ -49,7 +50,7 @@ def default_sum(
     graph_weight: float | str = validation.AUTO,
     level: float | str = validation.AUTO,
 ) -> GaussianPrior:
-    """Return a prior on a graph beside one on features, unless these are constant, and a level.
+    """Return a prior on a graph beside those on features, unless these are constant, and a level.
 
     Without features and level that is ``graph`` itself, and draws of a seed are the same. On a
     disconnected graph without features, each component has a level of its own.
@@ -60,7 +61,8 @@ def default_sum(
     X : ndarray, shape (N, d), optional
         Features.
     graph_weight : float from 0 to 1, or "auto"
-        Share of the graph; the rest is that of the features. With 1 these are left out.
+        Share of the graph; the rest is that of the features, squared exponential and linear. With
+        1 these are left out.
     level : float from 0 or "auto"
         Deviation of the level.
 
@@ -80,8 +82,8 @@ def default_sum(
             parts = graph, ComponentLevel(graph.spectrum)
             return SumPrior(parts, (GRAPH_SHARE,), level)
         return graph if level == 0 else SumPrior.of([graph, Level(level)])
-    weights = graph_weight if isinstance(graph_weight, str) else (graph_weight, 1 - graph_weight)
-    return SumPrior.of([graph, FeaturePrior(X), Level(level)], weights)
+    on_features = FeaturePrior(X), LinearPrior(X)
+    return SumPrior((graph, *on_features), (graph_weight, validation.AUTO), level)
 
 
 def _are_constant(X: Any, graph_weight: float | str) -> bool:

@@ -15,15 +15,13 @@ from scipy import linalg
 from graphuq.priors.field import Field
 from graphuq.priors.gaussian import MIN_RELATIVE_DEVIATION, law_of
 from graphuq.priors.gaussian_prior import Ranges, require_chosen
-from graphuq.priors.sum_prior import Summable
+from graphuq.priors.on_features import ALL_ITEMS, OnFeatures
 from graphuq.utils import validation
-from graphuq.utils.features import check_features, require_spread
 from graphuq.utils.row_blocks import row_slices
 from graphuq.utils.typing import Array, Nodes
 
-# Up to ALL_ITEMS items the prior is exact at all of them. Beyond, it is exact at the labeled items
-# and at INDUCING others.
-ALL_ITEMS, INDUCING = 800, 400
+# Beyond ALL_ITEMS items the prior is exact at the labeled ones and at INDUCING others.
+INDUCING = 400
 
 # Items whose distances give the median.
 MEDIAN_ITEMS = 800
@@ -39,7 +37,7 @@ MIN_REST = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class FeaturePrior(Summable):
+class FeaturePrior(OnFeatures):
     """A Gaussian prior with the squared exponential covariance of features.
 
     C_ij = exp(-|x_i - x_j|^2 / (2 l^2)) with length scale l, as in Gaussian process classification
@@ -86,24 +84,8 @@ class FeaturePrior(Summable):
     labeled: Nodes | None = dataclasses.field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        checked = check_features(self.X)
-        if np.may_share_memory(checked, self.X):
-            checked = checked.copy()  # what is not yet computed reads X, which may change
-        object.__setattr__(self, "X", checked)
-        require_spread(checked)
+        self._check()
         _check_length_scale(self.length_scale)
-        if self.labeled is not None:
-            nodes = validation.node_ids("labeled", self.labeled, self.n_nodes)
-            object.__setattr__(self, "labeled", nodes)
-        if not (self.X[0] != self.X).any():
-            raise ValueError(
-                "X is the same for all items, which carries no information: use the graph alone"
-            )
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes N."""
-        return self.X.shape[0]
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -155,11 +137,6 @@ class FeaturePrior(Summable):
             [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in self.X], dtype="S8"
         )
         return np.unique(digests, return_index=True)[1]
-
-    @cached_property
-    def _digest(self) -> str:
-        """What identifies X, in the order of its rows: a row is a node."""
-        return hashlib.blake2b(repr(self.X.shape).encode() + self.X.tobytes()).hexdigest()[:16]
 
     @cached_property
     def _median(self) -> float:
@@ -234,21 +211,7 @@ class FeaturePrior(Summable):
         own = np.ones(root.shape[1])
         return Field(root, own, own, rounding=MIN_RELATIVE_DEVIATION)
 
-    def rows_of_new(self, degrees: Array, weights: Any, X: Any) -> tuple[Array, Array]:
-        """Return rows of the field's basis for new items, which have no other variance."""
-        if X is None:
-            raise ValueError("the prior has features: give those of the new items, X=")
-        return self.rows(X), np.zeros(weights.shape[0])
-
-    def covariance(self, rows: Any, columns: Any) -> Array:
-        """Return the covariance block between two lists of nodes.
-
-        Parameters
-        ----------
-        rows, columns : array_like of int
-        """
-        rows = validation.node_ids("rows", rows, self.n_nodes)
-        columns = validation.node_ids("columns", columns, self.n_nodes)
+    def _block(self, rows: Nodes, columns: Nodes) -> Array:
         return self._kernel(self.X[rows], self.X[columns])
 
     def fingerprint(self) -> dict[str, Any]:

@@ -13,6 +13,8 @@ PRIOR = {
     "level": "The deviation of a shift that all items share: how much classes may differ in size.",
     "weight": "The share of the graph in the prior; the rest is the share of the features, or of a "
     "level of each component of the graph.",
+    "weight_2": "How much of the share of the features goes by similarity; the rest goes by "
+    "straight directions in them.",
     "length_scale": "The distance between features at which the correlation has fallen to 0.6; at "
     "three times this distance it is 0.01.",
 }
@@ -28,8 +30,8 @@ WITHOUT_SHARES = (
     "entropy and all scores do."
 )
 
-# The kinds of a prior on features, of one without eigenvectors, and of the levels of components.
-FEATURES, SOLVED, COMPONENTS = "features", "solved", "components"
+# The kinds of the priors on features, of one without eigenvectors, and of the levels of components.
+FEATURES, LINEAR, SOLVED, COMPONENTS = "features", "linear", "solved", "components"
 
 _PRIORS = {
     "full": "Similar items tend to have the same class. All patterns of the graph are used.",
@@ -41,6 +43,8 @@ _PRIORS = {
     "linear solves.",
     FEATURES: "Items with similar features tend to have the same class, wherever they are in the "
     "graph.",
+    LINEAR: "The class changes along straight directions in the features: each feature counts for "
+    "or against a class.",
     COMPONENTS: "Items of one component of the graph tend to have the same class.",
 }
 
@@ -132,7 +136,7 @@ def of_weights(kinds: Sequence[str]) -> str:
     >>> of_weights(["projected", "projected", "features"])
     'The share of each part in the prior: graph 1, graph 2, features.'
     """
-    things = [kind if kind in (FEATURES, COMPONENTS) else "graph" for kind in kinds]
+    things = [kind if kind in (FEATURES, LINEAR, COMPONENTS) else "graph" for kind in kinds]
     names = [
         f"{thing} {things[: at + 1].count(thing)}" if things.count(thing) > 1 else thing
         for at, thing in enumerate(things)

@@ -12,6 +12,7 @@ Row = tuple[str, str, str]
 # Parameters that are shown, by the kind of prior.
 _PARAMETERS = {
     meanings.FEATURES: ("length_scale",),
+    meanings.LINEAR: (),
     meanings.SOLVED: ("alpha", "tau"),
     meanings.COMPONENTS: (),
 }

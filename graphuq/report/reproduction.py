@@ -71,14 +71,19 @@ def _parts(described: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _data_names(described: dict[str, Any]) -> list[str]:
-    """Return the names of the graph or features of each part: a second one's ends in _2."""
-    things = {"features": "X", "components": "component"}
-    stems = [things.get(part["kind"], "graph") for part in _parts(described)]
-    counts = [stems[: at + 1].count(stem) for at, stem in enumerate(stems)]
-    return [
-        stem if number == 1 else f"{stem}_{number}"
-        for stem, number in zip(stems, counts, strict=True)
-    ]
+    """Return the names of the graph or features of each part: those of second ones end in _2."""
+    things = {"features": "X", "linear": "X", "components": "component"}
+    seen: dict[str, list[Any]] = {}
+    names = []
+    for at, part in enumerate(_parts(described)):
+        stem = things.get(part["kind"], "graph")
+        known = seen.setdefault(stem, [])
+        data = part.get("features", at)  # several priors on the same features have one name
+        if data not in known:
+            known.append(data)
+        number = 1 + known.index(data)
+        names.append(stem if number == 1 else f"{stem}_{number}")
+    return names
 
 
 def _prior(described: dict[str, Any], lambda_bar: float | None) -> str:
@@ -105,6 +110,8 @@ def _part(described: dict[str, Any], data: str, lambda_bar: float | None) -> str
     """Return the expression that makes a prior on a graph or features of the name ``data``."""
     if described["kind"] == "features":
         return f"gq.FeaturePrior({data}, length_scale={described['length_scale']!r})"
+    if described["kind"] == "linear":
+        return f"gq.LinearPrior({data})"
     if described["kind"] == "components":
         return "gq.ComponentLevel(graph)"
     if described["kind"] == "solved":

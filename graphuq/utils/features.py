@@ -98,17 +98,19 @@ def require_squarable(X: Any) -> None:
     _report(_find_faults(X), X.shape[0])
 
 
-def require_spread(X: Array) -> None:
-    """Refuse items that are so near to each other that squares of all distances underflow.
+def require_spread(X: Any) -> float:
+    """Return the widest range of a column; refuse one so narrow that squares of it underflow.
 
     Items that are all equal have none.
     """
-    spread = np.ptp(X, axis=0).max()
+    low, high = X.min(axis=0), X.max(axis=0)
+    spread = float((high - low).max())
     if 0 < spread < MIN_POSITIVE:
         raise ValueError(
             f"no column of X varies by more than {spread:g}, so that squares of distances "
             "underflow: multiply X by one number"
         )
+    return spread
 
 
 def refuse_masks_and_dates(X: Any) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.priors.feature_prior import ALL_ITEMS
 from graphuq.priors.gaussian_prior import base_name
+from graphuq.priors.on_features import ALL_ITEMS
 
 N = 40
 X = np.random.default_rng(3).normal(size=(N, 2))
@@ -31,6 +31,13 @@ def kernel(length_scale=0.8):
     return np.exp(-0.5 * square / length_scale**2)
 
 
+def products():
+    """Products of centered rows, of mean 1 with themselves."""
+    centered = X - X.mean(axis=0)
+    C = centered @ centered.T
+    return C / np.diag(C).mean()
+
+
 def sums(kind):
     """Sums, each with its dense covariance."""
     graph = GRAPHS[kind]
@@ -40,15 +47,21 @@ def sums(kind):
     return {
         "level": (graph + gq.Level(LEVEL), C + LEVEL**2 * one),
         "features": (gq.SumPrior.of([graph, FEATURES], [3, 1]), 0.75 * C + 0.25 * K),
+        "linear": (
+            gq.SumPrior.of([graph, gq.LinearPrior(X)], [3, 1]),
+            0.75 * C + 0.25 * products(),
+        ),
         "all": (
-            gq.SumPrior.of([graph, FEATURES, other, gq.Level(LEVEL)], [0.5, 0.3, 0.2]),
-            0.5 * C + 0.3 * K + 0.2 * D + LEVEL**2 * one,
+            gq.SumPrior.of(
+                [graph, FEATURES, other, gq.LinearPrior(X), gq.Level(LEVEL)], [0.4, 0.3, 0.2, 0.1]
+            ),
+            0.4 * C + 0.3 * K + 0.2 * D + 0.1 * products() + LEVEL**2 * one,
         ),
     }
 
 
 each_graph = pytest.mark.parametrize("kind", GRAPHS)
-each_sum = pytest.mark.parametrize("name", ["level", "features", "all"])
+each_sum = pytest.mark.parametrize("name", ["level", "features", "linear", "all"])
 
 
 @each_graph

@@ -77,7 +77,8 @@ def test_the_code_names_the_data_of_every_part(small):
     X = np.random.default_rng(0).normal(size=(40, 2))
     other = gq.Spectrum.of(gq.knn_graph(X, 6, connect=True))
     one, two = gq.Prior.projected(small[0], 8), gq.Prior.projected(other, 9)
-    prior = gq.SumPrior.of([one, gq.FeaturePrior(X, 1.0), two, gq.Level(0.5)], [1, 2, 3])
+    features = gq.FeaturePrior(X, 1.0), gq.LinearPrior(X)  # of the same X
+    prior = gq.SumPrior.of([one, *features, two, gq.Level(0.5)], [1, 2, 1, 3])
     solved = gq.SolvedPrior.of(gq.knn_graph(X, 6, connect=True), LABELS[2].nodes)
     post, last = (
         gq.sample(p, gq.Probit(0.2), LABELS[2], draws=20, seed=3, progress=False)
