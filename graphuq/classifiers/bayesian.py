@@ -45,8 +45,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
     """Posterior probabilities of the labels of a graph's nodes, and of new items.
 
     A scikit-learn estimator around `graphuq.sample` or `graphuq.approximate`, with
-    `Prior.projected` on the graph of nearest neighbors, plus a `FeaturePrior` and a `Level`; it
-    works in pipelines and grid searches.
+    `Prior.projected` on the graph of nearest neighbors, plus a `FeaturePrior`, a `LinearPrior` and
+    a `Level`; it works in pipelines and grid searches.
     Rows without a label are part of the graph; more of them improve it.
 
     A new item is connected to the graph by the rule of the graph. Its field is the weighted mean

@@ -88,6 +88,8 @@ def _describe_prior(prior: dict[str, Any]) -> str:
         if glossary.COMPONENTS in _kinds(prior)
         else "items with similar features tend to have the same class"
     )
+    if glossary.LINEAR in _kinds(prior):
+        alike += ", or change along straight directions in the features"
     if prior["kind"] == glossary.COMPONENTS:
         return alike
     if weight == 0:

@@ -104,7 +104,8 @@ def test_sample_writes_what_the_posterior_says(records, capsys):
     assert run["accuracy"] == pytest.approx(post.accuracy(records["party"].to_numpy()))
     assert run["accuracy"] > 0.85
     assert run["labels"] == {"Démocrate": 3, "the others": 2}
-    assert set(run["chosen"]) == {"alpha", "tau", "length_scale", "weight", "level", "gamma"}
+    chosen = {"alpha", "tau", "length_scale", "weight", "weight_2", "level", "gamma"}
+    assert set(run["chosen"]) == chosen
     assert f"{run['accuracy']:.1%} of unlabeled items" in printed
     unlabeled = nodes[nodes["label"].isna()].sort_values("rank")
     assert re.findall(r"^ +(m\d{3}) +(?:Dém|the)", printed, re.M) == unlabeled["id"][:10].tolist()

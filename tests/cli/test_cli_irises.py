@@ -80,7 +80,7 @@ def test_run_json_has_all_classes(iris_run, iris_post, irises):
     species = pd.read_csv(irises / "iris.csv")["species"].to_numpy()
     assert iris_run["classes"] == NAMES.tolist()
     assert iris_run["labels"] == dict.fromkeys(NAMES, 3)
-    chosen = {"alpha", "tau", "length_scale", "weight", "level", "gamma"}
+    chosen = {"alpha", "tau", "length_scale", "weight", "weight_2", "level", "gamma"}
     assert set(iris_run["chosen"]) == chosen
     assert sum(iris_run["predicted"].values()) == 150
     assert iris_run["unsure"] == int((iris_post.probability.max(axis=1) < 0.85).sum())
