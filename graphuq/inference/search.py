@@ -177,7 +177,7 @@ class Search:
             length = DIFFERENCE_OF_RANKS if base_name(name) == "rank" else DIFFERENCE
             moved[i] += length if point[i] < 0.5 else -length
             gradient[i] = (at(moved) - here) / (moved[i] - point[i])
-        return gradient
+        return np.round(gradient, LOSS_DIGITS)
 
     def _add_row(self, values: dict[str, float], likelihood: Any, evidence: float) -> float:
         """Add a setting to the table, and return its log posterior density."""
