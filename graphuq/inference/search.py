@@ -83,7 +83,7 @@ class Search:
         n_classes: int,
     ) -> None:
         self._prior, self._likelihood, self._ranges = prior, likelihood, ranges
-        self._evidence, self._n_classes = evidence, n_classes
+        self._evidence, self._n_classes, self._typical = evidence, n_classes, prior.typical
         self._rows: list[dict[str, float]] = []
         self._failures: list[str] = []
         self._points: list[Array] = []
@@ -187,7 +187,7 @@ class Search:
 
     def _log_prior(self, values: dict[str, float], likelihood: Any) -> float:
         noisy = adopt(likelihood).overlap(self._n_classes) > 0
-        return log_prior(values, self._n_classes, noisy=noisy)
+        return log_prior(values, self._n_classes, noisy=noisy, typical=self._typical)
 
     def best(self) -> tuple[dict[str, float], LogEvidence]:
         """Return the parameters with the largest log posterior density, and their evidence.

@@ -130,7 +130,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         likelihood's parameters: the range (low, high) to search, or a fixed number. A sum may have
         more, such as ``alpha_2`` and ``weight_2``: `SumPrior.with_parameters`. By default alpha is
         searched from 1 to 10, tau from 0.01 to 1, rank from 10 to all modes given, length_scale
-        from 0.1 to 3 times the median distance, level from 0 to 3, weights from 0 to 1, gamma from
+        from 0.1 to 10 times the median distance, level from 0 to 3, weights from 0 to 1, gamma from
         0.01 to 1 (level-set: 0.3 to 2), flip_rate from 0.001 to 0.3.
 
     Returns

@@ -26,8 +26,9 @@ INDUCING = 400
 # Items whose distances give the median.
 MEDIAN_ITEMS = 800
 
-# The length scale is searched between these multiples of the median distance.
-LENGTH_SCALES = (0.1, 3.0)
+# The length scale is searched between these multiples of the median distance. Its prior is small
+# at both.
+LENGTH_SCALES = (0.1, 10.0)
 
 # Variance added at the inducing items, for a stable factorization.
 JITTER = 1e-10
@@ -53,8 +54,8 @@ class FeaturePrior(OnFeatures):
     X : array_like, shape (N, d)
         Features, one row for each node; they are copied.
     length_scale : float or "auto"
-        l, in units of X. With "auto", the default, it is chosen from the labels, from 0.1
-        to 3 times the median distance.
+        l, in units of X. With "auto", the default, it is chosen from the labels, with a prior
+        about the median distance.
 
     Raises
     ------
@@ -97,6 +98,11 @@ class FeaturePrior(OnFeatures):
         """The range in which the length scale is searched."""
         low, high = LENGTH_SCALES
         return {"length_scale": (low * self._median, high * self._median)}
+
+    @property
+    def typical(self) -> dict[str, float]:
+        """The median distance of items."""
+        return {"length_scale": self._median}
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -42,6 +42,8 @@ class GaussianPrior(ABC):
     >>> prior.component     # the graph is connected
     >>> prior.parameters["level"], prior.ranges["level"]
     (0.5, (0.0, 3.0))
+    >>> {name: round(x, 2) for name, x in prior.typical.items()}    # the median distance of items
+    {'length_scale': 1.46}
     >>> prior.with_parameters(level=0.0).level
     0.0
     >>> prior.with_parameters(weight=1.0).idle
@@ -85,6 +87,11 @@ class GaussianPrior(ABC):
     @property
     def ranges(self) -> Ranges:
         """The range in which each parameter is searched; by default there are no parameters."""
+        return {}
+
+    @property
+    def typical(self) -> dict[str, float]:
+        """A typical value of parameters that have one, about which they are log-normal."""
         return {}
 
     @property

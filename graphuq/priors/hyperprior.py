@@ -16,8 +16,11 @@ they are searched or sampled.
 - the deviation of the level: half-normal with deviation 1, that of a node's field. It is a limit of
   the half-t densities of Gelman (2006).
 - the weights of a sum: uniform.
-- all others, such as flip rates, length scales and gamma of `graphuq.LevelSet`: uniform in their
-  logarithm.
+- length scales, in units of the median distance between items: log-normal about 1, with deviation
+  0.5 of the logarithm. The median is a usual choice of this parameter (Garreau, Jitkrittum and
+  Kanagawa 2017, Large sample analysis of the median heuristic), and the deviation is one of
+  graphuq. A few labels would else choose scales at which no two items are alike.
+- all others, such as flip rates and gamma of `graphuq.LevelSet`: uniform in their logarithm.
 
 The mode of a density depends on the scale of the parameter. `graphuq.tune` maximizes the density of
 log alpha, log tau and log gamma, whose modes are the means and scales above, and that of the log
@@ -39,6 +42,12 @@ from graphuq.priors.gaussian_prior import base_name
 LINEAR = ("alpha", "weight", "level")
 
 MEAN_ALPHA, MEAN_TAU = 4.0, 0.3
+
+# Deviation of the logarithm of parameters that have a typical value, `GaussianPrior.typical`.
+LOG_DEVIATION = 0.5
+
+# The deviation of the level's density, and of the level itself where labels say nothing of it.
+LEVEL_SCALE = 1.0
 
 # Scales of gamma, for two classes and for more. On development sets the half-Cauchy density had
 # better log scores than the exponential one for two classes, and worse ones for more.
@@ -89,7 +98,7 @@ def density_of(name: str, n_classes: int, *, noisy: bool) -> Density:
     if base == "tau":
         return Density(rate=1 / MEAN_TAU)
     if base == "level":
-        return Density(curvature=1.0)
+        return Density(curvature=LEVEL_SCALE**-2)
     if base == "weight":
         return Density()
     if base == "gamma" and noisy:
@@ -97,7 +106,13 @@ def density_of(name: str, n_classes: int, *, noisy: bool) -> Density:
     return Density(power=-1.0)
 
 
-def log_prior(values: Mapping[str, float], n_classes: int, *, noisy: bool) -> float:
+def log_prior(
+    values: Mapping[str, float],
+    n_classes: int,
+    *,
+    noisy: bool,
+    typical: Mapping[str, float] | None = None,
+) -> float:
     """Return the log of the prior density that `graphuq.tune` maximizes, up to a constant.
 
     It is that of `density_of`: of the level itself, the log odds of weights and the logarithm of
@@ -110,6 +125,8 @@ def log_prior(values: Mapping[str, float], n_classes: int, *, noisy: bool) -> fl
     n_classes : int
     noisy : bool
         As in `density_of`.
+    typical : mapping from name to float, optional
+        Parameters with a typical value, `GaussianPrior.typical`, are log-normal about it.
 
     Examples
     --------
@@ -118,11 +135,16 @@ def log_prior(values: Mapping[str, float], n_classes: int, *, noisy: bool) -> fl
     >>> at = [log_prior({"gamma": gamma}, 2, noisy=True) for gamma in (0.1, 0.2, 0.4)]
     >>> at.index(max(at))
     1
+    >>> log_prior({"length_scale": 3.0}, 2, noisy=True, typical={"length_scale": 3.0})
+    0.0
     >>> log_prior({"weight": 0.5}, 2, noisy=True) > log_prior({"weight": 0.9}, 2, noisy=True)
     True
     """
-    total = 0.0
+    total, typical = 0.0, typical or {}
     for name, x in values.items():
+        if name in typical:
+            total -= 0.5 * (math.log(x / typical[name]) / LOG_DEVIATION) ** 2
+            continue
         density = density_of(name, n_classes, noisy=noisy)
         base = base_name(name)
         if base == "weight":  # p(log(x / (1 - x))) = p(x) x (1 - x)

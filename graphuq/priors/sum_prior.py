@@ -359,6 +359,15 @@ class SumPrior(Summable):
         return {**found, "level": LEVEL_RANGE}
 
     @property
+    def typical(self) -> dict[str, float]:
+        """A typical value of parameters that have one."""
+        return {
+            name: self.parts[at].typical[own]
+            for name, (at, own) in self._places.items()
+            if own in self.parts[at].typical
+        }
+
+    @property
     def parameters(self) -> dict[str, float | str]:
         """The value of each parameter but ranks."""
         found = {
