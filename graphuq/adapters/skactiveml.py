@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_random_
 
 from graphuq.classifiers.bayesian import BayesianGraphClassifier
 from graphuq.classifiers.new_rows import draw_new_rows
-from graphuq.labels.labels import Labels
+from graphuq.labels.labels import ANY, Labels
 from graphuq.likelihoods.probit import Probit
 from graphuq.posterior.assessment.suggestion import Answers, answer_probability
 from graphuq.priors.hyperprior import MEAN_ALPHA, NOISE_SCALE
@@ -112,7 +112,8 @@ class GraphClassifier(SkactivemlClassifier):
         self.model_ = None
         if known.size and len(X) > 1 and len(self.classes_) > 1:
             self.model_ = self._model(y[known])
-            labels = Labels(known, y[known].astype(np.int64), np.arange(len(self.classes_)))
+            values, classes = y[known].astype(np.int64), np.arange(len(self.classes_))
+            labels = Labels(known, values, classes, sampling=ANY)  # a strategy asks for them
             self.model_.fit(X, labels)
         return self
 

@@ -67,6 +67,8 @@ def _print_model(run: RunSummary) -> None:
         origin = _explain_origin(run) if name in run.chosen else "given"
         if name == "weight" and glossary.COMPONENTS in _kinds(run.settings["prior"]):
             origin = "the default"  # no option gives the share of levels of components
+        if name == "level" and name in run.chosen and run.sampling != "random":
+            origin = "the default: labels of as many items of each class say nothing of it"
         if name in run.at_edge:
             origin += "; at the edge of the search range: the labels say little about it, which "
             origin += "is no fault"

@@ -123,6 +123,7 @@ class RunSummary:
     neighbors: int | None
     classes: list[str]
     labels: dict[str, int]
+    sampling: str
     chosen: dict[str, float]
     at_edge: list[str]
     n_tuned: int
@@ -193,6 +194,7 @@ def summarize_run(
         neighbors=source.neighbors,
         classes=labels.classes.tolist(),
         labels=_count_classes(labels.values, labels),
+        sampling=labels.sampling,
         chosen=model.chosen,
         at_edge=model.at_edge,
         n_tuned=model.n_tuned,

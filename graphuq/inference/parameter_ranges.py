@@ -9,28 +9,34 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.labels.labels import RANDOM, Labels
 from graphuq.likelihoods.bound import open_parameters
 from graphuq.likelihoods.contract import adopt
 from graphuq.priors.gaussian_prior import GaussianPrior, base_name
-from graphuq.priors.hyperprior import LINEAR
+from graphuq.priors.hyperprior import LEVEL_SCALE, LINEAR
+from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils import validation
 
 Ranges = dict[str, tuple[float, float]]
 
 
 def open_ranges(
-    prior: GaussianPrior, likelihood: Any, given: Mapping[str, Any]
+    prior: GaussianPrior,
+    likelihood: Any,
+    given: Mapping[str, Any],
+    untold: Mapping[str, float] | None = None,
 ) -> tuple[Any, Any, Ranges]:
     """Return prior and likelihood with fixed parameters set, and the ranges of the open ones.
 
     A parameter is open if it is "auto" or has a range among those ``given``. Those that change
-    nothing are set by `fix_idle`.
+    nothing are set by `fix_idle`, and those of which labels say nothing, `untold_by`, have numbers.
 
     Raises
     ------
     TypeError, ValueError
         A range of the wrong form, of an unknown parameter or outside its domain; nothing open.
     """
+    given = {**given, **(untold or {})}
     own = adopt(likelihood).ranges
     defaults = {**prior.ranges, **own}
     known = [*prior.ranges, *(f.name for f in dataclasses.fields(likelihood))]
@@ -62,13 +68,23 @@ def open_ranges(
                 raise ValueError(f"{name} has no range of its own: give {name}=(low, high)")
             pair = defaults[name]
         found[name] = check_range(name, pair, defaults.get(name, pair)[1])
-    if not found:
+    if not found and not untold:
         raise ValueError(
             'all parameters are fixed: leave one "auto", or give its range, such as gamma=(0.01, 1)'
         )
     for end in (0.0, 1.0):  # prior and likelihood refuse ends that are outside their domain
         with_values(prior, likelihood, {name: value_at(name, end, *found[name]) for name in found})
     return prior, likelihood, found
+
+
+def untold_by(labels: Labels, prior: GaussianPrior) -> dict[str, float]:
+    """Return the open level at the deviation of its prior, if labels say nothing of it.
+
+    Numbers of labels that somebody chose say nothing of how large classes are. To the evidence they
+    look like classes of these sizes, which it would be sure of.
+    """
+    is_open = isinstance(prior, SumPrior) and validation.is_auto(prior.level)
+    return {"level": LEVEL_SCALE} if is_open and labels.sampling != RANDOM else {}
 
 
 def fix_idle(prior: GaussianPrior) -> GaussianPrior:

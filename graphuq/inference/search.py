@@ -97,6 +97,9 @@ class Search:
             f"choosing {', '.join(self._ranges)}",
             "give numbers for some of them, or fewer labels; Ctrl-C stops it",
         )
+        if not dimension:  # only parameters of which labels say nothing were open
+            self._height(np.empty(0))
+            return
         seen: list[tuple[Array, Height]] = []
         for point in self._first_points():
             height = self._height(point)

@@ -17,6 +17,7 @@ from graphuq.inference.parameter_ranges import (
     check_range,
     open_ranges,
     place_of,
+    untold_by,
     with_values,
 )
 from graphuq.inference.search import Evidence, Search
@@ -107,6 +108,10 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     other maxima. The gradient of the evidence costs little more than its value. Eigenpairs are
     computed once. The theory chapter "Evidence" has the formulas.
 
+    Only labels drawn at random say how large classes are. For others, by ``sampling`` of `Labels`,
+    an open level is not searched but left at 1, the deviation of its prior, unless its range is
+    given.
+
     For K > 2 classes a composite likelihood replaces the evidence, from the labels of two classes
     at a time; for K > 5, each class is paired with four others. With labels of little information,
     such as one of each class, alpha stays near 4, tau near 0.3 and gamma near 0.1.
@@ -154,8 +159,8 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     >>> tuning = gq.tune(gq.Spectrum.of(graph, rank=50), labels, gamma=(0.05, 0.5))
     >>> sorted(tuning.chosen)
     ['alpha', 'gamma', 'level', 'tau']
-    >>> bool(tuning.chosen["alpha"] > 1)
-    True
+    >>> bool(tuning.chosen["alpha"] > 1), labels.sampling, tuning.chosen["level"]
+    (True, 'by class', 1.0)
     """
     likelihood = _instance(likelihood)
     prior = prior_or_graph(prior)
@@ -163,12 +168,14 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     require_supported(likelihood, labels)
     evidence = _evidence_for(labels)
     prior = prior_or_default(prior, ranges)
-    prior, likelihood, found = open_ranges(prior, likelihood, ranges)
+    fixed = untold_by(labels, prior) if validation.is_auto(ranges.get("level", "auto")) else {}
+    prior, likelihood, found = open_ranges(prior, likelihood, ranges, fixed)
     exact = prior.with_labeled(labels.nodes)
     search = Search(exact, likelihood, found, evidence, label_rule(labels).n_classes)
     interruptible("choosing parameters", search.run)
     chosen, log_evidence = search.best()
     prior, likelihood = with_values(prior, likelihood, chosen)
+    chosen |= fixed
     at_edge = tuple(
         name for name, (low, high) in found.items() if _is_at_edge(name, chosen[name], low, high)
     )

@@ -20,7 +20,7 @@ from graphuq.inference.problem import Problem
 from graphuq.inference.tune import Tuning, tune
 from graphuq.labeling.expected_accuracy import Expected, expect_accuracy
 from graphuq.labeling.picks import pick_spread, pick_telling, without_labels
-from graphuq.labels.labels import Labels
+from graphuq.labels.labels import ANY, Labels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.default_sum import default_graph_prior, default_sum
@@ -298,6 +298,7 @@ def labels_of(task: Task) -> Labels:
         [task.labels[node] for node in nodes],
         list(task.classes),
         confidence=[task.confidence.get(node, 1.0) for node in nodes],
+        sampling=ANY,  # most of them answer questions that a model chose
     )
 
 
@@ -309,7 +310,8 @@ def _nodes(labels: dict[int, str]) -> Nodes:
 def _renumbered(labels: Labels, kept: Nodes, nodes: Nodes) -> Labels:
     """Return the labels of ``nodes``, numbered as in ``kept``."""
     numbers = np.searchsorted(kept, nodes)
-    return Labels(numbers, labels.values, labels.classes, confidence=labels.confidence)
+    trust, sampling = labels.confidence, labels.sampling
+    return Labels(numbers, labels.values, labels.classes, confidence=trust, sampling=sampling)
 
 
 def _moved(start: View | None, kept: Nodes) -> Posterior | None:

@@ -22,6 +22,10 @@ from graphuq.labels.class_values import (
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
+# How the labels came about: items drawn at random, so many of each class, or chosen in some other
+# way, such as by a model.
+RANDOM, BY_CLASS, ANY = "random", "by class", "any"
+
 # Of a smaller confidence 1 - confidence would round to 1, and the label could not be right.
 MIN_CONFIDENCE = 1e-12
 
@@ -41,6 +45,12 @@ class Labels:
         Probability that each label is right, if all classes are equally likely beforehand and the
         other classes share the rest evenly. It comes on top of the mistakes that the likelihood
         expects: `graphuq.likelihoods.confidence`.
+    sampling : {"random", "by class", "any"}, optional
+        How the labeled items were chosen: at random, so that classes have their shares; so many of
+        each class; or otherwise, such as by what a model asks for. By default it is "by class" if
+        all classes have the same number of labels, and else "random". Only labels at random say how
+        large classes are; for others `graphuq.tune` leaves the `Level` at the deviation of its
+        prior.
 
     Attributes
     ----------
@@ -51,13 +61,14 @@ class Labels:
         Sorted.
     confidence : ndarray, shape (J,), or None
         None where all labels have confidence 1.
+    sampling : str
 
     Raises
     ------
     ValueError
         Negative nodes, a node labeled twice with different values or confidences, missing values,
-        different lengths, values that ``classes`` does not list, fewer than two classes, or
-        confidences outside (0, 1].
+        different lengths, values that ``classes`` does not list, fewer than two classes,
+        confidences outside (0, 1], or "by class" with a class without labels.
 
     Examples
     --------
@@ -91,10 +102,23 @@ class Labels:
 
     >>> gq.Labels([7, 2], ["cat", "dog"], confidence=[0.9, 0.6]).confidence
     array([0.6, 0.9])
+
+    How they were chosen:
+
+    >>> gq.Labels([7, 2], ["cat", "dog"]).sampling, labels.sampling
+    ('by class', 'random')
+    >>> gq.Labels([7, 2], ["cat", "dog"], sampling="any").sampling
+    'any'
     """
 
     def __init__(
-        self, nodes: Any, values: Any, classes: Any = None, *, confidence: Any = None
+        self,
+        nodes: Any,
+        values: Any,
+        classes: Any = None,
+        *,
+        confidence: Any = None,
+        sampling: str | None = None,
     ) -> None:
         nodes, values = validation.unmasked("nodes", nodes), as_given(values)
         if nodes.ndim != 1 or nodes.shape != values.shape:
@@ -143,6 +167,20 @@ class Labels:
         self.values: NDArray[Any] = values[first]
         self.confidence: Array | None = None if (trust == 1).all() else trust[first]
         self.classes: NDArray[Any] = check_classes(self.values, classes)
+        self.sampling = self._sampling(sampling)
+
+    def _sampling(self, given: str | None) -> str:
+        """Return how the labels came about, as given or by the numbers of each class."""
+        counts = np.bincount(self.indices, minlength=self.classes.size)
+        if given is None:
+            return BY_CLASS if counts.min() == counts.max() else RANDOM
+        validation.one_of("sampling", given, (RANDOM, BY_CLASS, ANY))
+        if given == BY_CLASS and not counts.all():
+            raise ValueError(
+                f"sampling={BY_CLASS!r} means labels of every class, and there is none of "
+                f"{self.classes.tolist()[counts.argmin()]!r}: take sampling={ANY!r}"
+            )
+        return given
 
     @classmethod
     def of(cls, labels: Any, n_nodes: int, classes: Any = None) -> Labels:
@@ -303,9 +341,12 @@ class Labels:
         return given, kept
 
     def _at(self, part: NDArray[Any], classes: Any) -> Labels:
-        """Return some of the labels, with their confidences."""
+        """Return some of the labels, with their confidences, chosen in the same way."""
         trust = None if self.confidence is None else self.confidence[part]
-        return Labels(self.nodes[part], self.values[part], classes, confidence=trust)
+        nodes, values = self.nodes[part], self.values[part]
+        whole = np.isin(classes, values).all()
+        sampling = self.sampling if whole or self.sampling != BY_CLASS else ANY
+        return Labels(nodes, values, classes, confidence=trust, sampling=sampling)
 
     def of_classes(self, *classes: Any) -> Labels:
         """Return the labels of some classes only.

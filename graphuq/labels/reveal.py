@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.labels.class_values import as_given, refuse_text_of_nan, require_all, to_one_type
-from graphuq.labels.labels import Labels
+from graphuq.labels.labels import BY_CLASS, RANDOM, Labels
 from graphuq.utils import validation
 
 
@@ -20,6 +20,9 @@ def reveal(
     seed: validation.Seed = None,
 ) -> Labels:
     """Reveal a few of the true labels, drawn at random within each class.
+
+    A fraction keeps the shares of the classes, so that ``sampling`` of the labels is "random". With
+    counts it is "by class".
 
     Parameters
     ----------
@@ -77,4 +80,5 @@ def reveal(
         validation.integer(f"the count of class {value!r}", count, 0, members.size)
         revealed.append(rng.choice(members, size=count, replace=False))
     nodes = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *revealed]))
-    return Labels(nodes, y[nodes].tolist() if y.dtype.kind == "U" else y[nodes])
+    values = y[nodes].tolist() if y.dtype.kind == "U" else y[nodes]
+    return Labels(nodes, values, sampling=RANDOM if counts is None else BY_CLASS)

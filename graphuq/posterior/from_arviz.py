@@ -125,7 +125,8 @@ def _labels_from(observed: Any, constant: Any) -> Labels:
     classes = constant["class_name"].values
     trust = observed["confidence"].values if "confidence" in observed else None
     nodes, values = observed["label_node"].values, observed["label"].values
-    return Labels(nodes, values, classes, confidence=trust)
+    sampling = observed.attrs.get("sampling")
+    return Labels(nodes, values, classes, confidence=trust, sampling=sampling)
 
 
 def load(path: str | os.PathLike[str]) -> Posterior:

@@ -288,7 +288,7 @@ def _node_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
                 **({} if trust is None else {"confidence": ("label_node", trust)}),
             },
             _label_nodes(posterior),
-            attrs,
+            {**attrs, "sampling": labels.sampling},
         ),
         "constant_data": xr.Dataset({"class_name": ("class", labels.classes)}, attrs=attrs),
         "node_summary": xr.Dataset(

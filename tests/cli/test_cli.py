@@ -214,8 +214,10 @@ def test_likelihoods_choose_their_parameters(model, parameters, karate, capsys):
     printed = capsys.readouterr().out
     run = json.loads(Path("karate-graphuq/run.json").read_text(encoding="utf-8"))
     assert set(run["parameters"]) == parameters
+    assert run["sampling"] == "by class"
     for name, value in run["parameters"].items():
-        assert f"{name} = {value:.3g} (chosen from the labels" in printed
+        origin = "the default: labels of as many" if name == "level" else "chosen from the labels"
+        assert f"{name} = {value:.3g} ({origin}" in printed
 
 
 def test_the_list_of_uncertain_items_says_its_order_and_has_it(karate, capsys):

@@ -47,8 +47,10 @@ def test_a_graph_of_several_components(ids, capsys):
         nodes["prediction"][["a0", "a1", "a2", "b0", "b1"]].tolist() == ["red"] * 3 + ["blue"] * 2
     )
     unseen = nodes.loc[run["at_base_rate"]]
-    # two labels of each class, so that the base rate is a half
-    assert abs(unseen["confidence"] - 0.5).max() < 5 * unseen["mcse"].max() + 1e-6
+    # two labels of each class, so that the base rate is about a half, and the same for all; the
+    # labeled components differ in size, which moves it a little
+    assert abs(unseen["confidence"] - 0.5).max() < 0.1
+    assert unseen["confidence"].max() - unseen["confidence"].min() < 5 * unseen["mcse"].max()
 
 
 def test_rounds_on_a_graph_of_several_components(ids, capsys):
