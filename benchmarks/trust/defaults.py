@@ -15,6 +15,7 @@ Takes about 20 minutes on two cores.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import nullcontext
 from unittest.mock import patch
 
 import numpy as np
@@ -52,7 +53,8 @@ def posterior(problem: Problem, labels: gq.Labels, variant: str) -> gq.Posterior
     if variant == NO_LINEAR:
         prior = graph + gq.FeaturePrior(problem.X) + gq.Level()
     ranges = {"level": (0.0, 3.0)} if variant == EVIDENCE_LEVEL else {}
-    with patch.multiple(HYPERPRIOR, **CONSTANTS.get(variant, {})):
+    constants = CONSTANTS.get(variant)
+    with patch.multiple(HYPERPRIOR, **constants) if constants else nullcontext():
         tuned = gq.tune(prior, labels, **ranges)
     return gq.approximate(tuned.prior, tuned.likelihood, labels)
 
@@ -96,7 +98,8 @@ def difference(records: list[dict], variant: str, names: list[str]) -> tuple[flo
         if record["variant"] == variant and record["data"] in names:
             by_set[record["data"]].append(record["log score"] - default[key(record)]["log score"])
     means = np.array([np.mean(each) for each in by_set.values()])
-    return float(means.mean()), float(means.std() / np.sqrt(max(means.size - 1, 1)))
+    error = means.std() / np.sqrt(means.size - 1) if means.size > 1 else np.inf
+    return float(means.mean()), float(error)
 
 
 def key(record: dict) -> tuple:
