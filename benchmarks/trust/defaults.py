@@ -14,6 +14,7 @@ Takes about 20 minutes on two cores.
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from contextlib import nullcontext
 from unittest.mock import patch
@@ -56,7 +57,9 @@ def posterior(problem: Problem, labels: gq.Labels, variant: str) -> gq.Posterior
     constants = CONSTANTS.get(variant)
     with patch.multiple(HYPERPRIOR, **constants) if constants else nullcontext():
         tuned = gq.tune(prior, labels, **ranges)
-    return gq.approximate(tuned.prior, tuned.likelihood, labels)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "expectation propagation is poor")
+        return gq.approximate(tuned.prior, tuned.likelihood, labels)
 
 
 def problem_of(name: str, n_neighbors: int) -> Problem:

@@ -74,7 +74,8 @@ class BayesianGraphClassifier(ClassifierMixin, BaseEstimator):
         is chosen from the labels. "precomputed" and "cosine" use the graph alone, and refuse other
         numbers than 1.
     level : float from 0 or "auto"
-        Deviation of the level, which lets classes differ in size; see `Level`.
+        Deviation of the level, which lets classes differ in size. With "auto" it is chosen from
+        labels drawn at random, and is 1 for others; see `Level` and ``sampling`` of `Labels`.
     class_shares : dict, optional
         From each class to its share among the fitted items, if it is known and labels are not drawn
         at random; see ``with_class_shares`` of `Posterior`. Predictions have these shares.

@@ -47,7 +47,7 @@ class Level:
     ----------
     scale : float from 0 or "auto"
         s, in units of a node's prior deviation. With "auto", the default, it is chosen from
-        the labels, and may be 0.
+        labels drawn at random, and may be 0; for others it is 1 (``sampling`` of `Labels`).
 
     Raises
     ------
