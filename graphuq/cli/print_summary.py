@@ -13,6 +13,7 @@ from graphuq.cli.result_folder import DRAWS, NODES, PROBLEM, REPORT, RUN, SUSPEC
 from graphuq.cli.run_summary import RunSummary
 from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.predictions import SURE
+from graphuq.priors.hyperprior import LEVEL_SCALE
 from graphuq.utils.words import choose_form, count
 
 
@@ -67,8 +68,8 @@ def _print_model(run: RunSummary) -> None:
         origin = _explain_origin(run) if name in run.chosen else "given"
         if name == "weight" and glossary.COMPONENTS in _kinds(run.settings["prior"]):
             origin = "the default"  # no option gives the share of levels of components
-        if name == "level" and name in run.chosen and run.sampling != "random":
-            origin = "the default: labels of as many items of each class say nothing of it"
+        if name == "level" and name in run.chosen and value == LEVEL_SCALE:
+            origin = "the default: only labels drawn at random say how large classes are"
         if name in run.at_edge:
             origin += "; at the edge of the search range: the labels say little about it, which "
             origin += "is no fault"

@@ -25,6 +25,7 @@ from graphuq.cli.sample_steps import (
 )
 from graphuq.cli.saved_problem import SavedProblem
 from graphuq.cli.write_result import sample_and_write
+from graphuq.labels.labels import ANY
 from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.validation import AUTO
@@ -163,7 +164,8 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
         classes,
         trust,
     )
-    found = items.labels()
+    # new labels are mostly those of items that the result asked for
+    found = items.labels(ANY if added else labels.sampling)
     unlabeled = np.setdiff1d(np.arange(ids.size), found.nodes)
     images = None if problem.images is None else problem.images.reshape(ids.size, -1)
     shares = choose_shares(options, found, result.shares)

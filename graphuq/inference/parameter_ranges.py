@@ -24,19 +24,20 @@ def open_ranges(
     prior: GaussianPrior,
     likelihood: Any,
     given: Mapping[str, Any],
-    untold: Mapping[str, float] | None = None,
+    labels: Labels | None = None,
 ) -> tuple[Any, Any, Ranges]:
     """Return prior and likelihood with fixed parameters set, and the ranges of the open ones.
 
     A parameter is open if it is "auto" or has a range among those ``given``. Those that change
-    nothing are set by `fix_idle`, and those of which labels say nothing, `untold_by`, have numbers.
+    nothing are set by `fix_idle`. An open level without a range is left at the deviation of its
+    prior, if ``labels`` are given that were not drawn at random: somebody chose how many there are
+    of each class, and the evidence would take these numbers for the sizes of the classes.
 
     Raises
     ------
     TypeError, ValueError
         A range of the wrong form, of an unknown parameter or outside its domain; nothing open.
     """
-    given = {**given, **(untold or {})}
     own = adopt(likelihood).ranges
     defaults = {**prior.ranges, **own}
     known = [*prior.ranges, *(f.name for f in dataclasses.fields(likelihood))]
@@ -58,6 +59,10 @@ def open_ranges(
     opened = [n for n in ranged if n in prior.ranges]
     prior = fix_idle(prior.with_parameters(**dict.fromkeys(opened, validation.AUTO)))
     others = (n for n in ranged if n not in opened)
+    chosen_labels = labels is not None and labels.sampling != RANDOM
+    uninformed = chosen_labels and isinstance(prior, SumPrior) and validation.is_auto(prior.level)
+    if uninformed := uninformed and validation.is_auto(given.get("level", validation.AUTO)):
+        prior = prior.with_parameters(level=LEVEL_SCALE)
     left = (*prior.open, *open_parameters(likelihood), *others)
     # the others have the range given, or their own
     found: Ranges = {}
@@ -68,23 +73,13 @@ def open_ranges(
                 raise ValueError(f"{name} has no range of its own: give {name}=(low, high)")
             pair = defaults[name]
         found[name] = check_range(name, pair, defaults.get(name, pair)[1])
-    if not found and not untold:
+    if not found and not uninformed:
         raise ValueError(
             'all parameters are fixed: leave one "auto", or give its range, such as gamma=(0.01, 1)'
         )
     for end in (0.0, 1.0):  # prior and likelihood refuse ends that are outside their domain
         with_values(prior, likelihood, {name: value_at(name, end, *found[name]) for name in found})
     return prior, likelihood, found
-
-
-def untold_by(labels: Labels, prior: GaussianPrior) -> dict[str, float]:
-    """Return the open level at the deviation of its prior, if labels say nothing of it.
-
-    Numbers of labels that somebody chose say nothing of how large classes are. To the evidence they
-    look like classes of these sizes, which it would be sure of.
-    """
-    is_open = isinstance(prior, SumPrior) and validation.is_auto(prior.level)
-    return {"level": LEVEL_SCALE} if is_open and labels.sampling != RANDOM else {}
 
 
 def fix_idle(prior: GaussianPrior) -> GaussianPrior:

@@ -97,7 +97,7 @@ class Search:
             f"choosing {', '.join(self._ranges)}",
             "give numbers for some of them, or fewer labels; Ctrl-C stops it",
         )
-        if not dimension:  # only parameters of which labels say nothing were open
+        if not dimension:  # the labels inform none of the parameters that were open
             self._height(np.empty(0))
             return
         seen: list[tuple[Array, Height]] = []

@@ -17,7 +17,6 @@ from graphuq.inference.parameter_ranges import (
     check_range,
     open_ranges,
     place_of,
-    untold_by,
     with_values,
 )
 from graphuq.inference.search import Evidence, Search
@@ -168,17 +167,19 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     require_supported(likelihood, labels)
     evidence = _evidence_for(labels)
     prior = prior_or_default(prior, ranges)
-    fixed = untold_by(labels, prior) if validation.is_auto(ranges.get("level", "auto")) else {}
-    prior, likelihood, found = open_ranges(prior, likelihood, ranges, fixed)
+    is_open = "level" in prior.open or "level" in ranges
+    is_open &= validation.is_auto(ranges.get("level", validation.AUTO))
+    prior, likelihood, found = open_ranges(prior, likelihood, ranges, labels)
     exact = prior.with_labeled(labels.nodes)
     search = Search(exact, likelihood, found, evidence, label_rule(labels).n_classes)
     interruptible("choosing parameters", search.run)
     chosen, log_evidence = search.best()
     prior, likelihood = with_values(prior, likelihood, chosen)
-    chosen |= fixed
     at_edge = tuple(
         name for name, (low, high) in found.items() if _is_at_edge(name, chosen[name], low, high)
     )
+    if is_open and "level" not in found:  # labels that were not drawn at random
+        chosen["level"] = prior.parameters["level"]
     return Tuning(prior, likelihood, chosen, log_evidence, found, at_edge, search.table())
 
 

@@ -11,7 +11,7 @@ from graphuq.labeling.arguments import one_line
 from graphuq.labeling.book import Book
 from graphuq.labeling.learner import START, Task, labels_of
 from graphuq.labeling.records import Answer
-from graphuq.labels.labels import Labels
+from graphuq.labels.labels import RANDOM, Labels
 from graphuq.utils import validation
 
 # An item of the random sample stands for the items without a label when it was drawn. Questions
@@ -138,7 +138,10 @@ class KnownLabels:
     def to_sample(self) -> Labels | None:
         """Return the certain labels of the random sample, or None if there are none."""
         known = self.labels_apart()
-        return None if not known else Labels(list(known), list(known.values()), list(self.classes))
+        if not known:
+            return None
+        values, classes = list(known.values()), list(self.classes)
+        return Labels(list(known), values, classes, sampling=RANDOM)
 
 
 def _now() -> str:

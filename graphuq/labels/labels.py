@@ -22,8 +22,8 @@ from graphuq.labels.class_values import (
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
-# How the labels came about: items drawn at random, so many of each class, or chosen in some other
-# way, such as by a model.
+# How the labels came about: items drawn at random, a set number of each class, or chosen in some
+# other way, such as by a model.
 RANDOM, BY_CLASS, ANY = "random", "by class", "any"
 
 # Of a smaller confidence 1 - confidence would round to 1, and the label could not be right.
@@ -46,11 +46,11 @@ class Labels:
         other classes share the rest evenly. It comes on top of the mistakes that the likelihood
         expects: `graphuq.likelihoods.confidence`.
     sampling : {"random", "by class", "any"}, optional
-        How the labeled items were chosen: at random, so that classes have their shares; so many of
-        each class; or otherwise, such as by what a model asks for. By default it is "by class" if
-        all classes have the same number of labels, and else "random". Only labels at random say how
-        large classes are; for others `graphuq.tune` leaves the `Level` at the deviation of its
-        prior.
+        How the labeled items were chosen: at random, so that classes have their shares; a set
+        number of each class; or otherwise, such as by what a model asks for. By default it is "by
+        class" if all classes have the same number of labels, and else "random". Only labels drawn
+        at random say how large classes are; for others `graphuq.tune` leaves an open `Level` at the
+        deviation of its prior.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class Labels:
                 f"sampling={BY_CLASS!r} means labels of every class, and there is none of "
                 f"{self.classes.tolist()[counts.argmin()]!r}: take sampling={ANY!r}"
             )
-        return given
+        return str(given)
 
     @classmethod
     def of(cls, labels: Any, n_nodes: int, classes: Any = None) -> Labels:

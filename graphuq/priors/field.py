@@ -228,7 +228,7 @@ class Field:
         """Return F, at most as wide as there are ``nodes``, with F F' = C_JJ."""
         rows = self.rows(nodes)
         if self.rounding == ROUNDING and not self.nugget(rows).any():
-            return _narrow(self.loadings(rows))
+            return narrow(self.loadings(rows))
         return self.at(nodes).root()
 
     def at(self, nodes: Nodes) -> Gaussian:
@@ -276,7 +276,7 @@ class Field:
         return fields
 
 
-def _narrow(F: Array) -> Array:
+def narrow(F: Array) -> Array:
     """Return a root of F F' with at most as many columns as rows."""
     if F.shape[0] >= F.shape[1]:
         return F

@@ -18,8 +18,9 @@ they are searched or sampled.
 - the weights of a sum: uniform.
 - length scales, in units of the median distance between items: log-normal about 1, with deviation
   0.5 of the logarithm. The median is a usual choice of this parameter (Garreau, Jitkrittum and
-  Kanagawa 2017, Large sample analysis of the median heuristic), and the deviation is one of
-  graphuq. A few labels would else choose scales at which no two items are alike.
+  Kanagawa 2017, Large sample analysis of the median heuristic), and the deviation is a choice of
+  graphuq. A few labels would otherwise choose scales at which no two items are alike. Only
+  `log_prior` has this density, since length scales are not sampled.
 - all others, such as flip rates and gamma of `graphuq.LevelSet`: uniform in their logarithm.
 
 The mode of a density depends on the scale of the parameter. `graphuq.tune` maximizes the density of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from graphuq.priors.field import Field
+from graphuq.priors.field import Field, narrow
 from graphuq.priors.on_features import ALL_ITEMS, OnFeatures
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import row_slices
@@ -91,7 +91,10 @@ class LinearPrior(OnFeatures):
 
     @cached_property
     def _mean(self) -> Array:
-        return np.asarray(self.X.mean(axis=0)).ravel()
+        """m, exactly where a column is constant, so that it changes nothing."""
+        low, high = (np.asarray(end.todense() if sparse.issparse(end) else end).ravel()
+                     for end in (self.X.min(axis=0), self.X.max(axis=0)))  # fmt: skip
+        return np.where(low == high, low, np.asarray(self.X.mean(axis=0)).ravel())
 
     @cached_property
     def _lengths(self) -> Array:
@@ -116,26 +119,26 @@ class LinearPrior(OnFeatures):
 
     def _centered(self, nodes: Nodes) -> Array:
         """Return x_i - m of some nodes, as a dense matrix."""
-        some = self.X[nodes]
-        return np.asarray((some.toarray() if sparse.issparse(some) else some) - self._mean)
+        return np.asarray(_dense(self.X[nodes]) - self._mean)
 
     def _lengths_of(self, X: Any) -> Array:
-        """Return |x - m| of the rows of X."""
-        if sparse.issparse(X):
-            squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-            squares += self._mean @ self._mean - 2 * (X @ self._mean)
-            return np.sqrt(np.maximum(squares, 0))
-        found = np.empty(len(X))
-        for part in row_slices(len(X), X.shape[1]):
-            found[part] = np.linalg.norm(X[part] - self._mean, axis=1)
+        """Return |x - m| of the rows of X.
+
+        Sums of squares and products would lose them in columns far from 0, so that rows of a
+        sparse matrix are made dense, some at a time.
+        """
+        found = np.empty(X.shape[0])
+        for part in row_slices(X.shape[0], X.shape[1]):
+            found[part] = np.linalg.norm(_dense(X[part]) - self._mean, axis=1)
         return found
 
     def _along(self, X: Any) -> Array:
         """Return (x - m)' q of the rows of X for each direction q of the basis."""
         Q = self._directions
-        if sparse.issparse(X):
-            return np.asarray(X.toarray() - self._mean if Q is None else X @ Q - self._mean @ Q)
-        return np.asarray(X - self._mean if Q is None else (X - self._mean) @ Q)
+        if Q is not None and sparse.issparse(X):
+            return np.asarray(X @ Q - self._mean @ Q)
+        centered = _dense(X) - self._mean
+        return np.asarray(centered if Q is None else centered @ Q)
 
     def rows(self, X: Any) -> Array:
         """Return rows of the basis for items with these features, shape (m, P).
@@ -147,7 +150,12 @@ class LinearPrior(OnFeatures):
         X : array_like or sparse matrix, shape (m, d)
         """
         X = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-        n, width = X.shape[0], X.shape[1]
+        if X.ndim != 2 or X.shape[1] != self.X.shape[1]:
+            raise ValueError(
+                f"X must have a row for each item and the {self.X.shape[1]} features of the prior, "
+                f"got shape {X.shape}"
+            )
+        n, width = X.shape
         if self._directions is not None:
             width = self._directions.shape[1]
         require_memory(
@@ -178,7 +186,7 @@ class LinearPrior(OnFeatures):
         ----------
         nodes : ndarray of int
         """
-        basis = self._centered(nodes) / self._scale
+        basis = narrow(self._centered(nodes) / self._scale)
         own = np.ones(basis.shape[1])
         return Field(basis, own, own)
 
@@ -192,3 +200,7 @@ class LinearPrior(OnFeatures):
     def __repr__(self) -> str:
         n, d = self.X.shape
         return f"LinearPrior({n} x {d})"
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sparse.issparse(X) else X

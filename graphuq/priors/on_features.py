@@ -37,15 +37,16 @@ class OnFeatures(Summable):
         X = check_features(self.X, accept_sparse=accept_sparse)
         if sparse.issparse(X) or np.may_share_memory(X, self.X):
             X = X.copy()
+        if sparse.issparse(X):
+            X.eliminate_zeros()
         object.__setattr__(self, "X", X)
-        spread = require_spread(X)
-        if self.labeled is not None:
-            nodes = validation.node_ids("labeled", self.labeled, self.n_nodes)
-            object.__setattr__(self, "labeled", nodes)
-        if not spread:
+        if not require_spread(X):
             raise ValueError(
                 "X is the same for all items, which carries no information: use the graph alone"
             )
+        if self.labeled is not None:
+            nodes = validation.node_ids("labeled", self.labeled, self.n_nodes)
+            object.__setattr__(self, "labeled", nodes)
 
     @property
     def n_nodes(self) -> int:
@@ -56,7 +57,9 @@ class OnFeatures(Summable):
     def _digest(self) -> str:
         """What identifies X, in the order of its rows: a row is a node."""
         X = self.X
-        arrays = (X.indptr, X.indices, X.data) if sparse.issparse(X) else (X,)
+        arrays: tuple[Any, ...] = (X,)
+        if sparse.issparse(X):
+            arrays = (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data)
         found = hashlib.blake2b(repr(X.shape).encode())
         for array in arrays:
             found.update(array.tobytes())

@@ -188,7 +188,7 @@ class SumPrior(Summable):
 
     Attributes
     ----------
-    parts : tuple of Prior and FeaturePrior
+    parts : tuple of Prior, FeaturePrior, LinearPrior and others
     fractions : tuple of float or "auto"
         w_1, then the share of w_2 in what w_1 leaves, and so on; one fewer than parts. With "auto"
         `graphuq.tune` chooses, by the evidence times a weak prior that is largest at 1/2.
@@ -229,7 +229,7 @@ class SumPrior(Summable):
         for part in parts:
             if isinstance(part, SumPrior) or not isinstance(part, Summable):
                 raise TypeError(
-                    "the parts of a sum are gq.Prior and gq.FeaturePrior, got "
+                    "the parts of a sum are priors such as gq.Prior and gq.FeaturePrior, got "
                     f"{type(part).__name__}: add other terms with gq.SumPrior.of([...])"
                 )
         if len({part.n_nodes for part in parts}) > 1:
@@ -254,7 +254,7 @@ class SumPrior(Summable):
 
         Parameters
         ----------
-        terms : sequence of Prior, FeaturePrior, SumPrior and Level
+        terms : sequence of Prior, FeaturePrior, LinearPrior, SumPrior and Level
         weights : sequence of float, or "auto"
             Shares of the variance, one for each part but the level, scaled to sum to 1. With
             "auto" `graphuq.tune` chooses them, by the evidence times a weak prior; see
@@ -284,8 +284,8 @@ class SumPrior(Summable):
             else:
                 _refuse_graph(term)
                 raise TypeError(
-                    "a sum consists of gq.Prior, gq.FeaturePrior and gq.Level, got "
-                    f"{type(term).__name__}"
+                    "a sum consists of priors, such as gq.Prior and gq.FeaturePrior, and gq.Level, "
+                    f"got {type(term).__name__}"
                 )
         if len(levels) > 1:
             raise ValueError("a sum has one level, and two were added: leave one out")

@@ -13,7 +13,7 @@ PRIOR = {
     "level": "The deviation of a shift that all items share: how much classes may differ in size.",
     "weight": "The share of the graph in the prior; the rest is the share of the features, or of a "
     "level of each component of the graph.",
-    "weight_2": "How much of the share of the features goes by similarity; the rest goes by "
+    "weight_2": "The share of similarity in the share of the features; the rest is that of "
     "straight directions in them.",
     "length_scale": "The distance between features at which the correlation has fallen to 0.6; at "
     "three times this distance it is 0.01.",

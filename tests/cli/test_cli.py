@@ -216,7 +216,11 @@ def test_likelihoods_choose_their_parameters(model, parameters, karate, capsys):
     assert set(run["parameters"]) == parameters
     assert run["sampling"] == "by class"
     for name, value in run["parameters"].items():
-        origin = "the default: labels of as many" if name == "level" else "chosen from the labels"
+        origin = (
+            "the default: only labels drawn at random"
+            if name == "level"
+            else "chosen from the labels"
+        )
         assert f"{name} = {value:.3g} ({origin}" in printed
 
 

@@ -131,7 +131,7 @@ def quotes():
     apart = MADE["uncertainty"]
     says = "the entropy is {} nats on average, of which {} is aleatoric"
     yield HOW_TO + "uncertainty.md", says, [apart["total, border"], apart["aleatoric, border"]]
-    says = "group the entropy is {} nats, that of a coin toss, of which {} is epistemic"
+    says = "group the entropy is {} nats, near that of a coin toss, of which {} is epistemic"
     yield HOW_TO + "uncertainty.md", says, [apart["total, apart"], apart["epistemic, apart"]]
 
     differ = MADE["heterophily"]

@@ -61,9 +61,11 @@ def test_only_labels_at_random_choose_the_level():
     assert gq.tune(spectrum, few, level="auto").chosen["level"] == 1.0
     assert gq.tune(spectrum, few, level=(0, 3)).chosen["level"] < 0.5  # as if classes were equal
     assert gq.tune(spectrum, few, level=0.3).prior.level == 0.3
-    # a level that has a number keeps it
+    # a level that has a number keeps it, unless it is opened
     fixed = gq.Prior.projected(spectrum, 60, alpha="auto") + gq.Level(0.3)
     assert gq.tune(fixed, few).prior.level == 0.3
+    assert "level" not in gq.tune(fixed, few).chosen
+    assert gq.tune(fixed, few, level="auto").chosen["level"] == 1.0
 
 
 def test_sampling_needs_no_search_for_the_level_alone():

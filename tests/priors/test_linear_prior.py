@@ -132,6 +132,41 @@ def test_an_item_that_is_like_none_is_as_good_as_unknown():
     assert p[-1] == pytest.approx(0.5, abs=1e-3)
 
 
+@pytest.mark.parametrize("constant", [1.0, 1e8, 1.7e15])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_constant_far_from_0_changes_nothing(constant, kind):
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    wide = np.column_stack([X, np.full(500, constant + 0.1)])
+    some = np.arange(20)
+    prior = gq.LinearPrior(kind(wide))
+    np.testing.assert_allclose(
+        prior.covariance(some, some), dense(X)[np.ix_(some, some)], atol=1e-12
+    )
+    np.testing.assert_allclose(prior.variance(), np.diag(dense(X)), atol=1e-12)
+    times = np.column_stack([X, 1.7e9 + (X[:, 0] > 0)])  # whose differences count
+    found = gq.LinearPrior(kind(times)).variance()
+    np.testing.assert_allclose(found, np.diag(dense(times)), atol=1e-5)
+
+
+def test_the_form_of_a_sparse_matrix_does_not_identify_it():
+    X = sparse.random_array((FEW, 5), density=0.5, rng=0, format="csr")
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    prior = gq.LinearPrior(X)
+    assert prior.matches(gq.LinearPrior(wide).fingerprint())
+    assert prior.matches(gq.LinearPrior(X.tocoo()).fingerprint())
+
+
+def test_rows_of_another_width_are_refused():
+    with pytest.raises(ValueError, match=r"the 3 features of the prior, got shape \(1, 2\)"):
+        gq.LinearPrior(features(FEW, 3)).rows([[1.0, 2.0]])
+
+
+def test_many_features_have_a_field_as_narrow_as_there_are_nodes():
+    prior = gq.LinearPrior(features(FEW, 200))
+    assert prior.field_at(LABELED).basis.shape == (4, 4)
+
+
 def test_what_is_copied_and_what_identifies_it():
     X = features(FEW, 3)
     prior, listed = gq.LinearPrior(X), sparse.csr_array(X)

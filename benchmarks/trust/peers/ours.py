@@ -6,7 +6,7 @@ from typing import Any
 
 import graphuq as gq
 from benchmarks.trust.peers.task import Answer, SkippedError, Task
-from graphuq.priors.default_sum import default_graph_prior
+from graphuq.priors.default_sum import default_graph_prior, default_sum
 
 COVERAGE = 0.9
 
@@ -22,10 +22,7 @@ def _posterior(prior: Any, labels: gq.Labels) -> gq.Posterior:
 
 
 def _default(task: Task) -> gq.Posterior:
-    prior = _graph(task) + gq.Level()
-    if task.problem.X is not None:
-        prior = _graph(task) + gq.FeaturePrior(task.problem.X) + gq.Level()
-    return _posterior(prior, task.labels)
+    return _posterior(default_sum(_graph(task), task.problem.X), task.labels)
 
 
 def default(task: Task) -> Answer:

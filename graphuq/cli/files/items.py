@@ -66,8 +66,8 @@ class Items:
     classes: tuple[str, ...] = ()
     confidence: Array | None = None
 
-    def labels(self) -> Labels:
-        """Return the known labels.
+    def labels(self, sampling: str | None = None) -> Labels:
+        """Return the known labels, and how they were chosen, if that is known.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class Items:
         classes = sorted({*values, *self.classes})
         self._require_classes(values, classes)
         trust = None if self.confidence is None else self.confidence[nodes]
-        return Labels(nodes, values, classes, confidence=trust)
+        return Labels(nodes, values, classes, confidence=trust, sampling=sampling)
 
     def _require_classes(self, values: list[str], classes: list[str]) -> None:
         """Refuse a single class, names of items and measurements."""
