@@ -63,9 +63,7 @@ def reveal(y: np.ndarray, count: int, seed: int) -> gq.Labels:
         for c, size in zip(classes.values, classes.counts, strict=True)
     }
     labels = gq.reveal(y, counts=counts, seed=seed)
-    return gq.Labels(
-        labels.nodes, labels.values, classes=classes.values, sampling=labels.sampling
-    )
+    return gq.Labels(labels.nodes, labels.values, classes=classes.values, sampling=labels.sampling)
 
 
 def chosen_by(post: gq.Posterior) -> dict[str, float]:
