@@ -59,9 +59,10 @@ def open_ranges(
     opened = [n for n in ranged if n in prior.ranges]
     prior = fix_idle(prior.with_parameters(**dict.fromkeys(opened, validation.AUTO)))
     others = (n for n in ranged if n not in opened)
-    chosen_labels = labels is not None and labels.sampling != RANDOM
-    uninformed = chosen_labels and isinstance(prior, SumPrior) and validation.is_auto(prior.level)
-    if uninformed := uninformed and validation.is_auto(given.get("level", validation.AUTO)):
+    random = labels is None or labels.sampling == RANDOM
+    searched = random or not validation.is_auto(given.get("level", validation.AUTO))
+    uninformed = not searched and isinstance(prior, SumPrior) and validation.is_auto(prior.level)
+    if uninformed:
         prior = prior.with_parameters(level=LEVEL_SCALE)
     left = (*prior.open, *open_parameters(likelihood), *others)
     # the others have the range given, or their own

@@ -51,6 +51,11 @@ def test_a_graph_of_several_components(ids, capsys):
     # labeled components differ in size, which moves it a little
     assert abs(unseen["confidence"] - 0.5).max() < 0.1
     assert unseen["confidence"].max() - unseen["confidence"].min() < 5 * unseen["mcse"].max()
+    # without a level it is a half
+    level = ["--level", "0", "--out", "equal"]
+    assert main(["sample", "edges.csv", "--labels", "labels.csv", *level, *QUICK]) == 0
+    unseen = pd.read_csv("equal/nodes.csv", index_col="id").loc[run["at_base_rate"]]
+    assert abs(unseen["confidence"] - 0.5).max() < 5 * unseen["mcse"].max() + 1e-6
 
 
 def test_rounds_on_a_graph_of_several_components(ids, capsys):
