@@ -105,10 +105,9 @@ class PreconditionedHMC(HilbertHMC):
     --------
     >>> import graphuq as gq
     >>> gq.PreconditionedHMC(step_size=0.5)
-    PreconditionedHMC(step_size=0.5, target_acceptance=0.8, path=1.8, thin=1)
+    PreconditionedHMC(step_size=0.5, target_acceptance=0.9, path=1.8, thin=1)
     """
 
-    target_acceptance: float = 0.8
     path: float = 1.8
     first_step: ClassVar[float] = 0.5
     jitter: ClassVar[float] = 0.3
