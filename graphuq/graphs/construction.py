@@ -45,6 +45,10 @@ SYMMETRIZATIONS = ("union", "mean", "mutual")
 # Distances in one block of the search for bridges.
 BRIDGE_BLOCK = 10**7
 
+# An edge with less than this share of the heaviest weight of one of its ends connects nothing: to
+# rounding the graph falls apart there. Near-duplicates have such edges to all other items.
+NEGLIGIBLE = 1e-6
+
 
 def knn_graph(
     X: Any = None,
@@ -88,8 +92,10 @@ def knn_graph(
         Keep an edge if one of its ends is a nearest neighbor of the other (the paper's choice);
         average the two directions; or keep it only if both ends are.
     connect : bool
-        Connect separate components by their shortest edges, each with at least the smallest weight
-        in the graph. Edges of equal length are all added. This needs X.
+        Connect separate components by their shortest edges. The weight of such an edge is at least
+        the smallest that a node has for its heaviest edge. Edges of equal length are all added, and
+        edges with less than 1e-6 of the heaviest weight of one end do not count as connections.
+        This needs X.
     method : {"auto", "exact", "approximate"}
         How neighbors are found. "approximate" uses faiss (``pip install 'graphuq[neighbors]'``)
         and finds at least 98% of the true neighbors of a sample; which ones depends on the order
@@ -162,7 +168,7 @@ def connect_by_features(graph: Graph, X: Array) -> Graph:
     """Return a graph with its components connected by their shortest edges; see `knn_graph`.
 
     Such an edge has the weight of eq. (15), where tau_i is the length of the longest edge of item
-    i, but at least the smallest weight in the graph.
+    i, but at least the smallest that a node has for its heaviest edge.
 
     Parameters
     ----------
@@ -372,12 +378,13 @@ def bridge_components(
 
     The shortest edge out of any component belongs to a minimum spanning tree, so the total length
     added is minimal. Edges of equal length are all added, so that the order of the rows does not
-    matter.
+    matter. Each bridge is at least as heavy as the smallest of the nodes' heaviest weights. The
+    lightest weight of all would not do: among near-duplicates it is arbitrarily small.
 
     Parameters
     ----------
     A : csr_array, shape (n, n)
-        The weights of a disconnected graph.
+        The weights of a graph.
     X : ndarray, shape (n, d)
     scale : ndarray, shape (n,)
     weights : str
@@ -392,9 +399,15 @@ def bridge_components(
         raise ValueError(
             "no edge has a weight above zero: take a larger tau, or other weights than cosine"
         )
-    lightest = A.data.min()
+    heaviest = np.asarray(A.max(axis=1).todense()).ravel()
+    usual = np.median(heaviest[heaviest > 0])
+    floor = heaviest[heaviest > NEGLIGIBLE * usual].min()
+    links = sparse.coo_array(A)
+    i, j = links.coords
+    holds = links.data >= NEGLIGIBLE * np.maximum(heaviest[i], heaviest[j])
+    held = sparse_weights(i[holds], j[holds], links.data[holds], A.shape)
     while True:
-        count, component = csgraph.connected_components(A, directed=False)
+        count, component = csgraph.connected_components(held, directed=False)
         if count == 1:
             return A
         # the shortest edges out of each of the smallest components
@@ -404,10 +417,10 @@ def bridge_components(
             for c in np.flatnonzero(sizes == sizes.min())
         ]
         i, j, squared = (np.concatenate(part) for part in zip(*found, strict=True))
-        # in both directions, at least as heavy as the lightest edge
-        w = np.maximum(weigh(squared, scale[i] * scale[j], weights), lightest)
+        w = np.maximum(weigh(squared, scale[i] * scale[j], weights), floor)
         bridges = sparse.csr_array(sparse.coo_array((w, (i, j)), shape=A.shape))
-        A = A.maximum(bridges.maximum(bridges.T))
+        bridges = bridges.maximum(bridges.T)
+        A, held = A.maximum(bridges), held.maximum(bridges)
 
 
 def _shortest_edges(X: Array, inside: Nodes, outside: Nodes) -> tuple[Nodes, Nodes, Array]:

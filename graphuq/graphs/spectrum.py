@@ -278,8 +278,9 @@ class Spectrum:
         if found.values[0] <= 1e-13 * bound:
             raise ValueError(
                 f"the graph falls apart numerically: lambda_1 = {found.values[0]:.2g}, so some "
-                "nodes are attached by negligible weights; take larger weights (tau, n_neighbors), "
-                "or drop the weak edges and take graph.largest_component()"
+                "nodes are attached by negligible weights; take knn_graph(..., connect=True), "
+                "larger weights (tau, n_neighbors), or drop the weak edges and take "
+                "graph.largest_component()"
             )
         if found.values[0] < MIN_LAMBDA_SHARE * bound:
             _warn_of_falling_apart(found.values[0], found.vectors[:, 0])

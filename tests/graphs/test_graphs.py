@@ -12,6 +12,7 @@ from graphuq import Graph, epsilon_graph, full_graph, knn_graph, pca
 from graphuq.datasets import digit_pair
 from graphuq.graphs.construction import SYMMETRIZATIONS
 from graphuq.graphs.neighbors import WEIGHTS
+from graphuq.graphs.spectrum import Spectrum
 
 PATH = np.array([[0.0, 1, 0], [1, 0, 2], [0, 2, 0]])
 TWO_PIECES = linalg.block_diag(np.ones((2, 2)), np.ones((3, 3))) - np.eye(5)
@@ -286,18 +287,45 @@ def test_connecting_adds_the_minimum_spanning_tree_between_components(seed, weig
     assert bridges.data.min() >= apart.adjacency.data.min()
 
 
-def test_a_bridge_is_weighed_by_eq_15_but_never_below_the_lightest_edge():
+def test_a_bridge_is_weighed_by_eq_15_but_never_below_any_nodes_heaviest():
     X = np.array([[0.0], [1], [3], [4.9], [15], [15.5]])
     apart = knn_graph(X, 1, weights="gaussian", tau=2.0)
     joined = knn_graph(X, 1, weights="gaussian", tau=2.0, connect=True)
-    lightest = np.exp(-(1.9**2) / 8)
-    assert apart.adjacency.data.min() == pytest.approx(lightest)
-    assert joined.adjacency[1, 2] == pytest.approx(lightest)
-    assert joined.adjacency[3, 4] == pytest.approx(lightest)
+    least = np.exp(-(1.9**2) / 8)
+    assert apart.adjacency.data.min() == pytest.approx(least)
+    assert joined.adjacency[1, 2] == pytest.approx(least)
+    assert joined.adjacency[3, 4] == pytest.approx(least)
     X = np.array([[0.0], [1], [3], [4], [50], [55]])
     assert knn_graph(X, 1, weights="gaussian", tau=2.0).n_components == 3
     joined = knn_graph(X, 1, weights="gaussian", tau=2.0, connect=True)
     assert joined.adjacency[1, 2] == pytest.approx(np.exp(-(2.0**2) / 8))
+
+
+@given(seed=st.integers(0, 2**32 - 1), log_distance=st.floats(-12, -0.5))
+@settings(max_examples=30, deadline=None)
+def test_near_duplicates_do_not_make_a_connected_graph_fall_apart(seed, log_distance):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((120, 5)) * rng.lognormal(0, 1, (120, 1))
+    for first in (0, 20, 40):
+        X[first : first + 9] = X[first] + 10**log_distance * rng.standard_normal((9, 5))
+
+    spectrum = Spectrum.of(knn_graph(X, 5, connect=True), 2)  # it would raise, or warn
+
+    assert spectrum.values[0] > 2e-9
+
+
+def test_without_bridges_near_duplicates_are_apart_to_rounding():
+    rng = np.random.default_rng(0)
+    # nine items name each other alone, and items that name them are far away on their scale
+    X = np.concatenate([1e-3 * rng.standard_normal((9, 5)), rng.standard_normal((60, 5))])
+    loose, joined = knn_graph(X, 5), knn_graph(X, 5, connect=True)
+    assert loose.n_components == 1
+    with pytest.raises(ValueError, match="falls apart numerically"):
+        Spectrum.of(loose, 2)
+    added = sparse.csr_array(joined.adjacency - loose.adjacency)
+    added.eliminate_zeros()
+    assert added.nnz == 2
+    assert added.data.min() >= dense(loose).max(axis=1).min() * (1 - 1e-12)
 
 
 def test_connecting_a_graph_without_any_edge_says_what_is_wrong():
