@@ -51,7 +51,11 @@ def score(post: gq.Posterior, network: gq.datasets.FeaturedNetwork) -> dict:
     place = np.searchsorted(post.labels.classes, y)
     right = post.prediction[test] == y
     bare = ~np.isin(component, component[post.labels.nodes])
-    deviation = abs(post.by_class[bare] - post.by_class[bare].mean(axis=0)).max()
+    # where nodes have modes their variance differs, and the base rate of a class with it
+    variance = post.prior.variance()
+    levels_alone = bare & (variance <= variance[bare].min() * (1 + 1e-9))
+    rates = post.by_class[levels_alone]
+    deviation = abs(rates - rates.mean(axis=0)).max()
     return {
         "test nodes": test.size, "accuracy": 100 * right.mean(),
         "log score": -np.log(p[np.arange(test.size), place]).mean(),
@@ -59,7 +63,8 @@ def score(post: gq.Posterior, network: gq.datasets.FeaturedNetwork) -> dict:
         "test nodes in components without labels": int(bare[test].sum()),
         "accuracy there": 100 * right[bare[test]].mean(),
         "confidence there": 100 * p[bare[test]].max(axis=1).mean(),
-        "largest deviation there from one base rate": deviation,
+        "nodes there with a level alone": int(levels_alone.sum()),
+        "their largest deviation from one base rate": deviation,
     }  # fmt: skip
 
 
@@ -85,8 +90,8 @@ def main() -> None:
         alone = found["graph"]
         claims[f"{name}: accuracy of the graph alone, at least label propagation's"] = (
             alone["accuracy"], bool(alone["accuracy"] >= propagation), propagation)  # fmt: skip
-        deviation = alone["largest deviation there from one base rate"]
-        claims[f"{name}: components without labels have one base rate, to 1e-6"] = (
+        deviation = alone["their largest deviation from one base rate"]
+        claims[f"{name}: levels alone give components without labels one base rate, to 1e-6"] = (
             deviation, bool(deviation < 1e-6))  # fmt: skip
     report.write("components", options.out, rows, claims)
 
