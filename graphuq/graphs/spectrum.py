@@ -184,6 +184,13 @@ class Spectrum:
         Parameters
         ----------
         kept : ndarray of bool, shape (r,)
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> spectrum = gq.Spectrum.of(gq.Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
+        >>> spectrum.subset(np.array([False, True])).values
+        array([2.])
         """
         if kept.all():
             return self

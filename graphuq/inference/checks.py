@@ -14,6 +14,8 @@ from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound, bind
 from graphuq.likelihoods.contract import Likelihood, adopt
 from graphuq.priors.gaussian_prior import GaussianPrior, require_chosen
+from graphuq.priors.prior import Prior
+from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils.words import choose_form, count
 
 # A share of the largest variance that is rounding.
@@ -62,7 +64,12 @@ def require_labels(labels: Any, n_nodes: int) -> None:
 
 
 def check_components(prior: GaussianPrior, labels: Labels) -> None:
-    """Refuse nodes without any variance, and say which components have no label.
+    """Refuse components whose level has no variance, and say which ones have no label.
+
+    Raises
+    ------
+    ValueError
+        Nodes without any variance; no part of the prior but the modes of disconnected graphs.
 
     Warns
     -----
@@ -79,6 +86,16 @@ def check_components(prior: GaussianPrior, labels: Labels) -> None:
             f"{count(certain.size, 'node')} of the disconnected graph, first node {certain[0]}, "
             f"{choose_form(certain.size, 'has', 'have')} no prior variance: add "
             "gq.ComponentLevel(graph) to the prior, or take graph.largest_component()"
+        )
+    parts, weights = ([prior], [1.0])
+    if isinstance(prior, SumPrior):
+        parts, weights = list(prior.parts), list(prior.weights)
+    if all(isinstance(part, Prior) for part, w in zip(parts, weights, strict=True) if w > 0):
+        raise ValueError(
+            f"the graph has {component.max() + 1} components, and its modes have mean 0 on each, "
+            "so that labels of one class in a component would not make this class likely there: "
+            "add gq.ComponentLevel(graph) to the prior, give the graph in its place, or take "
+            "graph.largest_component()"
         )
     bare = np.flatnonzero(~np.isin(component, component[labels.nodes]))
     if bare.size:

@@ -59,8 +59,9 @@ class ComponentLevel(Summable):
 
     A graph, in place of a prior, has these parts and a level, chosen from the labels:
 
-    >>> gq.ComponentLevel([0, 0, 0, 1], strays=True).variance()
-    array([0., 0., 0., 4.])
+    >>> levels = gq.ComponentLevel([0, 0, 0, 1], strays=True)
+    >>> levels.main, levels.stray_share, levels.variance()
+    (0, 0.25, array([0., 0., 0., 4.]))
     >>> graph = gq.Graph([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
     >>> labels = gq.Labels([0, 2], ["a", "b"])
     >>> gq.approximate(graph, gq.Probit(0.5), labels).prediction.tolist()

@@ -150,6 +150,7 @@ def test_knn_weights_do_not_depend_on_the_origin():
     np.testing.assert_allclose(moved, dense(knn_graph(X, 5)), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:edge .* outweighs")
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
 def test_any_features_give_symmetric_weights_in_the_unit_interval(data):

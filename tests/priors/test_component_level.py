@@ -296,3 +296,23 @@ def test_results_are_saved_and_reported(tmp_path, monkeypatch, capsys):
 def test_what_a_disconnected_graph_does_not_serve_is_refused(make, error, message):
     with pytest.raises(error, match=message):
         make(disconnected(0))
+
+
+@pytest.mark.filterwarnings("ignore:2 of 4 components")
+def test_modes_alone_of_a_disconnected_graph_are_refused():
+    graph = disconnected(0)
+    labels, modes, X = labeled(graph, [1, 0, 1, 1]), gq.Prior.full(graph), np.arange(13.0)[:, None]
+    three = gq.Graph(linalg.block_diag(*[np.ones((4, 4)) - np.eye(4)] * 3))
+    given = gq.Labels([0, 4, 8], ["a", "b", "b"])
+    for prior in (
+        gq.Prior.full(three),
+        gq.Prior.full(three) + gq.Level(1.0),
+        gq.SumPrior.of([gq.Prior.full(three), gq.ComponentLevel(three)], [1, 0]),
+    ):
+        with pytest.raises(ValueError, match=r"has 3 components, and its modes have mean 0"):
+            gq.approximate(prior, gq.Probit(0.5), given)
+    for prior, names in ((modes + gq.FeaturePrior(X, 1.0), labels), (summed(graph), labels)):
+        assert np.isfinite(gq.approximate(prior, gq.Probit(0.5), names).probability).all()
+    assert gq.approximate(three, gq.Probit(0.5), given).prediction.tolist() == [
+        *["a"] * 4, *["b"] * 8
+    ]  # fmt: skip
