@@ -125,7 +125,7 @@ class Search:
             ])  # fmt: skip
             mass = np.cumsum(np.exp(logs - logs.max()))
             masses.append(mass / mass[-1])
-            at = logs.argmax()
+            at = logs.round(LOSS_DIGITS).argmax()  # the first of two on either side of a mode
             median = np.interp(0.5, masses[-1], places)
             modes.append(places[at] if 0 < at < N_PLACES - 1 else median)
         yield np.array(modes)
