@@ -44,6 +44,8 @@ def annotate(
     likelihood: Any = validation.AUTO,
     graph_weight: float | str = validation.AUTO,
     method: str = "sample",
+    draws: int | None = None,
+    chains: int = 4,
     seed: validation.Seed = 0,
 ) -> Posterior:
     """Infer the classes of all cells of an AnnData object from those that are labeled.
@@ -80,6 +82,9 @@ def annotate(
     method : {"sample", "approximate"}
         Draws from the posterior, with diagnostics, or expectation propagation. The latter is
         quicker with few labels, and slower with many: its time grows with their number cubed.
+    draws, chains : int
+        Draws kept from each chain, and independent chains, as in `sample`. Not used for
+        "approximate".
     seed : int, SeedSequence or Generator, optional
         Seed of draws, also of those that choose the cells to label next.
 
@@ -142,6 +147,9 @@ def annotate(
     marks = require_unknown(adata, label, unknown, (UNKNOWN,))
     if key_added is not None and not isinstance(key_added, str):
         raise TypeError(f"key_added must be a text, got {key_added!r}")
+    if draws is not None:
+        validation.integer("draws", draws, 1)
+    validation.integer("chains", chains, 1)
     labels = read_labels(adata, label, marks)
     n_unlabeled = len(adata.obs) - len(labels)
     n_ask = min(validation.integer("ask", ask, 0), n_unlabeled)
@@ -153,7 +161,9 @@ def annotate(
     prior, likelihood = choose_parameters(prior, likelihood, labels)
     post: Any
     if method == "sample":
-        post = sample(prior, likelihood, labels, seed=seeds[0], progress=False)
+        post = sample(
+            prior, likelihood, labels, draws=draws, chains=chains, seed=seeds[0], progress=False
+        )
     else:
         post = approximate(prior, likelihood, labels)
     post = post.with_names(adata.obs_names)

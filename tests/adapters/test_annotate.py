@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +10,6 @@ import pytest
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.adapters import annotate
 from graphuq.adapters.cells import read_cells, write_cells
 from graphuq.graphs.construction import connect_by_features
 from graphuq.priors.default_sum import default_graph_prior, default_sum
@@ -125,10 +123,10 @@ def test_a_wrong_label_is_suspect(cells):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.ConvergenceWarning")
-def test_sampling_agrees(annotated, cells, monkeypatch):
-    monkeypatch.setattr(annotate, "sample", partial(gq.sample, draws=100))
+def test_sampling_agrees(annotated, cells):
     quick = annotated[1]
-    drawn = gq.annotate(cells, "type", ask=0, seed=1)
+    drawn = gq.annotate(cells, "type", ask=0, draws=130, chains=3, seed=1)
+    assert drawn.draws.shape == (3, 130)
 
     assert abs(quick.by_class - drawn.by_class).max() < 0.15
     assert cells.uns["type_graphuq"]["method"] == "sample"
@@ -179,6 +177,8 @@ BAD = {
     "doubtful": ({"unknown": []}, "obs['type'] has 'Unknown' for 48 cells: list it in unknown="),
     "reject": ({"reject": 2}, "reject must lie between 0 and 1, got 2"),
     "method": ({"method": "exact"}, "method must be one of 'sample', 'approximate', got 'exact'"),
+    "draws": ({"draws": 0}, "draws must be at least 1, got 0"),
+    "chains": ({"chains": 2.5}, "chains must be an integer, got 2.5"),
     "added": ({"key_added": 1}, "key_added must be a text, got 1"),
     "weight": ({"graph_weight": -1}, "graph_weight must lie between 0 and 1, got -1"),
     "likelihood": ({"likelihood": gq.Probit}, "pass an instance, such as Probit(...), not the cl"),
