@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+
 import graphuq as gq
 from graphuq.cli import digit_problem as digits
 from graphuq.cli.files.table import require_file
@@ -12,6 +14,8 @@ from graphuq.cli.options import add_command, add_file, add_json, add_seed, read_
 from graphuq.cli.print_trust import R_HAT_MEANING, advise_draws, list_doubts
 from graphuq.cli.printing import print_paragraph, print_table, to_json
 from graphuq.posterior.predictions import SURE
+from graphuq.utils import validation
+from graphuq.utils.words import count
 
 # Label noise and number of modes in the paper (two moons, Figure 9).
 PAPER_GAMMA, PAPER_RANK = 0.1, 150
@@ -20,6 +24,9 @@ PAPER_GAMMA, PAPER_RANK = 0.1, 150
 FRACTION = 0.04
 
 PAIRS = ((4, 9), (3, 8), (0, 6), (5, 7))
+
+# Times that the labels of a pair are drawn anew, and the confidence of intervals of their means.
+LABEL_DRAWS, LEVEL = 5, 0.9
 
 
 def add(commands: Any) -> None:
@@ -30,7 +37,7 @@ def add(commands: Any) -> None:
         "compare methods on a file, or the uncertainty of pairs of digits",
         "With FILE: compare the accuracy, calibration and time of several methods given the same "
         "labels.\nWithout FILE: compare the mean posterior variance, eq. (10), and the accuracy "
-        "of pairs of\ndigits.",
+        "of pairs of\ndigits, over several draws of labels.",
         "examples:\n"
         "  graphuq compare votes.csv --truth party                 reveal some true classes\n"
         "  graphuq compare votes.csv --label known --truth party   use the given labels\n"
@@ -53,6 +60,14 @@ def add(commands: Any) -> None:
         nargs="+",
         metavar="A,B",
         help="pairs of digits (default: 4,9 3,8 0,6 5,7)",
+    )
+    group.add_argument(
+        "--label-draws",
+        type=int,
+        default=LABEL_DRAWS,
+        metavar="N",
+        help="how often the labels of each pair are drawn anew, for the intervals (default: "
+        f"{LABEL_DRAWS})",
     )
     digits.add_digits(group.add_argument)
     parser.set_defaults(run=run)
@@ -123,26 +138,28 @@ def _compare_methods(options: argparse.Namespace) -> int:
 
 
 def _compare_pairs(options: argparse.Namespace) -> int:
+    validation.integer("--label-draws", options.label_draws, 1)
     rows, notes, complete = _sample_pairs(options)
     code = 0 if complete else 130
     if options.json:
         print(to_json(rows))
         return code
-    models = digits.likelihoods(options)
     print_table(
-        ["pair", "images", "labels"]
-        + [
-            f"{model} {column}"
-            for model in models
-            for column in ("variance", "unsure", "accuracy", "R-hat")
-        ],
-        [_cells(pair, rows, len(models)) for pair in dict.fromkeys(row["pair"] for row in rows)],
-    )
+        ["pair", "images", "labels", "model", "variance", "differs from", "unsure", "accuracy",
+         "R-hat"],
+        [_cells(row) for row in rows],
+    )  # fmt: skip
     print_paragraph(
-        "variance: mean posterior variance, eq. (10); unsure: fraction of images with no class of "
-        f"probability {SURE:.0%}; accuracy: fraction of unlabeled images predicted correctly; "
-        f"{R_HAT_MEANING}."
+        f"Means over {count(options.label_draws, 'draw')} of labels, with {LEVEL:.0%} intervals. "
+        "variance: mean posterior variance, eq. (10); differs from: pairs with another mean "
+        f"variance, by a t test of each two pairs at level {1 - LEVEL:.0%}; unsure: fraction of "
+        f"images with no class of probability {SURE:.0%}; accuracy: fraction of unlabeled images "
+        f"predicted correctly; {R_HAT_MEANING}, in the worst draw."
     )
+    if options.label_draws == 1:
+        print_paragraph(
+            "One draw of labels does not tell whether pairs differ: raise --label-draws."
+        )
     for row in rows:
         chosen = ", ".join(f"{name} {row[name]:.3g}" for name in ("alpha", "tau", "gamma"))
         print(f"{row['pair']} {row['model']}: {chosen}")
@@ -157,36 +174,95 @@ def _sample_pairs(options: argparse.Namespace) -> tuple[list[dict[str, Any]], li
     """Return a row for each pair and model, messages, and whether all runs are complete."""
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
+    complete = True
     for pair in options.pairs or PAIRS:
         _, y, prior, labels = digits.build_problem(options, pair)
-        name = f"{pair[0]},{pair[1]}"
+        drawn = [labels] + [
+            gq.reveal(y, options.fraction, seed=options.seed + draw)
+            for draw in range(1, options.label_draws)
+        ]
         for model, likelihood in digits.likelihoods(options).items():
-            post = digits.sample_posterior(options, prior, likelihood, labels)
-            health = post.diagnostics()
-            notes += list_doubts(f"{name} {model}", post.trust())
-            rows.append(
-                {
-                    "pair": name,
-                    "images": prior.n_nodes,
-                    "labels": len(labels),
-                    "model": model,
-                    **digits.parameters(post),
-                    "variance": post.mean_variance,
-                    "unsure": float(post.unsure.mean()),
-                    "accuracy": post.accuracy(y),
-                    "r_hat": health.r_hat,
-                }
-            )
-            if not post.draws.complete:  # interrupted: show what there is
-                return rows, notes, False
-    return rows, notes, True
+            posts = []
+            for some in drawn:
+                posts.append(digits.sample_posterior(options, prior, likelihood, some))
+                complete = posts[-1].draws.complete
+                if not complete:
+                    break
+            rows.append(_row(f"{pair[0]},{pair[1]}", model, posts, y))
+            worst = max(posts, key=lambda post: post.diagnostics().r_hat)
+            notes += list_doubts(f"{rows[-1]['pair']} {model}", worst.trust())
+            if not complete:  # interrupted: show what there is
+                return _compare_rows(rows), notes, False
+    return _compare_rows(rows), notes, True
 
 
-def _cells(pair: str, rows: list[dict[str, Any]], n_models: int) -> list[str]:
-    """Return the models of a pair side by side, with dashes for runs that were interrupted."""
-    own = [row for row in rows if row["pair"] == pair]
-    cells = [pair, str(own[0]["images"]), str(own[0]["labels"])]
-    for row in own:
-        cells += [f"{row['variance']:.3f}", f"{row['unsure']:.1%}", f"{row['accuracy']:.3f}",
-                  f"{row['r_hat']:.2f}"]  # fmt: skip
-    return cells + ["-"] * (3 + 4 * n_models - len(cells))
+def _row(pair: str, model: str, posts: list[gq.Posterior], y: Any) -> dict[str, Any]:
+    """Return what the posteriors of several draws of labels say of a pair."""
+    chosen = [digits.parameters(post) for post in posts]
+    variances = [post.mean_variance for post in posts]
+    accuracies = [post.accuracy(y) for post in posts]
+    return {
+        "pair": pair,
+        "images": posts[0].n_nodes,
+        "labels": len(posts[0].labels),
+        "label_draws": len(posts),
+        "model": model,
+        **{name: float(np.mean([one[name] for one in chosen])) for name in chosen[0]},
+        "variance": float(np.mean(variances)),
+        "variance_interval": _interval(variances),
+        "variances": variances,
+        "unsure": float(np.mean([post.unsure.mean() for post in posts])),
+        "accuracy": float(np.mean(accuracies)),
+        "accuracy_interval": _interval(accuracies),
+        "r_hat": max(post.diagnostics().r_hat for post in posts),
+    }
+
+
+def _interval(values: list[float]) -> list[float] | None:
+    """Return the interval of the mean of shares by Student's t; None for one value."""
+    from scipy import stats
+
+    if len(values) == 1:
+        return None
+    half = stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * stats.sem(values)
+    mean = np.mean(values)
+    return [float(max(mean - half, 0.0)), float(min(mean + half, 1.0))]
+
+
+def _compare_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows with the pairs of the same model that have another mean variance.
+
+    Draws of labels of two pairs are independent, and their variances unequal: Welch's t test.
+    """
+    from scipy import stats
+
+    def differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
+        a, b = one["variances"], other["variances"]
+        if one is other or one["model"] != other["model"] or min(len(a), len(b)) == 1:
+            return False
+        return bool(stats.ttest_ind(a, b, equal_var=False).pvalue < 1 - LEVEL)
+
+    return [
+        row | {"differs_from": [other["pair"] for other in rows if differ(row, other)]}
+        for row in rows
+    ]
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    """Return the cells of a row."""
+
+    def mean(name: str) -> str:
+        ends = row[f"{name}_interval"]
+        return f"{row[name]:.3f}" + ("" if ends is None else f" ({ends[0]:.3f} to {ends[1]:.3f})")
+
+    return [
+        row["pair"],
+        str(row["images"]),
+        str(row["labels"]),
+        row["model"],
+        mean("variance"),
+        " ".join(row["differs_from"]) or "-",
+        f"{row['unsure']:.1%}",
+        mean("accuracy"),
+        f"{row['r_hat']:.2f}",
+    ]

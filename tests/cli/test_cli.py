@@ -66,7 +66,7 @@ VOTES = ["votes.csv", "--id", "member", "--label", "known"]
 def test_compare_lists_the_pairs(capsys):
     assert main(["compare", *QUICK, "--pairs", "4,9", "5,7"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[2:4]] == ["4,9", "5,7"]
+    assert [line.split()[0] for line in lines[2:6]] == ["4,9", "4,9", "5,7", "5,7"]
     assert main(["compare", *QUICK, "--pairs", "4,9", "--gamma", "0.1", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [(row["model"], row["gamma"]) for row in rows] == [("probit", 0.1), ("level-set", 0.1)]
@@ -74,6 +74,24 @@ def test_compare_lists_the_pairs(capsys):
     assert main(["compare", *QUICK, "--pairs", "4,9", "--alpha", "1", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert all(row["alpha"] == 1 and row["gamma"] != 0.1 for row in rows)
+
+
+def test_pairs_differ_only_if_draws_of_labels_say_so(capsys):
+    settings = ["--alpha", "2", "--gamma", "0.1", "--rank", "30", "--fraction", "0.05"]
+    arguments = ["compare", *QUICK, *settings, "--pairs", "0,1", "8,9", "1,0", "--json"]
+    assert main(arguments) == 0
+    rows = {row["pair"]: row for row in json.loads(capsys.readouterr().out) if
+            row["model"] == "probit"}  # fmt: skip
+    # the digits 8 and 9 are alike, and the first pair is the third
+    assert rows["8,9"]["differs_from"] == ["0,1", "1,0"]
+    assert rows["0,1"]["differs_from"] == rows["1,0"]["differs_from"] == ["8,9"]
+    for row in rows.values():
+        low, high = row["variance_interval"]
+        assert row["variance"] == pytest.approx(np.mean(row["variances"]))
+        assert low < row["variance"] < high
+        assert len(row["variances"]) == row["label_draws"] == 5
+    assert main([*arguments[:-1], "--label-draws", "1"]) == 0
+    assert "One draw of labels does not tell whether pairs differ" in capsys.readouterr().out
 
 
 def test_sample_writes_what_the_posterior_says(records, capsys):
@@ -575,6 +593,7 @@ def _page(path):
         (["classify", "one.csv"], "all 2 labels are 'u'"),
         (["compare", "items.csv"], "--truth"),
         (["compare", "items.csv", "--truth", "label", "--pairs", "4,9"], "--pairs compares digits"),
+        (["compare", "--label-draws", "0"], "--label-draws must be at least 1, got 0"),
         (["info", "full"], "no posterior.nc"),
         (["info", "items.csv"], "items.csv"),
         (["info", "none.nc"], "there is no file none.nc"),
