@@ -50,6 +50,7 @@ QUICK = ("iris",)
 QUICK_LABELS = ("5 a class", "random 4%")
 MEASURE = "log score"
 LEAST = 0.8  # share of cells to be better in
+LINEAR, LEAST_ACCURATE = "logistic regression", 0.6  # the same, by accuracy
 NONE = "-"
 
 Cells = dict[tuple[str, str], dict[str, list[dict]]]
@@ -175,6 +176,13 @@ def claims(cells: Cells) -> dict[str, tuple]:
             share = float(np.mean(wins))
             made[f"share of {len(wins)} cells whose log score is better than that of {peer}, at "
                  f"least {LEAST}"] = (share, share >= LEAST)  # fmt: skip
+    pairs = [(mean(found[OURS], "accuracy"), mean(found[LINEAR], "accuracy"))
+             for found in cells.values()]  # fmt: skip
+    wins = [ours > its for ours, its in pairs if its is not None]
+    if wins:
+        share = float(np.mean(wins))
+        made[f"share of {len(wins)} cells whose accuracy is better than that of {LINEAR}, at least "
+             f"{LEAST_ACCURATE}"] = (share, share >= LEAST_ACCURATE)  # fmt: skip
     judged = {cell: is_worse(found) for cell, found in cells.items()}
     judged = {cell: worse for cell, worse in judged.items() if worse is not None}
     worse = [", ".join(cell) for cell, is_so in judged.items() if is_so]

@@ -1,17 +1,20 @@
-"""scikit-learn: label spreading, logistic regression and a Gaussian process of features."""
+"""scikit-learn: label spreading, and classifiers of features."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from benchmarks.trust.peers.task import Answer, Task
-from benchmarks.trust.peers.tuning import choose, spread
+from benchmarks.trust.peers.task import Answer, SkippedError, Task
+from benchmarks.trust.peers.tuning import FOLDS, choose, spread
 
 STEPS = 100
 CLAMPING = (0.2, 0.5, 0.9, 0.99)
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+TREES = 300
 
 
 def label_spreading(task: Task) -> Answer:
@@ -40,8 +43,49 @@ def logistic_regression(task: Task) -> Answer:
 def _regression(task: Task, C: float) -> np.ndarray:
     from sklearn.linear_model import LogisticRegression
 
+    return _fitted(task, LogisticRegression(C=C, max_iter=1000))
+
+
+def random_forest(task: Task) -> Answer:
+    """Return the shares of the trees' leaves."""
+    return Answer(_fitted(task, _forest(task)))
+
+
+def calibrated_forest(task: Task) -> Answer:
+    """Return these shares after a sigmoid for each class, fitted by cross-validation."""
+    return Answer(_fitted(task, _calibrated(task, _forest(task))))
+
+
+def _forest(task: Task) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(TREES, random_state=task.seed)
+
+
+def support_vectors(task: Task) -> Answer:
+    """Return support vectors with a Gaussian kernel, calibrated as the forest."""
+    return Answer(_support_vectors(task, choose(task, _support_vectors, PENALTIES[2:], 1.0)))
+
+
+def _support_vectors(task: Task, C: float) -> np.ndarray:
+    from sklearn.svm import SVC
+
+    return _fitted(task, _calibrated(task, SVC(C=C)))
+
+
+def _calibrated(task: Task, model: Any) -> Any:
+    from sklearn.calibration import CalibratedClassifierCV
+
+    counts = np.bincount(task.labels.indices)
+    folds = min(FOLDS, int(counts[counts > 0].min()))
+    if folds < 2:
+        raise SkippedError("too few labels")
+    return CalibratedClassifierCV(model, cv=folds, ensemble=False)
+
+
+def _fitted(task: Task, model: Any) -> np.ndarray:
     X, nodes = task.problem.features, task.labels.nodes
-    model = LogisticRegression(C=C, max_iter=1000).fit(X[nodes], task.labels.values)
+    model.fit(X[nodes], task.labels.values)
     return spread(model.classes_, model.predict_proba(X), task.problem.n_classes)
 
 
@@ -53,5 +97,4 @@ def gaussian_process(task: Task) -> Answer:
     X, nodes = task.problem.features, task.labels.nodes
     typical = float(np.median(pdist(X[nodes])))
     kernel = ConstantKernel(1.0, (1e-2, 1e3)) * RBF(typical, (0.1 * typical, 10 * typical))
-    model = GaussianProcessClassifier(kernel).fit(X[nodes], task.labels.values)
-    return Answer(spread(model.classes_, model.predict_proba(X), task.problem.n_classes))
+    return Answer(_fitted(task, GaussianProcessClassifier(kernel)))
