@@ -109,6 +109,7 @@ def annotate(
     - ``{key}_entropy``: the entropy of the class in nats, and ``{key}_epistemic``: the part of it
       that more labels resolve;
     - ``{key}_filtered``: the most probable class, or "Unknown";
+    - ``{key}_wrong``: the probability that the given label is wrong, missing for other cells;
     - ``{key}_suspect``: whether another class than the given label is more probable;
     - ``{key}_ask``: whether the cell is one of those to label next.
 

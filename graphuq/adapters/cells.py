@@ -264,6 +264,8 @@ def tabulate_cells(post: Any, column: pd.Series, reject: float, ask: Nodes) -> d
     classes = [post.labels.classes.tolist()[k] for k in order]
     uncertain = 1 - best > reject
     suspects = post.suspect_labels()
+    wrong = np.full(post.n_nodes, np.nan)
+    wrong[suspects["node"]] = suspects["probability_wrong"]
     return {
         "pred": pd.Categorical.from_codes(codes, classes),
         "conf": best,
@@ -273,6 +275,7 @@ def tabulate_cells(post: Any, column: pd.Series, reject: float, ask: Nodes) -> d
         "filtered": pd.Categorical.from_codes(
             np.where(uncertain, len(classes), codes), [*map(str, classes), UNKNOWN]
         ),
+        "wrong": wrong,
         "suspect": _mask(post.n_nodes, suspects["node"][suspects["suspect"]]),
         "ask": _mask(post.n_nodes, ask),
     }

@@ -16,7 +16,7 @@ from graphuq.priors.default_sum import default_graph_prior, default_sum
 
 N = 60
 SUFFIXES = [
-    "pred", "conf", "uncertainty", "entropy", "epistemic", "filtered", "suspect", "ask",
+    "pred", "conf", "uncertainty", "entropy", "epistemic", "filtered", "wrong", "suspect", "ask",
 ]  # fmt: skip
 COLORS = ["#ff0000", "#00ff00", "#0000ff", "#888888"]
 
@@ -118,6 +118,9 @@ def test_a_wrong_label_is_suspect(cells):
 
     assert np.flatnonzero(cells.obs["type_suspect"]).tolist() == [5]
     assert post.suspect_labels()["node"][0] == 5
+    doubt = cells.obs["type_wrong"].dropna()  # of labeled cells
+    assert len(doubt) == len(post.labels)
+    assert doubt.idxmax() == cells.obs_names[5]
     assert cells.obs["type_pred"].cat.categories.tolist() == ["B", "CD4+/CD25", "T cell"]
 
 
