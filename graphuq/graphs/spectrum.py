@@ -10,7 +10,6 @@ of them would depend on this basis, and so on the order of the nodes: `whole_eig
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import warnings
 from dataclasses import dataclass, field
@@ -177,29 +176,6 @@ class Spectrum:
         if self.next_value is None:
             return False
         return bool(self.next_value - self.values[-1] <= GAP_SHARE * self.width)
-
-    def subset(self, kept: Any) -> Spectrum:
-        """Return some of the modes.
-
-        Parameters
-        ----------
-        kept : ndarray of bool, shape (r,)
-
-        Examples
-        --------
-        >>> import graphuq as gq
-        >>> spectrum = gq.Spectrum.of(gq.Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
-        >>> spectrum.subset(np.array([False, True])).values
-        array([2.])
-        """
-        if kept.all():
-            return self
-        if not kept[np.count_nonzero(kept) :].any():  # the first ones
-            return self.truncated(int(np.count_nonzero(kept)))
-        residuals = None if self.residuals is None else self.residuals[kept]
-        return dataclasses.replace(
-            self, values=self.values[kept], vectors=self.vectors[:, kept], residuals=residuals
-        )
 
     def truncated(self, rank: int) -> Spectrum:
         """Return the first ``rank`` modes."""

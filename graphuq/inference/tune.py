@@ -123,8 +123,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         all its modes with alpha and tau open, plus a `Level`; a graph stands for the same on up to
         300 modes. On a disconnected graph half of the variance is that of a `ComponentLevel`, and
         modes where neighbors tend to have opposite signs are left out: those of normalized
-        eigenvalue 1 or more. A component with more than half of the nodes keeps its modes, and only
-        the others have levels.
+        eigenvalue 1 or more.
     labels : Labels
     likelihood : likelihood
         A sign model: probit, noisy probit or level-set. An instance, whose "auto" parameters are

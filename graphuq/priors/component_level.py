@@ -30,17 +30,11 @@ class ComponentLevel(Summable):
     ----------
     graph : Graph, adjacency, Spectrum, or array_like of int, shape (N,)
         An array has the component of each node, counted from 0.
-    strays : bool
-        Only stray components have a level, all but the main one that holds more than half of the
-        nodes. The levels then have the same variance N / N_s, for N_s nodes in stray components, so
-        that the mean node variance is 1. With the weight N_s / N beside a `Prior` they have
-        variance 1, and if strays are nodes without edges, the field of the main component is that
-        of its own graph alone.
 
     Raises
     ------
     ValueError, TypeError
-        Not a graph, and not components counted from 0; ``strays`` and no main component.
+        Not a graph, and not components counted from 0.
 
     Examples
     --------
@@ -59,23 +53,14 @@ class ComponentLevel(Summable):
 
     A graph, in place of a prior, has these parts and a level, chosen from the labels:
 
-    >>> levels = gq.ComponentLevel([0, 0, 0, 1], strays=True)
-    >>> levels.main, levels.stray_share, levels.variance()
-    (0, 0.25, array([0., 0., 0., 4.]))
     >>> graph = gq.Graph([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
     >>> labels = gq.Labels([0, 2], ["a", "b"])
     >>> gq.approximate(graph, gq.Probit(0.5), labels).prediction.tolist()
     ['a', 'a', 'b', 'b']
     """
 
-    def __init__(self, graph: Any, strays: bool = False) -> None:
+    def __init__(self, graph: Any) -> None:
         self._component = _components_of(graph)
-        self.strays = validation.boolean("strays", strays)
-        if self.strays and (self.main is None or self.n_components == 1):
-            raise ValueError(
-                "strays=True needs several components, one of which has more than half of the "
-                "nodes: take gq.ComponentLevel(graph)"
-            )
 
     @property
     def n_nodes(self) -> int:
@@ -91,17 +76,6 @@ class ComponentLevel(Summable):
     def n_components(self) -> int:
         """Number of components."""
         return int(self._component.max()) + 1
-
-    @property
-    def main(self) -> int | None:
-        """The component that holds more than half of the nodes; None if there is none."""
-        sizes = np.bincount(self._component)
-        return int(sizes.argmax()) if 2 * sizes.max() > self.n_nodes else None
-
-    @property
-    def stray_share(self) -> float:
-        """Share of the nodes that are outside the main component."""
-        return float(np.mean(self._component != self.main))
 
     @cached_property
     def field(self) -> Field:
@@ -124,9 +98,6 @@ class ComponentLevel(Summable):
     def _indicators(self, nodes: Any) -> Array:
         found = np.zeros((len(nodes), self.n_components))
         found[np.arange(len(nodes)), self._component[nodes]] = 1.0
-        if self.strays:
-            found[:, self.main] = 0.0
-            found /= np.sqrt(self.stray_share)
         return found
 
     def fingerprint(self) -> dict[str, Any]:
@@ -138,12 +109,10 @@ class ComponentLevel(Summable):
             "rank": 0,
             "levels": self.n_components,
             "components": digest,
-            **({"strays": True} if self.strays else {}),
         }
 
     def __repr__(self) -> str:
-        strays = ", strays=True" if self.strays else ""
-        return f"ComponentLevel({self.n_components} components{strays})"
+        return f"ComponentLevel({self.n_components} components)"
 
 
 def _components_of(graph: Any) -> Nodes:

@@ -31,22 +31,17 @@ def default_graph_prior(
     in more than these. If alpha is a number, tau is 0, as in the paper.
 
     On a disconnected graph only modes that agree with their neighbors are kept: those of normalized
-    eigenvalue below 1, since D^(-1/2) A D^(-1/2) q = (1 - lambda) q. A pair of nodes has none. The
-    component that holds more than half of the nodes keeps all its modes, as on a connected graph.
+    eigenvalue below 1, since D^(-1/2) A D^(-1/2) q = (1 - lambda) q. A pair of nodes has none.
     """
     tau = alpha if validation.is_auto(alpha) else 0.0
     prior = Prior.projected(source, rank, alpha=alpha, tau=tau)
     spectrum = prior.spectrum
     if spectrum.component is None:
         return prior
-    levels = ComponentLevel(spectrum)
-    kept = spectrum.values < spectrum.width / 2 - GAP_SHARE
-    if levels.main is not None:
-        in_main = spectrum.vectors[spectrum.component == levels.main]
-        kept |= np.asarray(np.any(in_main != 0, axis=0))
-    if not kept.any():
-        return levels
-    return dataclasses.replace(prior, spectrum=spectrum.subset(kept))
+    agreeing = int(np.count_nonzero(spectrum.values < spectrum.width / 2 - GAP_SHARE))
+    if agreeing == 0:
+        return ComponentLevel(spectrum)
+    return dataclasses.replace(prior, spectrum=spectrum.truncated(agreeing))
 
 
 def default_sum(
@@ -58,8 +53,7 @@ def default_sum(
     """Return a prior on a graph beside those on features, unless these are constant, and a level.
 
     Without features and level that is ``graph`` itself, and draws of a seed are the same. On a
-    disconnected graph without features, each component has a level of its own, but for one with
-    more than half of the nodes: a few stray nodes leave its prior as it is.
+    disconnected graph without features, each component has a level of its own.
 
     Parameters
     ----------
@@ -85,11 +79,8 @@ def default_sum(
     check_terms(graph_weight, level)
     if X is None or graph_weight == 1 or _are_constant(X, graph_weight):
         if isinstance(graph, Prior) and graph.spectrum.component is not None:
-            levels, share = ComponentLevel(graph.spectrum), GRAPH_SHARE
-            if levels.main is not None:
-                levels = ComponentLevel(graph.spectrum, strays=True)
-                share = 1 - levels.stray_share
-            return SumPrior((graph, levels), (share,), level)
+            parts = graph, ComponentLevel(graph.spectrum)
+            return SumPrior(parts, (GRAPH_SHARE,), level)
         return graph if level == 0 else SumPrior.of([graph, Level(level)])
     on_features = FeaturePrior(X), LinearPrior(X)
     return SumPrior((graph, *on_features), (graph_weight, validation.AUTO), level)

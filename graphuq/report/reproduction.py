@@ -113,7 +113,7 @@ def _part(described: dict[str, Any], data: str, lambda_bar: float | None) -> str
     if described["kind"] == "linear":
         return f"gq.LinearPrior({data})"
     if described["kind"] == "components":
-        return f"gq.ComponentLevel(graph{', strays=True' if described.get('strays') else ''})"
+        return "gq.ComponentLevel(graph)"
     if described["kind"] == "solved":
         return f"gq.SolvedPrior.of({data}, labels.nodes)"
     rank = {} if described["kind"] == "full" else {"rank": described["rank"]}
