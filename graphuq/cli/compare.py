@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from graphuq.cli.print_trust import R_HAT_MEANING, advise_draws, list_doubts
 from graphuq.cli.printing import print_paragraph, print_table, to_json
 from graphuq.posterior.predictions import SURE
 from graphuq.utils import validation
-from graphuq.utils.words import count
 
 # Label noise and number of modes in the paper (two moons, Figure 9).
 PAPER_GAMMA, PAPER_RANK = 0.1, 150
@@ -64,7 +64,6 @@ def add(commands: Any) -> None:
     group.add_argument(
         "--label-draws",
         type=int,
-        default=LABEL_DRAWS,
         metavar="N",
         help="how often the labels of each pair are drawn anew, for the intervals (default: "
         f"{LABEL_DRAWS})",
@@ -81,8 +80,12 @@ def run(options: argparse.Namespace) -> int:
                 raise ValueError(f"--{name} needs a FILE: name it, or leave out --{name}")
         options.fraction = FRACTION if options.fraction is None else options.fraction
         return _compare_pairs(options)
-    if options.pairs:
-        raise ValueError("--pairs compares digits, without a file: leave out --pairs or FILE")
+    for name in ("pairs", "label_draws"):
+        if getattr(options, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(
+                f"{option} compares digits, without a file: leave out {option} or FILE"
+            )
     return _compare_methods(options)
 
 
@@ -138,6 +141,8 @@ def _compare_methods(options: argparse.Namespace) -> int:
 
 
 def _compare_pairs(options: argparse.Namespace) -> int:
+    if options.label_draws is None:
+        options.label_draws = LABEL_DRAWS
     validation.integer("--label-draws", options.label_draws, 1)
     rows, notes, complete = _sample_pairs(options)
     code = 0 if complete else 130
@@ -145,16 +150,17 @@ def _compare_pairs(options: argparse.Namespace) -> int:
         print(to_json(rows))
         return code
     print_table(
-        ["pair", "images", "labels", "model", "variance", "differs from", "unsure", "accuracy",
-         "R-hat"],
+        ["pair", "images", "labels", "draws", "model", "variance", "differs from", "unsure",
+         "accuracy", "R-hat"],
         [_cells(row) for row in rows],
     )  # fmt: skip
     print_paragraph(
-        f"Means over {count(options.label_draws, 'draw')} of labels, with {LEVEL:.0%} intervals. "
-        "variance: mean posterior variance, eq. (10); differs from: pairs with another mean "
-        f"variance, by a t test of each two pairs at level {1 - LEVEL:.0%}; unsure: fraction of "
-        f"images with no class of probability {SURE:.0%}; accuracy: fraction of unlabeled images "
-        f"predicted correctly; {R_HAT_MEANING}, in the worst draw."
+        f"Figures are means over draws of labels, with {LEVEL:.0%} intervals. draws: how often "
+        "labels were drawn; variance: mean posterior variance, eq. (10); differs from: pairs with "
+        "another mean variance, by t tests of each two pairs, which find a difference where there "
+        f"is none in at most {1 - LEVEL:.0%} of tables; unsure: fraction of images with no class "
+        f"of probability {SURE:.0%}; accuracy: fraction of unlabeled images predicted correctly; "
+        f"{R_HAT_MEANING}, in the worst draw."
     )
     if options.label_draws == 1:
         print_paragraph(
@@ -162,7 +168,7 @@ def _compare_pairs(options: argparse.Namespace) -> int:
         )
     for row in rows:
         chosen = ", ".join(f"{name} {row[name]:.3g}" for name in ("alpha", "tau", "gamma"))
-        print(f"{row['pair']} {row['model']}: {chosen}")
+        print(f"{row['pair']} {row['model']}: {chosen} on average")
     print()
     for note in notes:
         print_paragraph(f"- {note}", hanging="  ")
@@ -175,23 +181,24 @@ def _sample_pairs(options: argparse.Namespace) -> tuple[list[dict[str, Any]], li
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     complete = True
-    for pair in options.pairs or PAIRS:
-        _, y, prior, labels = digits.build_problem(options, pair)
-        drawn = [labels] + [
-            gq.reveal(y, options.fraction, seed=options.seed + draw)
-            for draw in range(1, options.label_draws)
-        ]
+    for a, b in dict.fromkeys(options.pairs or PAIRS):
+        _, y, prior, _ = digits.build_problem(options, (a, b))
+        seeds = np.random.SeedSequence([options.seed, a, b]).spawn(options.label_draws)
+        drawn = [gq.reveal(y, options.fraction, seed=seed) for seed in seeds]
         for model, likelihood in digits.likelihoods(options).items():
             posts = []
-            for some in drawn:
-                posts.append(digits.sample_posterior(options, prior, likelihood, some))
+            for labels in drawn:
+                posts.append(digits.sample_posterior(options, prior, likelihood, labels))
                 complete = posts[-1].draws.complete
                 if not complete:
                     break
-            rows.append(_row(f"{pair[0]},{pair[1]}", model, posts, y))
-            worst = max(posts, key=lambda post: post.diagnostics().r_hat)
-            notes += list_doubts(f"{rows[-1]['pair']} {model}", worst.trust())
-            if not complete:  # interrupted: show what there is
+            name = f"{a},{b}"
+            for post in posts:
+                notes += [note for note in list_doubts(f"{name} {model}", post.trust())
+                          if note not in notes]  # fmt: skip
+            # an interrupted run counts only if there is no other
+            rows.append(_row(name, model, posts if complete else posts[:-1] or posts, y))
+            if not complete:  # show what there is
                 return _compare_rows(rows), notes, False
     return _compare_rows(rows), notes, True
 
@@ -232,15 +239,19 @@ def _interval(values: list[float]) -> list[float] | None:
 def _compare_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows with the pairs of the same model that have another mean variance.
 
-    Draws of labels of two pairs are independent, and their variances unequal: Welch's t test.
+    Draws of labels of two pairs are independent, and their variances unequal: Welch's t test, with
+    Bonferroni's correction for the number of tests.
     """
     from scipy import stats
+
+    n_pairs = len({row["pair"] for row in rows})
+    level = (1 - LEVEL) / max(1, math.comb(n_pairs, 2))
 
     def differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
         a, b = one["variances"], other["variances"]
         if one is other or one["model"] != other["model"] or min(len(a), len(b)) == 1:
             return False
-        return bool(stats.ttest_ind(a, b, equal_var=False).pvalue < 1 - LEVEL)
+        return bool(stats.ttest_ind(a, b, equal_var=False).pvalue < level)
 
     return [
         row | {"differs_from": [other["pair"] for other in rows if differ(row, other)]}
@@ -259,6 +270,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         row["pair"],
         str(row["images"]),
         str(row["labels"]),
+        str(row["label_draws"]),
         row["model"],
         mean("variance"),
         " ".join(row["differs_from"]) or "-",

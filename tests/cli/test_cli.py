@@ -594,6 +594,10 @@ def _page(path):
         (["compare", "items.csv"], "--truth"),
         (["compare", "items.csv", "--truth", "label", "--pairs", "4,9"], "--pairs compares digits"),
         (["compare", "--label-draws", "0"], "--label-draws must be at least 1, got 0"),
+        (
+            ["compare", "items.csv", "--truth", "label", "--label-draws", "3"],
+            "--label-draws compares digits",
+        ),
         (["info", "full"], "no posterior.nc"),
         (["info", "items.csv"], "items.csv"),
         (["info", "none.nc"], "there is no file none.nc"),
