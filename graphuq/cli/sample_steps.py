@@ -203,9 +203,9 @@ def build_model(options: argparse.Namespace, data: Data, likelihood: Any) -> Mod
     graph = data.items.to_graph(options.neighbors)
     rank = default_rank(graph) if options.rank is None else options.rank
     begin_stage("computing the modes of the graph")
-    modes = default_graph_prior(graph, rank, options.alpha)
+    modes = default_graph_prior(graph, rank, options.alpha, data.labels)
     weight = AUTO if options.graph_weight is None else options.graph_weight
-    prior = default_sum(modes, data.items.features, weight, options.level)
+    prior = default_sum(modes, data.items.features, weight, options.level, data.labels)
     return choose_model(graph, prior, likelihood, data.labels)
 
 

@@ -120,7 +120,7 @@ def _part_of(part: dict[str, Any], graph: gq.Graph, arrays: dict[str, Any]) -> A
     if part["kind"] == "linear":
         return gq.LinearPrior(arrays["features"])
     if part["kind"] == "components":
-        return gq.ComponentLevel(graph)
+        return gq.ComponentLevel(graph, part.get("labeled"))
     basis = arrays["basis"]
     component = graph.component if graph.n_components > 1 else None
     spectrum = gq.Spectrum(arrays["values"], basis[:, 1:], basis[:, 0], component=component)

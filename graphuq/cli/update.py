@@ -186,11 +186,11 @@ def _build_model(parameters: str, result: Result, problem: SavedProblem, data: D
         likelihood = kind(**settings)
         return Model(problem.graph, problem.prior, likelihood, chosen, former["at_edge"], n_tuned)
     likelihood = kind(**{name: AUTO if name in chosen else settings[name] for name in settings})
-    prior = _reopen(problem, chosen)
+    prior = _reopen(problem, chosen, labels)
     return choose_model(problem.graph, prior, likelihood, labels)
 
 
-def _reopen(problem: SavedProblem, chosen: dict[str, float]) -> GaussianPrior:
+def _reopen(problem: SavedProblem, chosen: dict[str, float], labels: gq.Labels) -> GaussianPrior:
     """Return the prior of the result, in which what the labels chose is open again."""
     whole, spectrum = problem.prior, problem.spectrum
     part: Any = whole.graph_part
@@ -198,9 +198,9 @@ def _reopen(problem: SavedProblem, chosen: dict[str, float]) -> GaussianPrior:
         graph: GaussianPrior = gq.ComponentLevel(problem.graph)
     else:
         alpha = AUTO if "alpha" in chosen else part.alpha
-        graph = default_graph_prior(spectrum, spectrum.rank, alpha)
+        graph = default_graph_prior(spectrum, spectrum.rank, alpha, labels)
     if not isinstance(whole, gq.SumPrior):
         return graph
     weight = AUTO if "weight" in chosen else float(whole.weights[0])
     level = AUTO if "level" in chosen else whole.level
-    return default_sum(graph, problem.features, weight, level)
+    return default_sum(graph, problem.features, weight, level, labels)

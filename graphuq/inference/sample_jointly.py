@@ -147,7 +147,7 @@ def sample_jointly(
         progress=progress,
     )
     # 1. the problem, with hyperparameters in the middle of their ranges
-    chosen = prior_or_default(source, _without_rank(ranges))
+    chosen = prior_or_default(source, _without_rank(ranges), labels)
     if chosen is not source:
         _require_agreeing_modes(chosen)
     chosen, likelihood, found = open_ranges(chosen, likelihood, ranges)

@@ -121,9 +121,10 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         In a prior, parameters that are "auto" are open, but for those of parts of a sum whose
         weight is 0. A spectrum stands for `Prior.projected` on
         all its modes with alpha and tau open, plus a `Level`; a graph stands for the same on up to
-        300 modes. On a disconnected graph half of the variance is that of a `ComponentLevel`, and
-        modes where neighbors tend to have opposite signs are left out: those of normalized
-        eigenvalue 1 or more.
+        300 modes. If labels are in several components of a graph, half of the variance is that of
+        a `ComponentLevel`, and modes where neighbors tend to have opposite signs are left out:
+        those of normalized eigenvalue 1 or more. If they are in one component, only the others have
+        levels, and its prior is nearly that of its own graph.
     labels : Labels
     likelihood : likelihood
         A sign model: probit, noisy probit or level-set. An instance, whose "auto" parameters are
@@ -166,7 +167,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     require_prior_and_labels(prior, labels)
     require_supported(likelihood, labels)
     evidence = _evidence_for(labels)
-    prior = prior_or_default(prior, ranges)
+    prior = prior_or_default(prior, ranges, labels)
     is_open = "level" in prior.open or "level" in ranges
     is_open &= validation.is_auto(ranges.get("level", validation.AUTO))
     prior, likelihood, found = open_ranges(prior, likelihood, ranges, labels)
@@ -197,7 +198,7 @@ def _evidence_for(labels: Labels) -> Evidence:
     return SignEvidence(labels)
 
 
-def prior_or_default(source: Any, ranges: Mapping[str, Any]) -> Any:
+def prior_or_default(source: Any, ranges: Mapping[str, Any], labels: Labels) -> Any:
     """Return a prior itself; for a Spectrum or Graph the projected prior, and a level.
 
     It has all modes of a spectrum, or many of a graph. Alpha, tau and the level are open. The rank
@@ -211,7 +212,7 @@ def prior_or_default(source: Any, ranges: Mapping[str, Any]) -> Any:
     if not isinstance(source, Spectrum | Graph):
         return source
     rank = source.rank if isinstance(source, Spectrum) else default_rank(source)
-    return default_sum(default_graph_prior(source, rank))
+    return default_sum(default_graph_prior(source, rank, labels=labels), labels=labels)
 
 
 def _instance(likelihood: Any) -> Any:

@@ -16,6 +16,10 @@ from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
 
+# Variance of the level of a component with labels, where others have labels, too. Labels say little
+# of it: most of them are in one component.
+LABELED_VARIANCE = 0.5
+
 
 class ComponentLevel(Summable):
     """A level b_c ~ N(0, 1) for each component c of a graph, to add to a `Prior` on it.
@@ -30,11 +34,21 @@ class ComponentLevel(Summable):
     ----------
     graph : Graph, adjacency, Spectrum, or array_like of int, shape (N,)
         An array has the component of each node, counted from 0.
+    labeled : array_like of int, optional
+        Labeled nodes. Components without any have levels of variance 1, up to the common factor
+        1 / `share` that makes the mean node variance 1. Components with labels have levels of
+        variance 1/2, or none if there is only one such component: its field is then that of its own
+        graph. By default all components count as labeled.
+
+    Attributes
+    ----------
+    share : float
+        Share of the variance that levels have in the default prior; the rest is the graph's.
 
     Raises
     ------
     ValueError, TypeError
-        Not a graph, and not components counted from 0.
+        Not a graph, and not components counted from 0; labeled nodes that do not exist.
 
     Examples
     --------
@@ -51,6 +65,12 @@ class ComponentLevel(Summable):
     >>> prior.component, gq.ComponentLevel(graph).n_components
     (array([0, 0, 1]), 2)
 
+    If node 2 has no label, the others have no level of their own:
+
+    >>> levels = gq.ComponentLevel(graph, labeled=[0, 1])
+    >>> levels.share, levels.variance()
+    (0.3333333333333333, array([0., 0., 3.]))
+
     A graph, in place of a prior, has these parts and a level, chosen from the labels:
 
     >>> graph = gq.Graph([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
@@ -59,8 +79,20 @@ class ComponentLevel(Summable):
     ['a', 'a', 'b', 'b']
     """
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, labeled: Any = None) -> None:
         self._component = _components_of(graph)
+        count = self.n_components
+        self._labeled: list[int] | None = None
+        variances = np.full(count, LABELED_VARIANCE)
+        if labeled is not None:
+            nodes = validation.node_ids("labeled", labeled, self.n_nodes)
+            with_label, first = np.unique(self._component[nodes], return_index=True)
+            if with_label.size < count:
+                self._labeled = sorted(nodes[first].tolist())
+                variances[:] = 1.0
+                variances[with_label] = LABELED_VARIANCE if with_label.size > 1 else 0.0
+        self.share = float(variances[self._component].mean())
+        self._deviations = np.sqrt(variances / self.share)
 
     @property
     def n_nodes(self) -> int:
@@ -97,7 +129,8 @@ class ComponentLevel(Summable):
 
     def _indicators(self, nodes: Any) -> Array:
         found = np.zeros((len(nodes), self.n_components))
-        found[np.arange(len(nodes)), self._component[nodes]] = 1.0
+        own = self._component[nodes]
+        found[np.arange(len(nodes)), own] = self._deviations[own]
         return found
 
     def fingerprint(self) -> dict[str, Any]:
@@ -109,10 +142,12 @@ class ComponentLevel(Summable):
             "rank": 0,
             "levels": self.n_components,
             "components": digest,
+            **({} if self._labeled is None else {"labeled": self._labeled}),
         }
 
     def __repr__(self) -> str:
-        return f"ComponentLevel({self.n_components} components)"
+        some = "" if self._labeled is None else f", {len(self._labeled)} labeled"
+        return f"ComponentLevel({self.n_components} components{some})"
 
 
 def _components_of(graph: Any) -> Nodes:

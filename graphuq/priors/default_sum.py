@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.graphs.spectrum import GAP_SHARE
+from graphuq.labels.labels import Labels
 from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.feature_prior import FeaturePrior
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -17,13 +18,9 @@ from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import Level, SumPrior, check_level
 from graphuq.utils import validation
 
-# Share of the graph beside the levels of its components, on a disconnected graph. The labels say
-# little of it: most of them are in one component.
-GRAPH_SHARE = 0.5
-
 
 def default_graph_prior(
-    source: Any, rank: int, alpha: float | str = validation.AUTO
+    source: Any, rank: int, alpha: float | str = validation.AUTO, labels: Labels | None = None
 ) -> GaussianPrior:
     """Return `Prior.projected` on a Graph or Spectrum; tau is open if ``alpha`` is.
 
@@ -31,12 +28,14 @@ def default_graph_prior(
     in more than these. If alpha is a number, tau is 0, as in the paper.
 
     On a disconnected graph only modes that agree with their neighbors are kept: those of normalized
-    eigenvalue below 1, since D^(-1/2) A D^(-1/2) q = (1 - lambda) q. A pair of nodes has none.
+    eigenvalue below 1, since D^(-1/2) A D^(-1/2) q = (1 - lambda) q. A pair of nodes has none. If
+    all ``labels`` are in one component all modes are kept, as on a connected graph.
     """
     tau = alpha if validation.is_auto(alpha) else 0.0
     prior = Prior.projected(source, rank, alpha=alpha, tau=tau)
     spectrum = prior.spectrum
-    if spectrum.component is None:
+    component = spectrum.component
+    if component is None or (labels is not None and np.ptp(component[labels.nodes]) == 0):
         return prior
     agreeing = int(np.count_nonzero(spectrum.values < spectrum.width / 2 - GAP_SHARE))
     if agreeing == 0:
@@ -49,11 +48,12 @@ def default_sum(
     X: Any = None,
     graph_weight: float | str = validation.AUTO,
     level: float | str = validation.AUTO,
+    labels: Labels | None = None,
 ) -> GaussianPrior:
     """Return a prior on a graph beside those on features, unless these are constant, and a level.
 
     Without features and level that is ``graph`` itself, and draws of a seed are the same. On a
-    disconnected graph without features, each component has a level of its own.
+    disconnected graph without features, components have levels of their own; see `ComponentLevel`.
 
     Parameters
     ----------
@@ -65,6 +65,8 @@ def default_sum(
         1 these are left out.
     level : float from 0 or "auto"
         Deviation of the level.
+    labels : Labels, optional
+        They say which components have labels; by default all count as labeled.
 
     Raises
     ------
@@ -79,8 +81,8 @@ def default_sum(
     check_terms(graph_weight, level)
     if X is None or graph_weight == 1 or _are_constant(X, graph_weight):
         if isinstance(graph, Prior) and graph.spectrum.component is not None:
-            parts = graph, ComponentLevel(graph.spectrum)
-            return SumPrior(parts, (GRAPH_SHARE,), level)
+            levels = ComponentLevel(graph.spectrum, None if labels is None else labels.nodes)
+            return SumPrior((graph, levels), (1 - levels.share,), level)
         return graph if level == 0 else SumPrior.of([graph, Level(level)])
     on_features = FeaturePrior(X), LinearPrior(X)
     return SumPrior((graph, *on_features), (graph_weight, validation.AUTO), level)

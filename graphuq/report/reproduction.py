@@ -113,7 +113,8 @@ def _part(described: dict[str, Any], data: str, lambda_bar: float | None) -> str
     if described["kind"] == "linear":
         return f"gq.LinearPrior({data})"
     if described["kind"] == "components":
-        return "gq.ComponentLevel(graph)"
+        labeled = f", labeled={described['labeled']}" if "labeled" in described else ""
+        return f"gq.ComponentLevel(graph{labeled})"
     if described["kind"] == "solved":
         return f"gq.SolvedPrior.of({data}, labels.nodes)"
     rank = {} if described["kind"] == "full" else {"rank": described["rank"]}

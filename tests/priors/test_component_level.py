@@ -11,7 +11,7 @@ from scipy import linalg, sparse
 
 import graphuq as gq
 from graphuq.cli.program import main
-from graphuq.priors.default_sum import default_graph_prior
+from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.report import reproduction
 from graphuq.report.prior_rows import prior_rows
 
@@ -182,6 +182,88 @@ def test_a_graph_in_place_of_a_prior_may_be_disconnected():
     assert repr(summed_up).startswith("0.5 Prior.projected(8 nodes, rank 2")
 
 
+def with_strays(seed, n_classes):
+    """A connected graph and its labels; the same beside two nodes and three; where it is there."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(70) % n_classes)
+    graph = gq.knn_graph(rng.standard_normal((70, 3)) + 2.0 * y[:, None], 8, connect=True)
+    where = np.sort(rng.choice(75, 70, replace=False))
+    others = np.setdiff1d(np.arange(75), where)
+    A = np.zeros((75, 75))
+    A[np.ix_(where, where)] = graph.adjacency.toarray()
+    A[np.ix_(others[2:], others[2:])] = 1 - np.eye(3)
+    labels = [gq.Labels(nodes[:20], y[:20], sampling="random") for nodes in (np.arange(70), where)]
+    return (graph, labels[0]), (gq.Graph(A), labels[1]), where
+
+
+@given(seed=st.integers(0, 2**32 - 1), n_classes=st.sampled_from([2, 3]))
+@settings(max_examples=8, deadline=None)
+@pytest.mark.filterwarnings("ignore:expectation propagation", "ignore:3 of 4 components")
+def test_components_without_labels_leave_the_others_as_they_are(seed, n_classes):
+    (graph, labels), (whole, shifted), where = with_strays(seed, n_classes)
+    alone = gq.approximate(graph, gq.Probit(), labels).by_class
+    assert abs(gq.approximate(whole, gq.Probit(), shifted).by_class[where] - alone).max() < 0.01
+
+
+@pytest.mark.filterwarnings("ignore:expectation propagation", "ignore:3 of 4 components")
+def test_levels_of_all_components_do_move_the_others():
+    moved = []
+    for seed in range(3):
+        (graph, labels), (whole, shifted), where = with_strays(seed, 2)
+        alone = gq.approximate(graph, gq.Probit(), labels).by_class
+        prior = default_sum(default_graph_prior(whole, 71))
+        moved.append(abs(gq.approximate(prior, gq.Probit(), shifted).by_class[where] - alone).max())
+    assert max(moved) > 0.03
+
+
+@pytest.mark.parametrize("labeled", [[0, 1], [0, 5], [0, 1, 5, 6]])
+def test_levels_have_the_variances_of_labeled_and_other_components(labeled):
+    component = np.array([0, 0, 0, 0, 0, 1, 1, 1, 2, 3])
+    levels = gq.ComponentLevel(component, labeled=labeled)
+    own = 0.5 if max(labeled) > 4 else 0.0
+    expected = np.where(np.isin(component, component[labeled]), own, 1.0)
+
+    assert levels.share == pytest.approx(expected.mean())
+    np.testing.assert_allclose(levels.share * levels.variance(), expected)
+    assert levels.variance().mean() == pytest.approx(1)
+    assert repr(levels) == f"ComponentLevel(4 components, {1 + (own > 0)} labeled)"
+    same = np.equal.outer(component, component)
+    nodes = np.arange(10)
+    covariance = levels.covariance(nodes, nodes)
+    np.testing.assert_allclose(covariance, same * levels.variance(), atol=1e-12)
+
+
+def test_levels_of_components_that_all_have_labels_are_the_usual_ones():
+    graph = disconnected(0)
+    each = [np.flatnonzero(graph.component == c)[0] for c in range(4)]
+    all_labeled = gq.ComponentLevel(graph, labeled=each)
+    assert all_labeled.fingerprint() == gq.ComponentLevel(graph).fingerprint()
+    assert all_labeled.share == 0.5
+    assert all_labeled.variance().tolist() == [1.0] * 13
+
+
+def test_two_components_with_a_class_each_are_told_apart():
+    rng = np.random.default_rng(0)
+    for sizes in ((110, 90), (180, 20)):
+        y = np.repeat([0, 1], sizes)
+        graph = gq.knn_graph(rng.standard_normal((200, 2)) + 20.0 * y[:, None], 8)
+        assert graph.n_components == 2
+        nodes = np.append(rng.choice(sizes[0], 10, replace=False), [198, 199])
+        post = gq.approximate(graph, gq.Probit(), gq.Labels(nodes, y[nodes], sampling="random"))
+        assert post.accuracy(y) == 1
+
+
+@pytest.mark.filterwarnings("ignore:expectation propagation", "ignore:3 of 4 components")
+def test_the_code_of_a_report_makes_the_prior_with_strays_again():
+    _, (graph, labels), _ = with_strays(0, 2)
+    prior = gq.tune(graph, labels).prior
+    described = prior.fingerprint()
+    again = eval(reproduction._prior(described, None), {"gq": gq, "graph": graph})
+    assert prior.matches(again.fingerprint())
+    np.testing.assert_allclose(again.variance(), prior.variance(), atol=1e-12)
+    assert "ComponentLevel(4 components, 1 labeled)" in repr(again)
+
+
 def test_the_levels_of_components_are_described_and_tell_priors_apart():
     graph = disconnected(0)
     prior = summed(graph)
@@ -231,6 +313,7 @@ def test_results_are_saved_and_reported(tmp_path, monkeypatch, capsys):
         (lambda graph: gq.Spectrum.of(np.eye(3)), ValueError, "no edge between two nodes"),
         (lambda graph: gq.ComponentLevel([0.5, 1]), TypeError, "must be integers"),
         (lambda graph: gq.ComponentLevel([1, 2]), ValueError, "counted from 0, got 1 to 2"),
+        (lambda graph: gq.ComponentLevel([0, 1], [2]), ValueError, "labeled must hold nodes of"),
         (lambda graph: gq.ComponentLevel("x"), TypeError, "adjacency must be a numeric matrix"),
         (
             lambda graph: gq.ComponentLevel(graph).with_parameters(alpha=1.0),
