@@ -168,21 +168,19 @@ def is_worse(found: dict[str, list[dict]]) -> bool | None:
 
 def claims(cells: Cells) -> dict[str, tuple]:
     made: dict[str, tuple] = {}
-    for peer in METHODS:
-        pairs = [(mean(found[OURS], MEASURE), mean(found[peer], MEASURE))
+    peers = [method for method in METHODS if method not in (OURS, *PARTS)]
+    for measure, least, peer in (
+        *((MEASURE, LEAST, peer) for peer in peers),
+        ("accuracy", LEAST_ACCURATE, LINEAR),
+    ):
+        loss = BEST[measure]
+        pairs = [(mean(found[OURS], measure), mean(found[peer], measure))
                  for found in cells.values()]  # fmt: skip
-        wins = [ours < its for ours, its in pairs if its is not None]
-        if wins and peer not in (OURS, *PARTS):
+        wins = [loss(ours) < loss(its) for ours, its in pairs if its is not None]
+        if wins:
             share = float(np.mean(wins))
-            made[f"share of {len(wins)} cells whose log score is better than that of {peer}, at "
-                 f"least {LEAST}"] = (share, share >= LEAST)  # fmt: skip
-    pairs = [(mean(found[OURS], "accuracy"), mean(found[LINEAR], "accuracy"))
-             for found in cells.values()]  # fmt: skip
-    wins = [ours > its for ours, its in pairs if its is not None]
-    if wins:
-        share = float(np.mean(wins))
-        made[f"share of {len(wins)} cells whose accuracy is better than that of {LINEAR}, at least "
-             f"{LEAST_ACCURATE}"] = (share, share >= LEAST_ACCURATE)  # fmt: skip
+            made[f"share of {len(wins)} cells whose {measure} is better than that of {peer}, at "
+                 f"least {least}"] = (share, share >= least)  # fmt: skip
     judged = {cell: is_worse(found) for cell, found in cells.items()}
     judged = {cell: worse for cell, worse in judged.items() if worse is not None}
     worse = [", ".join(cell) for cell, is_so in judged.items() if is_so]

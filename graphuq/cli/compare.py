@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import math
+import itertools
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,7 @@ def _compare_pairs(options: argparse.Namespace) -> int:
         options.label_draws = LABEL_DRAWS
     validation.integer("--label-draws", options.label_draws, 1)
     rows, notes, complete = _sample_pairs(options)
+    _find_differences(rows)
     code = 0 if complete else 130
     if options.json:
         print(to_json(rows))
@@ -199,8 +200,8 @@ def _sample_pairs(options: argparse.Namespace) -> tuple[list[dict[str, Any]], li
             # an interrupted run counts only if there is no other
             rows.append(_row(name, model, posts if complete else posts[:-1] or posts, y))
             if not complete:  # show what there is
-                return _compare_rows(rows), notes, False
-    return _compare_rows(rows), notes, True
+                return rows, notes, False
+    return rows, notes, True
 
 
 def _row(pair: str, model: str, posts: list[gq.Posterior], y: Any) -> dict[str, Any]:
@@ -218,6 +219,7 @@ def _row(pair: str, model: str, posts: list[gq.Posterior], y: Any) -> dict[str, 
         "variance": float(np.mean(variances)),
         "variance_interval": _interval(variances),
         "variances": variances,
+        "differs_from": [],
         "unsure": float(np.mean([post.unsure.mean() for post in posts])),
         "accuracy": float(np.mean(accuracies)),
         "accuracy_interval": _interval(accuracies),
@@ -236,27 +238,24 @@ def _interval(values: list[float]) -> list[float] | None:
     return [float(max(mean - half, 0.0)), float(min(mean + half, 1.0))]
 
 
-def _compare_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with the pairs of the same model that have another mean variance.
+def _find_differences(rows: list[dict[str, Any]]) -> None:
+    """Tell each row which pairs have another mean variance in the same model.
 
     Draws of labels of two pairs are independent, and their variances unequal: Welch's t test, with
     Bonferroni's correction for the number of tests.
     """
     from scipy import stats
 
-    n_pairs = len({row["pair"] for row in rows})
-    level = (1 - LEVEL) / max(1, math.comb(n_pairs, 2))
-
-    def differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
-        a, b = one["variances"], other["variances"]
-        if one is other or one["model"] != other["model"] or min(len(a), len(b)) == 1:
-            return False
-        return bool(stats.ttest_ind(a, b, equal_var=False).pvalue < level)
-
-    return [
-        row | {"differs_from": [other["pair"] for other in rows if differ(row, other)]}
-        for row in rows
+    tests = [
+        (one, other)
+        for one, other in itertools.combinations(rows, 2)
+        if one["model"] == other["model"] and min(one["label_draws"], other["label_draws"]) > 1
     ]
+    for one, other in tests:
+        test = stats.ttest_ind(one["variances"], other["variances"], equal_var=False)
+        if test.pvalue * len(tests) < 1 - LEVEL:
+            one["differs_from"].append(other["pair"])
+            other["differs_from"].append(one["pair"])
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
