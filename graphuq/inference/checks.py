@@ -25,7 +25,8 @@ CERTAIN = 1e-12
 def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = False) -> None:
     """Refuse what is not a prior or labels, and labels on nodes that the prior does not have.
 
-    A Spectrum or Graph stands for a prior, unless ``needs_prior``.
+    A Spectrum or Graph stands for a prior, unless ``needs_prior``. A prior of modes alone of a
+    disconnected graph is refused, too.
 
     Raises
     ------
@@ -46,6 +47,21 @@ def require_prior_and_labels(prior: Any, labels: Any, *, needs_prior: bool = Fal
             f"{type(prior).__name__}{hint}"
         )
     require_labels(labels, prior.n_nodes)
+    if isinstance(prior, GaussianPrior):
+        _require_component_levels(prior)
+
+
+def _require_component_levels(prior: GaussianPrior) -> None:
+    """Refuse modes of a disconnected graph without anything that gives its components a level."""
+    component = prior.component
+    parts = prior.used if isinstance(prior, SumPrior) else (prior,)
+    if component is not None and all(isinstance(part, Prior) for part in parts):
+        raise ValueError(
+            f"the graph has {component.max() + 1} components, and its modes have mean 0 on each, "
+            "so that labels of one class in a component would not make this class likely there: "
+            "add gq.ComponentLevel(graph) to the prior, give the graph in its place, or take "
+            "graph.largest_component()"
+        )
 
 
 def require_labels(labels: Any, n_nodes: int) -> None:
@@ -64,12 +80,7 @@ def require_labels(labels: Any, n_nodes: int) -> None:
 
 
 def check_components(prior: GaussianPrior, labels: Labels) -> None:
-    """Refuse components whose level has no variance, and say which ones have no label.
-
-    Raises
-    ------
-    ValueError
-        Nodes without any variance; no part of the prior but the modes of disconnected graphs.
+    """Refuse nodes without any variance, and say which components have no label.
 
     Warns
     -----
@@ -86,16 +97,6 @@ def check_components(prior: GaussianPrior, labels: Labels) -> None:
             f"{count(certain.size, 'node')} of the disconnected graph, first node {certain[0]}, "
             f"{choose_form(certain.size, 'has', 'have')} no prior variance: add "
             "gq.ComponentLevel(graph) to the prior, or take graph.largest_component()"
-        )
-    parts, weights = ([prior], [1.0])
-    if isinstance(prior, SumPrior):
-        parts, weights = list(prior.parts), list(prior.weights)
-    if all(isinstance(part, Prior) for part, w in zip(parts, weights, strict=True) if w > 0):
-        raise ValueError(
-            f"the graph has {component.max() + 1} components, and its modes have mean 0 on each, "
-            "so that labels of one class in a component would not make this class likely there: "
-            "add gq.ComponentLevel(graph) to the prior, give the graph in its place, or take "
-            "graph.largest_component()"
         )
     bare = np.flatnonzero(~np.isin(component, component[labels.nodes]))
     if bare.size:

@@ -203,6 +203,8 @@ class SumPrior(Summable):
     >>> prior = gq.Prior.projected(graph, rank=20) + gq.FeaturePrior(X, length_scale=1.0)
     >>> prior.open
     ('weight',)
+    >>> gq.SumPrior.of(prior.parts, weights=[1, 0]).used
+    (Prior.projected(100 nodes, rank 20),)
     >>> prior = gq.SumPrior.of([*prior.parts, gq.Level(0.5)], weights=[3, 1])
     >>> prior.weights, prior.level
     (array([0.75, 0.25]), 0.5)
@@ -307,6 +309,14 @@ class SumPrior(Summable):
         return weights_of(self.fractions)
 
     @property
+    def used(self) -> tuple[GaussianPrior, ...]:
+        """The parts whose weight is not 0; all of them while weights are open."""
+        if any(map(validation.is_auto, self.fractions)):
+            return self.parts
+        weights = weights_of(self.fractions)
+        return tuple(part for w, part in zip(weights, self.parts, strict=True) if w > 0)
+
+    @property
     def n_nodes(self) -> int:
         """Number of nodes N."""
         return self.parts[0].n_nodes
@@ -314,8 +324,7 @@ class SumPrior(Summable):
     @property
     def component(self) -> Nodes | None:
         """The component of each node, if a disconnected graph is all that relates nodes."""
-        used = [part for w, part in zip(self.weights, self.parts, strict=True) if w > 0]
-        first, *others = (part.component for part in used)
+        first, *others = (part.component for part in self.used)
         if first is None:
             return None
         same = (other is not None and np.array_equal(other, first) for other in others)
