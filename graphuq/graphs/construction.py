@@ -46,7 +46,8 @@ SYMMETRIZATIONS = ("union", "mean", "mutual")
 BRIDGE_BLOCK = 10**7
 
 # An edge with less than this share of the heaviest weight of one of its ends connects nothing: to
-# rounding the graph falls apart there. Near-duplicates have such edges to all other items.
+# rounding the graph falls apart there. Near-duplicates have such edges to all other items. Bridges
+# may be lighter than a node's heaviest weight where that is such a share of the usual one.
 NEGLIGIBLE = 1e-6
 
 

@@ -114,7 +114,7 @@ class ComponentLevel(Summable):
         """The field at all nodes, by a column for each component."""
         n, count = self.n_nodes, self.n_components
         require_memory(8.0 * n * count, f"levels of {count} components", "drop nodes without edges")
-        return Field(self._indicators(np.arange(n)), np.ones(count), np.ones(count))
+        return Field(self._columns(np.arange(n)), np.ones(count), np.ones(count))
 
     def field_at(self, nodes: Nodes) -> Field:
         """Return the field at some nodes, by a column for each component that they are in.
@@ -123,11 +123,11 @@ class ComponentLevel(Summable):
         ----------
         nodes : ndarray of int
         """
-        found = self._indicators(nodes)
+        found = self._columns(nodes)
         found = np.ascontiguousarray(found[:, found.any(axis=0)])
         return Field(found, np.ones(found.shape[1]), np.ones(found.shape[1]))
 
-    def _indicators(self, nodes: Any) -> Array:
+    def _columns(self, nodes: Any) -> Array:
         found = np.zeros((len(nodes), self.n_components))
         own = self._component[nodes]
         found[np.arange(len(nodes)), own] = self._deviations[own]
