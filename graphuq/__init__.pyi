@@ -54,6 +54,7 @@ from .posterior.assessment.calibration import (
     expected_calibration_error as expected_calibration_error,
 )
 from .posterior.assessment.diagnostics import Diagnostics as Diagnostics
+from .posterior.assessment.estimated_shares import ClassShares as ClassShares
 from .posterior.assessment.prediction_sets import PredictionSets as PredictionSets
 from .posterior.draws import Draws as Draws
 from .posterior.from_arviz import from_arviz as from_arviz

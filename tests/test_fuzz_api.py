@@ -245,6 +245,7 @@ CALLS = {
         QUICK.with_class_shares,
         {"class_shares": {0: 0.4, 1: 0.6}, "strength": 5.0},
     ),
+    "class_shares": (QUICK.class_shares, {"groups": Y, "prior": PRIOR, "seed": 0}),
     "with_names": (QUICK.with_names, {"names": list(range(N))}),
     "save": (QUICK.save, {"path": "again.nc"}),
     "load": (gq.load, {"path": "quick.nc"}),

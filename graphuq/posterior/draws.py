@@ -58,6 +58,8 @@ class Draws:
     ((4, 1000, 20), (4, 1000, 2), (4, 1000))
     >>> post.draws
     Draws(4 chains x 1000 draws, 20 modes, 2 traced nodes)
+    >>> post.draws.thinned(10).shape
+    (4, 100)
     >>> post.draws.complete, sorted(post.draws.stats)[:2]
     (True, ['acceptance_rate', 'lp'])
     >>> next(post.draws.latent(prior, labels, np.array([5, 8]), noise=0.1, seed=0)).shape
@@ -78,6 +80,18 @@ class Draws:
         """Number of chains, and of draws of each."""
         chains, draws = self.modes.shape[:2]
         return chains, draws
+
+    def thinned(self, every: int) -> Draws:
+        """Return each ``every``-th draw of each chain."""
+        part = slice(None), slice(None, None, every)
+        return dataclasses.replace(
+            self,
+            modes=self.modes[part],
+            field=self.field[part],
+            read=self.read[part],
+            stats={name: values[part] for name, values in self.stats.items()},
+            hyperparameters={name: values[part] for name, values in self.hyperparameters.items()},
+        )
 
     def latent(
         self, prior: GaussianPrior, labels: Labels, nodes: Nodes, noise: float, seed: Any

@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.labels.labels import Labels
+from graphuq.labels.labels import BY_CLASS, Labels
 from graphuq.likelihoods.label_rule import as_by_class, label_rule
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.diagnostics import Diagnostics, diagnose
+from graphuq.posterior.assessment.estimated_shares import (
+    ClassShares,
+    Groups,
+    number_of_draws,
+    shares_from_draws,
+    shares_from_predictions,
+)
 from graphuq.posterior.assessment.suspect_labels import probability_wrong, tabulate_suspects
 from graphuq.posterior.assessment.trust import Trust, trust_in_approximation, trust_in_draws
 from graphuq.posterior.assessment.uncertainty import PARTS, split_entropy
@@ -572,6 +579,80 @@ class Posterior(PredictionMixin):
                 "those of gq.sample(...) or gq.approximate(...)"
             )
         return left_out_from_draws(self.source, self.labels, self.settings, prior, self._own_seed())
+
+    def class_shares(
+        self,
+        groups: Any = None,
+        *,
+        prior: GaussianPrior | None = None,
+        seed: validation.Seed = 0,
+    ) -> ClassShares:
+        """Return how many items there are of each class, with intervals.
+
+        Labels drawn at random, or chosen by a model, tell of the shares through the posterior.
+        Labels of so many items of each class do not; then shares follow from what is predicted for
+        labeled items of each class and for all others. ``labels.sampling`` says which; see
+        `graphuq.posterior.assessment.estimated_shares`. The second way takes all labels as right,
+        and that the items of a class are alike in all groups.
+
+        Parameters
+        ----------
+        groups : array_like, shape (N,), optional
+            The group of each node, such as a ward, a batch or a cluster: shares of each group. By
+            default all nodes are one.
+        prior : Prior, optional
+            The prior of the posterior; needed if it was read from a file.
+        seed : int, SeedSequence or Generator, optional
+
+        Returns
+        -------
+        ClassShares
+            ``mean``, ``draws``, ``interval(probability)`` and ``table(probability)``.
+
+        Raises
+        ------
+        ValueError
+            Not one group for each node, or a missing one; another prior, or none; classes without
+            a label, labels that are the field, or sampled hyperparameters, where labels are by
+            class.
+
+        Examples
+        --------
+        One in six is rare, and 15 of each class are labeled:
+
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(600, seed=0)
+        >>> kept = np.append(np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:60])
+        >>> labels = gq.reveal(y[kept], counts=15, seed=0)
+        >>> post = gq.approximate(gq.knn_graph(X[kept], n_neighbors=8), gq.Probit(), labels)
+        >>> shares = post.class_shares()
+        >>> low, high = shares.interval(0.9)[0, 1]
+        >>> bool(low < 60 / 360 < high)
+        True
+        >>> groups = np.where(X[kept, 0] > 0.5, "east", "west")
+        >>> post.class_shares(groups).table()["group"].tolist()
+        ['east', 'east', 'west', 'west']
+        """
+        labels, grouped = self.labels, Groups.of(groups, self.n_nodes)
+        own = validation.seed_sequence(seed)
+        rng = np.random.default_rng(own)
+        if labels.sampling == BY_CLASS:
+            left_out, flips = self.pred_probs(prior), self.settings["sign_model"]["flip_rate"]
+            draws = shares_from_predictions(self.by_class, labels, left_out, flips, grouped, rng)
+        else:
+            n = number_of_draws(self.n_nodes, label_rule(labels).n_fields)
+            wanted = None if self.is_sampled else n
+            latent = self._thinned(n).latent_draws(prior, draws=wanted, seed=own)
+            model = self.settings.get("sign_model")
+            draws = shares_from_draws(latent, labels, grouped, self.overlap, model, rng)
+        return ClassShares(labels.classes, grouped.names, grouped.counts(), draws)
+
+    def _thinned(self, draws: int) -> Posterior:
+        """Return the posterior with about so many draws, if it has more."""
+        every = max(1, self.n_latent_draws // draws)
+        if every == 1 or not isinstance(self.source, Draws):
+            return self
+        return dataclasses.replace(self, source=self.source.thinned(every))
 
     def calibration(
         self, truth: Any = None, *, n_bins: int = 10, seed: validation.Seed = 0

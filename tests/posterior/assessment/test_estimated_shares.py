@@ -1,0 +1,205 @@
+"""Estimated shares of the classes against counts, closed forms and draws of whole worlds."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import graphuq as gq
+from graphuq.likelihoods.sign_model import SignModel
+from graphuq.posterior.assessment.estimated_shares import (
+    ClassShares,
+    Groups,
+    shares_from_draws,
+    shares_from_predictions,
+)
+
+N = 300
+
+
+def single(n_nodes=1000):
+    return Groups.of(None, n_nodes)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """A prior, and the true classes of draws of it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3)) + 3 * rng.integers(0, 2, size=(N, 3))
+    graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    return gq.Prior.projected(graph, rank=60, alpha=2.0, tau=0.1) + gq.Level(1.0)
+
+
+def classes_of(prior, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    fields = prior.draw(n_classes if n_classes > 2 else 1, seed=rng)
+    p = SignModel(0.2).wins(np.reshape(fields, (-1, N)).T)
+    return (p.cumsum(axis=1) > rng.random((N, 1))).argmax(axis=1), rng
+
+
+def by_class(y, n_classes, each, rng):
+    found = [rng.choice(np.flatnonzero(y == c), each, replace=False) for c in range(n_classes)]
+    nodes = np.concatenate(found)
+    return gq.Labels(nodes, y[nodes], np.arange(n_classes), sampling="by class")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_intervals_hold_the_shares_of_worlds_with_labels_at_random(world, n_classes):
+    covered = []
+    for seed in range(40):
+        y, rng = classes_of(world, n_classes, seed)
+        nodes = rng.choice(N, 60, replace=False)
+        labels = gq.Labels(nodes, y[nodes], np.arange(n_classes), sampling="random")
+        post = gq.approximate(world, gq.Probit(0.2), labels)
+        low, high = post.class_shares().interval(0.9)[0].T
+        truth = np.bincount(y, minlength=n_classes) / N
+        covered.append(np.mean((low <= truth + 1e-9) & (truth <= high + 1e-9)))
+    assert abs(np.mean(covered) - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 40)
+
+
+def test_labels_by_class_need_more_than_the_posterior(world):
+    truths, ends = [], {"by class": [], "random": []}
+    for seed in range(40):
+        y, rng = classes_of(world, 2, seed)
+        if np.bincount(y, minlength=2).min() < 20:
+            continue
+        labels = by_class(y, 2, 20, rng)
+        post = gq.approximate(world, gq.Probit(0.2), labels)
+        truths.append(np.mean(y))
+        for sampling, each in ends.items():
+            taken = gq.Labels(labels.nodes, labels.values, labels.classes, sampling=sampling)
+            each.append(dataclasses.replace(post, labels=taken).class_shares().interval()[0, 1])
+    truth = np.array(truths)
+    hold = {name: np.mean((np.array(each).T[0] <= truth) & (truth <= np.array(each).T[1]))
+            for name, each in ends.items()}  # fmt: skip
+    assert len(truth) >= 20
+    assert hold["by class"] > 0.9 - 4 * np.sqrt(0.9 * 0.1 / len(truth))
+    assert hold["random"] < 0.6  # the control
+
+
+def test_draws_and_an_approximation_agree(world):
+    y, rng = classes_of(world, 2, seed=1)
+    nodes = rng.choice(N, 60, replace=False)
+    labels = gq.Labels(nodes, y[nodes], sampling="any")
+    drawn = gq.sample(world, gq.Probit(0.2), labels, seed=0, progress=False)
+    quick = gq.approximate(world, gq.Probit(0.2), labels)
+    each = [post.class_shares().draws[:, 0, 1] for post in (drawn, quick)]
+    assert abs(each[0].mean() - each[1].mean()) < 0.01
+    assert 0.8 < each[0].std() / each[1].std() < 1.25
+    for post, shares in zip((drawn, quick), each, strict=True):
+        known = (labels.values.sum() + np.delete(post.probability, nodes).sum()) / N
+        assert abs(shares.mean() - known) < 4 * shares.std() / np.sqrt(200)
+
+
+def test_predictions_that_are_certain_and_right_leave_a_beta_law():
+    """With all predictions certain the rows of M have Dirichlet laws, and pi solves q = pi M."""
+    labels = gq.Labels(np.arange(20), np.repeat([0, 1], 10), sampling="by class")
+    left_out = np.eye(2)[np.repeat([0, 1, 0, 1], [8, 2, 0, 10])]
+    p = np.eye(2)[np.append(labels.values, np.repeat([0, 1], [40_000, 60_000]))]
+    draws = shares_from_predictions(
+        p, labels, left_out, 0.0, single(len(p)), np.random.default_rng(0)
+    )
+    # the prior's two labels are predicted right: Beta(8 + 2, 2), and (0, 12), which is certain
+    right = stats.beta(10, 2).rvs(200_000, random_state=0)
+    expected = np.clip(0.4 / right, 0, 1)
+    hidden = (draws[:, 0, 0] * len(p) - 10) / 100_000
+    assert abs(hidden.mean() - expected.mean()) < 4 * expected.std() / np.sqrt(len(hidden))
+    assert stats.ks_2samp(hidden, expected).pvalue > 1e-3
+
+
+def test_flips_that_the_likelihood_expects_are_not_of_the_true_class():
+    labels = gq.Labels(np.arange(40), np.repeat([0, 1], 20), sampling="by class")
+    certain = np.eye(2)[labels.values]
+    p = np.eye(2)[np.append(labels.values, np.repeat([0, 1], [900, 100]))]
+    plain, flipped = (
+        shares_from_predictions(p, labels, left_out, rate, single(1040), np.random.default_rng(0))
+        for left_out, rate in ((certain, 0.0), (0.1 + 0.8 * certain, 0.1))
+    )
+    np.testing.assert_allclose(plain, flipped, atol=1e-9)
+
+
+def test_groups_add_up_and_a_labeled_group_is_known(world):
+    y, rng = classes_of(world, 3, seed=3)
+    nodes = rng.choice(N, 90, replace=False)
+    whole = np.isin(np.arange(N), nodes[:10])
+    groups = np.where(whole, "labeled", np.where(np.arange(N) % 2, "odd", "even"))
+    labels = gq.Labels(nodes, y[nodes], np.arange(3), sampling="random")
+    post = gq.approximate(world, gq.Probit(0.2), labels)
+    for sampling in ("random", "by class"):
+        taken = gq.Labels(nodes, y[nodes], np.arange(3), sampling=sampling)
+        shares = dataclasses.replace(post, labels=taken).class_shares(groups)
+        assert shares.groups.tolist() == ["even", "labeled", "odd"]
+        np.testing.assert_allclose(shares.draws.sum(axis=2), 1)
+        truth = np.bincount(y[whole], minlength=3) / whole.sum()
+        np.testing.assert_allclose(
+            shares.draws[:, 1], np.broadcast_to(truth, (len(shares.draws), 3))
+        )
+    all_in_one = post.class_shares().draws[:, 0]
+    weights = shares.items / N
+    np.testing.assert_allclose(
+        np.tensordot(weights, post.class_shares(groups).draws, axes=(0, 1)), all_in_one
+    )
+
+
+def test_the_true_class_of_a_doubted_label_is_drawn():
+    """P(class | u, label) of flips is Bayes' rule for a field that is known."""
+    labels = gq.Labels([0, 1], ["a", "b"], sampling="any")
+    u = np.full((20_000, 2), -0.3)
+    model = {"noise": 0.5, "flip_rate": 0.2}
+    rng = np.random.default_rng(0)
+    draws = shares_from_draws([u], labels, Groups.of(["x", "y"], 2), 0.5, model, rng)
+    prior = stats.norm.cdf(-0.3 / 0.5)
+    for group, given in enumerate(([0.8, 0.2], [0.2, 0.8])):
+        p = np.array([1 - prior, prior]) * given
+        expected = p[1] / p.sum()
+        error = np.sqrt(expected * (1 - expected) / len(u))
+        assert abs(draws[:, group, 1].mean() - expected) < 4 * error
+
+
+def test_names_of_classes_and_order_of_nodes_do_not_matter(world):
+    y, rng = classes_of(world, 3, seed=5)
+    nodes = rng.choice(N, 60, replace=False)
+    post = gq.approximate(
+        world, gq.Probit(0.2), gq.Labels(nodes, y[nodes], np.arange(3), sampling="by class")
+    )
+    other = np.array([2, 0, 1])
+    again = gq.approximate(
+        world,
+        gq.Probit(0.2),
+        gq.Labels(nodes[::-1], other[y[nodes[::-1]]], np.arange(3), sampling="by class"),
+    )
+    one, two = post.class_shares(seed=0), again.class_shares(seed=0)
+    error = one.draws.std(axis=0).max() / np.sqrt(1000)
+    np.testing.assert_allclose(one.mean[0], two.mean[0][other], atol=6 * error)
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        (["a"], r"the group of each of 300 nodes, got shape \(1,\)"),
+        ([None, *"a" * 299], "that of node 0 is missing"),
+        (np.zeros((300, 2)), r"got shape \(300, 2\)"),
+    ],
+)
+def test_groups_that_do_not_fit_are_refused(world, groups, words):
+    post = gq.approximate(world, gq.Probit(0.2), gq.Labels([0, 1], [0, 1]))
+    with pytest.raises(ValueError, match=words):
+        post.class_shares(groups)
+
+
+def test_an_interval_has_a_probability_between_0_and_1():
+    shares = ClassShares(np.array([0, 1]), None, np.array([4]), np.full((3, 1, 2), 0.5))
+    for probability in (0, 1, 90, np.nan):
+        with pytest.raises(ValueError, match="probability must"):
+            shares.interval(probability)
+
+
+def test_a_run_from_a_file_needs_its_prior(world, tmp_path):
+    labels = gq.Labels([0, 1, 2], [0, 1, 1], sampling="random")
+    post = gq.sample(world, gq.Probit(0.2), labels, draws=50, seed=0, progress=False)
+    post.save(tmp_path / "run.nc")
+    again = gq.load(tmp_path / "run.nc")
+    with pytest.raises(ValueError, match="does not hold its prior"):
+        again.class_shares()
+    assert (again.class_shares(prior=world).draws == post.class_shares().draws).all()
