@@ -12,6 +12,7 @@ from graphuq.cli.printing import describe_counts, join_names, print_paragraph, p
 from graphuq.cli.result_folder import DRAWS, NODES, PROBLEM, REPORT, RUN, SUSPECTS, UNCERTAIN
 from graphuq.cli.run_summary import RunSummary
 from graphuq.posterior.assessment.class_shares import describe_shares
+from graphuq.posterior.assessment.estimated_shares import explain_sampling
 from graphuq.posterior.predictions import SURE
 from graphuq.priors.hyperprior import LEVEL_SCALE
 from graphuq.utils.words import choose_form, count
@@ -150,6 +151,15 @@ def _print_predictions(run: RunSummary) -> None:
         f"{describe_counts(run.predicted)}. {run.unsure} of {count(run.items, 'item')} are unsure "
         f"(confidence below {SURE:.0%}); both counts include labeled items."
     )
+    if run.estimated_shares is not None:
+        shares = ", ".join(
+            f"{row['class']} {row['share']:.1%} ({row['low']:.1%} to {row['high']:.1%})"
+            for row in run.estimated_shares
+        )
+        print_paragraph(
+            f"Shares of the classes among all {count(run.items, 'item')}, with 90% intervals: "
+            f"{shares}. {explain_sampling(run.sampling)}"
+        )
     if run.at_base_rate.size:
         print_paragraph(
             f"{count(run.at_base_rate.size, 'item')} in components of the graph without a label, "

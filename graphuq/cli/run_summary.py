@@ -81,6 +81,9 @@ class RunSummary:
         The light of the report and its reasons.
     leave_one_out_right : int or None
         How many labels are predicted correctly from the other labels; None if unknown.
+    estimated_shares : list of dict, or None
+        Share of each class among all items, with the low and high end of its 90% interval; None
+        if shares are given.
     mean_variance : float
     unsure : int
         Number of unsure items.
@@ -136,6 +139,7 @@ class RunSummary:
     trust: Trust
     leave_one_out_right: int | None
     predicted: dict[str, int]
+    estimated_shares: list[dict[Any, Any]] | None
     mean_variance: float
     unsure: int
     accuracy: float | None = None
@@ -179,7 +183,7 @@ def summarize_run(
     likelihood = {k: v for k, v in post.settings["likelihood"].items() if k != "name"}
     suspects = answers.suspects[answers.suspects["suspect"]]
     wrong = answers.suspects["probability_wrong"].to_numpy()
-    idle = model.prior.idle
+    idle, shares = model.prior.idle, subject.class_shares
     prior = {k: v for k, v in model.prior.parameters.items() if k not in idle and (k != "tau" or v)}
     return RunSummary(
         **_origin(source),
@@ -206,6 +210,7 @@ def summarize_run(
         trust=post.trust(),
         leave_one_out_right=_leave_one_out(model, labels),
         predicted=_count_classes(predictions.prediction, labels),
+        estimated_shares=None if shares is None else shares.table().to_dict("records"),
         mean_variance=post.mean_variance,
         unsure=int(predictions.unsure.sum()),
         **_scores(subject),

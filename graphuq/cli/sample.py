@@ -27,6 +27,7 @@ from graphuq.cli.sample_steps import (
     source_of,
 )
 from graphuq.cli.write_result import sample_and_write
+from graphuq.labels.labels import ANY, BY_CLASS, RANDOM
 from graphuq.priors.prior import DEFAULT_MAX_MODES
 from graphuq.utils.validation import AUTO
 
@@ -115,6 +116,16 @@ def _add_model(parser: Parser) -> None:
         type=int,
         metavar="N",
         help=f"number of modes of the prior (default: up to {DEFAULT_MAX_MODES})",
+    )
+    add(
+        "--sampling",
+        choices=(RANDOM, BY_CLASS, ANY),
+        type=lambda text: text.replace("-", " "),
+        metavar="HOW",
+        help="how the labeled items were chosen: random; by-class, so many of each class; or any, "
+        "in another way, such as those that a model asked for. It decides how the shares of the "
+        "classes are estimated (default: by-class if all classes have the same number of labels, "
+        "else random)",
     )
     add_class_shares(add, "none")
     add_sampling(add)

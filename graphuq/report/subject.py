@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from graphuq.graphs import Graph
 from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
+from graphuq.posterior.assessment.estimated_shares import ClassShares
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import check_images
@@ -92,6 +93,16 @@ class Subject:
     def has_shares(self) -> bool:
         """Whether shares of the classes are given."""
         return self.predictions is not self.posterior
+
+    @cached_property
+    def class_shares(self) -> ClassShares | None:
+        """Estimated shares of the classes; None if they are given, or not known."""
+        if self.has_shares:
+            return None
+        try:
+            return self.posterior.class_shares(prior=self.prior)
+        except ValueError:  # for example without the prior, or of a label that is a field
+            return None
 
     @cached_property
     def hidden(self) -> NDArray[np.int64]:

@@ -242,6 +242,49 @@ def test_likelihoods_choose_their_parameters(model, parameters, karate, capsys):
         assert f"{name} = {value:.3g} ({origin}" in printed
 
 
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (None, "They take the labels of each class for a random sample of that class"),
+        ("random", "They take the labels for a random sample."),
+        ("any", "They rest on the model"),
+    ],
+)
+def test_shares_of_the_classes_are_told_with_how_labels_were_chosen(how, words, karate, capsys):
+    given = [] if how is None else ["--sampling", how]
+    model = ["--alpha", "2", "--gamma", "0.1"]
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK, *model]
+    assert main([*arguments, *given]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    run = json.loads(Path("karate-graphuq/run.json").read_text(encoding="utf-8"))
+    assert run["sampling"] == (how or "by class")
+    assert [row["class"] for row in run["estimated_shares"]] == run["classes"]
+    assert sum(row["share"] for row in run["estimated_shares"]) == pytest.approx(1)
+    for row in run["estimated_shares"]:
+        assert row["low"] <= row["share"] <= row["high"]
+        shown = f"{row['class']} {row['share']:.1%} ({row['low']:.1%} to {row['high']:.1%})"
+        assert shown in printed
+    assert words in printed
+    assert words in Path("karate-graphuq/report.html").read_text(encoding="utf-8")
+
+
+def test_known_shares_are_not_estimated(karate, capsys):
+    model = ["--alpha", "2", "--gamma", "0.1"]
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK, *model]
+    clubs = sorted(set(pd.read_csv("clubs.csv")["label"].dropna()))
+    known = f"{clubs[0]}=0.4,{clubs[1]}=0.6"
+    assert main([*arguments, "--class-shares", known]) == 0
+    assert "90% intervals" not in capsys.readouterr().out
+    run = json.loads(Path("karate-graphuq/run.json").read_text(encoding="utf-8"))
+    assert run["estimated_shares"] is None
+
+
+def test_labels_that_lack_a_class_are_not_by_class(karate, capsys):
+    arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK]
+    assert main([*arguments, "--class", "neither", "--sampling", "by-class"]) == 2
+    assert "none of 'neither': take sampling='any'" in capsys.readouterr().err
+
+
 def test_the_list_of_uncertain_items_says_its_order_and_has_it(karate, capsys):
     model = ["--alpha", "2", "--gamma", "0.5"]
     assert main(["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK, *model]) == 0
