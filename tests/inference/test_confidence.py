@@ -50,7 +50,7 @@ def test_two_classes_are_exact(small, kind, model):
         (gq.PCN(), gq.NoisyProbit(0.2, 0.1)),
         (gq.HilbertHMC(), gq.Probit(0.3)),
         (gq.PreconditionedHMC(), gq.NoisyProbit(0.2, 0.1)),
-        pytest.param(gq.Tempered(gq.PCN()), gq.Probit(0.3), marks=pytest.mark.slow),
+        pytest.param(gq.Tempered(gq.PCN(thin=4)), gq.Probit(0.3), marks=pytest.mark.slow),
     ],
 )
 def test_every_sampler_is_exact(prior, sampler, model):

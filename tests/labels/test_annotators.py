@@ -32,7 +32,7 @@ def test_rates_lie_within_their_intervals(n_classes):
     for _ in range(20):
         rates = rng.beta(1, 3, size=5).clip(0.01, 0.45)
         _, votes = simulate(rng, 150, rates, n_classes)
-        found = gq.annotator_rates(votes, draws=1000, seed=0)
+        found = gq.annotator_rates(votes, draws=400, seed=0)
         inside.extend((found["low"] <= rates) & (rates <= found["high"]))
         # against the majority: its own mistakes and the annotator's own vote are in the way
         majority = votes.mode(axis=1)[0]
