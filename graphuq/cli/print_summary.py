@@ -152,14 +152,17 @@ def _print_predictions(run: RunSummary) -> None:
         f"(confidence below {SURE:.0%}); both counts include labeled items."
     )
     if run.estimated_shares is not None:
-        shares = ", ".join(
-            f"{row['class']} {row['share']:.1%} ({row['low']:.1%} to {row['high']:.1%})"
-            for row in run.estimated_shares
-        )
-        print_paragraph(
-            f"Shares of the classes among all {count(run.items, 'item')}, with 90% intervals: "
-            f"{shares}. {explain_sampling(run.sampling)}"
-        )
+        print(f"Shares of the classes among all {count(run.items, 'item')}:")
+        print_table(
+            ["class", "share", "90% interval"],
+            [
+                [str(row["class"]), f"{row['share']:.1%}",
+                 f"{row['low']:.1%} to {row['high']:.1%}"]
+                for row in run.estimated_shares
+            ],
+            indent="  ",
+        )  # fmt: skip
+        print_paragraph(explain_sampling(run.sampling), "  ")
     if run.at_base_rate.size:
         print_paragraph(
             f"{count(run.at_base_rate.size, 'item')} in components of the graph without a label, "

@@ -119,13 +119,12 @@ def _add_model(parser: Parser) -> None:
     )
     add(
         "--sampling",
-        choices=(RANDOM, BY_CLASS, ANY),
-        type=lambda text: text.replace("-", " "),
+        choices=[how.replace(" ", "-") for how in (RANDOM, BY_CLASS, ANY)],
         metavar="HOW",
-        help="how the labeled items were chosen: random; by-class, so many of each class; or any, "
-        "in another way, such as those that a model asked for. It decides how the shares of the "
-        "classes are estimated (default: by-class if all classes have the same number of labels, "
-        "else random)",
+        help="how the labeled items were chosen: random; by-class, a fixed number of each class; "
+        "or any, in another way, such as those that a model asked for. It decides how the shares "
+        "of the classes are estimated, and whether the level is chosen from the labels (default: "
+        "by-class if all classes have the same number of labels, else random)",
     )
     add_class_shares(add, "none")
     add_sampling(add)

@@ -174,7 +174,8 @@ def read_data(options: argparse.Namespace) -> Data:
             "effect: leave it out"
         )
     images = pixels_of(items) if options.images else None
-    labels = items.labels(options.sampling)
+    how = options.sampling
+    labels = items.labels(None if how is None else how.replace("-", " "))
     unlabeled = np.setdiff1d(np.arange(items.ids.size), labels.nodes)
     truth = items.truth.astype(str) if items.truth is not None and unlabeled.size else None
     if truth is not None:

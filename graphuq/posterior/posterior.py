@@ -19,9 +19,10 @@ from graphuq.posterior.assessment.diagnostics import Diagnostics, diagnose
 from graphuq.posterior.assessment.estimated_shares import (
     ClassShares,
     Groups,
+    counts_from_draws,
+    counts_from_predictions,
     number_of_draws,
-    shares_from_draws,
-    shares_from_predictions,
+    shifted,
 )
 from graphuq.posterior.assessment.suspect_labels import probability_wrong, tabulate_suspects
 from graphuq.posterior.assessment.trust import Trust, trust_in_approximation, trust_in_draws
@@ -589,17 +590,17 @@ class Posterior(PredictionMixin):
     ) -> ClassShares:
         """Return how many items there are of each class, with intervals.
 
-        Labels drawn at random, or chosen by a model, tell of the shares through the posterior.
-        Labels of so many items of each class do not; then shares follow from what is predicted for
-        labeled items of each class and for all others. ``labels.sampling`` says which; see
-        `graphuq.posterior.assessment.estimated_shares`. The second way takes all labels as right,
-        and that the items of a class are alike in all groups.
+        If labels are drawn at random, or were chosen by a model, shares are those of draws of the
+        field: 1,000 of them, and at least 200 where items are many. If a fixed number of labels was
+        drawn from each class, shares follow from what is predicted for labeled items of each class
+        and for all others, and those of groups from both. ``labels.sampling`` says which; the
+        theory chapter "Assessment" has the equations. The second way takes all labels as right.
 
         Parameters
         ----------
         groups : array_like, shape (N,), optional
             The group of each node, such as a ward, a batch or a cluster: shares of each group. By
-            default all nodes are one.
+            default all nodes are one group.
         prior : Prior, optional
             The prior of the posterior; needed if it was read from a file.
         seed : int, SeedSequence or Generator, optional
@@ -612,9 +613,8 @@ class Posterior(PredictionMixin):
         Raises
         ------
         ValueError
-            Not one group for each node, or a missing one; another prior, or none; classes without
-            a label, labels that are the field, or sampled hyperparameters, where labels are by
-            class.
+            Not one group for each node, or a missing one; another prior, or none; sampled
+            hyperparameters; labels that are the field, if they are by class.
 
         Examples
         --------
@@ -634,22 +634,43 @@ class Posterior(PredictionMixin):
         ['east', 'east', 'west', 'west']
         """
         labels, grouped = self.labels, Groups.of(groups, self.n_nodes)
-        own = validation.seed_sequence(seed)
+        model = self.settings.get("sign_model")
+        if isinstance(self.source, Draws) and self.source.hyperparameters:
+            raise ValueError(
+                "hyperparameters were sampled, and shares of classes need one likelihood: take "
+                "those of gq.sample(...) or gq.approximate(...)"
+            )
+        of_field, own = validation.seed_sequence(seed).spawn(2)
         rng = np.random.default_rng(own)
-        if labels.sampling == BY_CLASS:
-            left_out, flips = self.pred_probs(prior), self.settings["sign_model"]["flip_rate"]
-            draws = shares_from_predictions(self.by_class, labels, left_out, flips, grouped, rng)
-        else:
+
+        def drawn() -> Array:
             n = number_of_draws(self.n_nodes, label_rule(labels).n_fields)
             wanted = None if self.is_sampled else n
-            latent = self._thinned(n).latent_draws(prior, draws=wanted, seed=own)
-            model = self.settings.get("sign_model")
-            draws = shares_from_draws(latent, labels, grouped, self.overlap, model, rng)
-        return ClassShares(labels.classes, grouped.names, grouped.counts(), draws)
+            latent = self._thinned(n).latent_draws(prior, draws=wanted, seed=of_field)
+            return counts_from_draws(latent, labels, grouped, self.overlap, model, rng)
+
+        if labels.sampling != BY_CLASS:
+            counts = drawn()
+        elif model is None:
+            raise ValueError(
+                "shares of classes from labels by class need a sign model, such as gq.Probit, and "
+                f"{self.settings['likelihood']['name']} is not one: give the labels "
+                "sampling='any' to rely on the draws"
+            )
+        else:
+            left_out, flips = self.pred_probs(prior), model["flip_rate"]
+            whole = counts_from_predictions(self.by_class, labels, left_out, flips, rng)
+            counts = whole[:, None]
+            if grouped.names is not None:
+                in_groups = drawn()
+                n = min(len(in_groups), len(whole))
+                counts = shifted(in_groups[:n], labels, grouped, whole[:n])
+        items = grouped.counts()
+        return ClassShares(labels.classes, grouped.names, items, counts / items[:, None])
 
     def _thinned(self, draws: int) -> Posterior:
         """Return the posterior with about so many draws, if it has more."""
-        every = max(1, self.n_latent_draws // draws)
+        every = math.ceil(self.n_latent_draws / draws)
         if every == 1 or not isinstance(self.source, Draws):
             return self
         return dataclasses.replace(self, source=self.source.thinned(every))

@@ -245,9 +245,9 @@ def test_likelihoods_choose_their_parameters(model, parameters, karate, capsys):
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        (None, "They take the labels of each class for a random sample of that class"),
-        ("random", "They take the labels for a random sample."),
-        ("any", "They rest on the model"),
+        (None, "This assumes that a fixed number of items was drawn at random from each class"),
+        ("random", "This assumes that the labels are a random sample of all items."),
+        ("any", "This relies on the model"),
     ],
 )
 def test_shares_of_the_classes_are_told_with_how_labels_were_chosen(how, words, karate, capsys):
@@ -262,8 +262,8 @@ def test_shares_of_the_classes_are_told_with_how_labels_were_chosen(how, words, 
     assert sum(row["share"] for row in run["estimated_shares"]) == pytest.approx(1)
     for row in run["estimated_shares"]:
         assert row["low"] <= row["share"] <= row["high"]
-        shown = f"{row['class']} {row['share']:.1%} ({row['low']:.1%} to {row['high']:.1%})"
-        assert shown in printed
+        ends = f"{row['low']:.1%} to {row['high']:.1%}"
+        assert f"{row['class']} {row['share']:.1%} {ends}" in printed
     assert words in printed
     assert words in Path("karate-graphuq/report.html").read_text(encoding="utf-8")
 
@@ -274,7 +274,7 @@ def test_known_shares_are_not_estimated(karate, capsys):
     clubs = sorted(set(pd.read_csv("clubs.csv")["label"].dropna()))
     known = f"{clubs[0]}=0.4,{clubs[1]}=0.6"
     assert main([*arguments, "--class-shares", known]) == 0
-    assert "90% intervals" not in capsys.readouterr().out
+    assert "90% interval" not in capsys.readouterr().out
     run = json.loads(Path("karate-graphuq/run.json").read_text(encoding="utf-8"))
     assert run["estimated_shares"] is None
 

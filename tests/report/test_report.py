@@ -306,6 +306,8 @@ def test_a_file_reads_as_the_posterior_does(good, quick, pages, tmp_path):
         post.save(tmp_path / "result.nc")
         from_file = written(tmp_path, tmp_path / "result.nc")
         # shares are estimated with the prior, which a file does not hold
+        assert "shares" in direct.texts
+        assert "shares" not in from_file.texts
         assert {k: v for k, v in from_file.texts.items() if k} == {
             k: v for k, v in direct.texts.items() if k and k != "shares"
         }

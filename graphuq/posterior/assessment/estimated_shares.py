@@ -1,22 +1,13 @@
-"""How many items there are of each class, with intervals, from labels of any design.
+"""How many items there are of each class, with intervals, whether labels are random or by class.
 
-Where labels are drawn at random, or where a model chose whom to ask, the posterior knows: each draw
-of the field gives every item a class, and their counts are a draw of the shares.
+If labels are drawn at random, or a model chose whom to ask, each draw of the field gives every item
+a class, and the classes' counts are a draw of the shares.
 
-Labels of so many items of each class say nothing about the shares, and the level of the field is
-then a guess. They do say what is predicted for an item of a class. Let M_ck be the mean of the
-predicted probability of class k over unlabeled items of class c, q_k the mean over all unlabeled
-items, and pi_c the share of class c among these. Then (Saerens, Latinne and Decaestecker 2002)
-
-    q = pi M.
-
-The labels of class c are a random sample of its items, and `Posterior.pred_probs` predicts each
-from the others. Row c of M is the mean of a distribution that has a Dirichlet process as its prior
-(Ferguson 1973): a draw of it is a weighted mean of these predictions, with Dirichlet weights, and
-of certain predictions, which the prior adds in the shares that the model itself expects. So a few
-labels that are all predicted right do not make M certain. The predictions of n items differ from
-their mean by chance, which adds noise to q of covariance sum_c pi_c Var(prediction | c) / n. For
-each draw of M and q, pi is the least-squares solution among shares.
+Labels by class, a fixed number of each, say nothing about the shares. They do say what is predicted
+for an item of a class. Let q_k be the mean predicted probability of class k over unlabeled items,
+M_ck its expectation for an item of class c, and pi_c the share of class c among unlabeled items.
+Then q = pi M, but for chance. The theory chapter "Assessment" says how M is learned from
+predictions of each label by the others.
 """
 
 from __future__ import annotations
@@ -39,9 +30,6 @@ if TYPE_CHECKING:
 
 # Draws of the shares, and the number of items x fields x draws beyond which draws are fewer.
 DRAWS, FEWEST_DRAWS, MOST_TERMS = 1000, 200, 2**27
-
-# The prior's weight in labels. `benchmarks.trust.class_shares` tries others.
-CONCENTRATION = 2.0
 
 # The weight of the equation that shares sum to 1, beside those of the classes.
 SUM_WEIGHT = 1e3
@@ -154,25 +142,23 @@ class Groups(NamedTuple):
             )
         if given.dtype.kind == "c":
             raise TypeError(f"groups must be names or whole numbers, got {given.dtype} values")
-        missing = np.flatnonzero(pd.isna(given))
+        number, names = pd.factorize(given, sort=True)
+        missing = np.flatnonzero(number < 0)
         if missing.size:
             raise ValueError(
                 f"groups must name a group for every node, but that of node {missing[0]} is "
                 "missing: fill it in, for example by 'unknown'"
             )
-        names, number = np.unique(
-            given.astype(str) if given.dtype.kind == "O" else given, return_inverse=True
-        )
-        return cls(names, number.astype(np.int64))
+        return cls(np.asarray(names), number.astype(np.int64))
 
     @property
     def size(self) -> int:
         """Number of groups."""
         return 1 if self.names is None else self.names.size
 
-    def counts(self, nodes: Any = slice(None)) -> NDArray[np.int64]:
-        """Return the number of ``nodes`` in each group."""
-        return np.bincount(self.number[nodes], minlength=self.size)
+    def counts(self) -> NDArray[np.int64]:
+        """Return the number of nodes in each group."""
+        return np.bincount(self.number, minlength=self.size)
 
     def class_counts(self, classes: NDArray[np.intp], nodes: Any, n_classes: int) -> Array:
         """Return the number of ``nodes`` of each group and class, shape (draws, G, K).
@@ -190,20 +176,20 @@ class Groups(NamedTuple):
 
 
 def explain_sampling(sampling: str) -> str:
-    """Return what estimated shares take for granted of how labels were chosen.
+    """Return what estimated shares assume about how labels were chosen.
 
     Examples
     --------
     >>> explain_sampling("random")
-    'They take the labels for a random sample.'
+    'This assumes that the labels are a random sample of all items.'
     """
-    taken = {
-        RANDOM: "They take the labels for a random sample.",
-        BY_CLASS: "They take the labels of each class for a random sample of that class, and its "
-        "number of labels for a choice.",
-        ANY: "They rest on the model, since the labels are no random sample.",
+    assumed = {
+        RANDOM: "This assumes that the labels are a random sample of all items.",
+        BY_CLASS: "This assumes that a fixed number of items was drawn at random from each class "
+        "and labeled.",
+        ANY: "This relies on the model, since the labels are not a random sample.",
     }
-    return taken[sampling]
+    return assumed[sampling]
 
 
 def number_of_draws(n_nodes: int, n_fields: int) -> int:
@@ -211,7 +197,7 @@ def number_of_draws(n_nodes: int, n_fields: int) -> int:
     return max(FEWEST_DRAWS, min(DRAWS, MOST_TERMS // (n_nodes * n_fields)))
 
 
-def shares_from_draws(
+def counts_from_draws(
     latent: Any,
     labels: Labels,
     groups: Groups,
@@ -219,7 +205,7 @@ def shares_from_draws(
     sign_model: dict[str, float] | None,
     rng: np.random.Generator,
 ) -> Array:
-    """Return draws of the shares, shape (draws, G, K), from draws of the field.
+    """Return draws of the number of items of each class, shape (draws, G, K).
 
     Parameters
     ----------
@@ -242,7 +228,7 @@ def shares_from_draws(
             at_labels = fields[:, labels.nodes]
             classes[:, labels.nodes] = _labeled(at_labels, labels, overlap, sign_model, rng)
         counts.append(groups.class_counts(classes, slice(None), rule.n_classes))
-    return np.concatenate(counts) / groups.counts()[:, None]
+    return np.concatenate(counts)
 
 
 def _labeled(
@@ -267,15 +253,14 @@ def _labeled(
     )
 
 
-def shares_from_predictions(
+def counts_from_predictions(
     by_class: Array,
     labels: Labels,
     left_out: Array,
     flip_rate: float,
-    groups: Groups,
     rng: np.random.Generator,
 ) -> Array:
-    """Return draws of the shares, shape (draws, G, K), from what is predicted of each class.
+    """Return draws of the number of items of each class, shape (draws, K), from predictions.
 
     Parameters
     ----------
@@ -287,47 +272,38 @@ def shares_from_predictions(
         What all other labels predict for the label of each labeled item.
     flip_rate : float
         Of the labels, as ``left_out`` expects it.
-    groups : Groups
     rng : Generator
 
     Examples
     --------
-    Of ten items of a class eight are predicted right, and 0.38 of all others are called "b":
+    Eight of ten items of each class are predicted right, and 0.38 of all others are called "b":
 
     >>> labels = Labels(np.arange(20), np.repeat(["a", "b"], 10), sampling="by class")
     >>> certain = np.repeat(np.eye(2)[[0, 1, 1, 0]], [8, 2, 8, 2], axis=0)
     >>> p = np.repeat([[1.0, 0.0], [0.0, 1.0]], [630, 390], axis=0)
     >>> p[:20] = certain
-    >>> groups = Groups.of(None, 1020)
-    >>> draws = shares_from_predictions(p, labels, certain, 0.0, groups, np.random.default_rng(0))
-    >>> draws.shape, bool(0.15 < draws.mean(axis=0)[0, 1] < 0.45)
-    ((1000, 1, 2), True)
+    >>> draws = counts_from_predictions(p, labels, certain, 0.0, np.random.default_rng(0))
+    >>> draws.shape, bool(150 < draws.mean(axis=0)[1] < 450)
+    ((1000, 2), True)
     """
     n_classes = labels.classes.size
-    hidden = np.setdiff1d(np.arange(len(by_class)), labels.nodes)
-    p, n = by_class[hidden], groups.counts(hidden)
-    known = groups.class_counts(labels.indices[None], labels.nodes, n_classes)[0]
-    total = np.stack(
-        [np.bincount(groups.number[hidden], each, groups.size) for each in p.T], axis=1
-    )
-    q = total / np.maximum(n, 1)[:, None]
+    p = np.delete(by_class, labels.nodes, axis=0)
+    known = np.bincount(labels.indices, minlength=n_classes)
+    if not len(p):
+        return np.tile(known.astype(np.float64), (DRAWS, 1))
     model = SignModel.flipping(0.0, flip_rate, n_classes)
     right, wrong = model.right(n_classes), model.wrong(n_classes)
     of_class = np.clip((left_out - wrong) / (right - wrong), 0, 1) if right > wrong else left_out
     rows, within = _rows(p, labels, of_class, rng)
-    noise = np.zeros((DRAWS, groups.size, n_classes))
-    for group in np.flatnonzero(n):
-        covariance = np.tensordot(q[group], within, axes=1) / n[group]
-        noise[:, group] = rng.multivariate_normal(
-            np.zeros(n_classes), covariance, DRAWS, check_valid="ignore"
-        )
-    shares = np.zeros((DRAWS, groups.size, n_classes))
-    for draw, row in enumerate(rows):
+    q = p.mean(axis=0)
+    covariance = np.tensordot(q, within, axes=1) / len(p)  # with q in place of pi
+    drawn = rng.multivariate_normal(q, covariance, DRAWS, check_valid="ignore")
+    shares = np.empty((DRAWS, n_classes))
+    for draw, (row, mean) in enumerate(zip(rows, drawn, strict=True)):
         equations = np.vstack([row.T, np.full(n_classes, SUM_WEIGHT)])
-        for group in np.flatnonzero(n):
-            found, _ = nnls(equations, np.append(q[group] + noise[draw, group], SUM_WEIGHT))
-            shares[draw, group] = found / found.sum()
-    return np.asarray((known + n[:, None] * shares) / groups.counts()[:, None])
+        shares[draw], _ = nnls(equations, np.append(mean, SUM_WEIGHT))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return np.asarray(known + len(p) * shares)
 
 
 def _rows(
@@ -339,18 +315,39 @@ def _rows(
     ----------
     p : ndarray, shape (unlabeled nodes, K)
     labels, left_out, rng
-        See `shares_from_predictions`.
+        See `counts_from_predictions`.
     """
     n_classes = labels.classes.size
-    mass = p.sum(axis=0)
-    expected = p.T @ p / np.maximum(mass, np.finfo(float).tiny)[:, None]
+    expected = p.T @ p / np.maximum(p.sum(axis=0), np.finfo(float).tiny)[:, None]
+    # certain predictions that the prior adds: one as the model expects, and one of any class
+    prior = expected + 1 / n_classes
     rows, within = np.empty((DRAWS, n_classes, n_classes)), np.empty((n_classes,) * 3)
     for c in range(n_classes):
         own = left_out[labels.indices == c]
         predicted = np.vstack([own, np.eye(n_classes)])
-        prior = CONCENTRATION * (expected[c] if mass[c] > 0 else np.eye(n_classes)[c])
-        # a Dirichlet parameter of 0 is a weight of 0
-        weight = np.append(np.ones(len(own)), np.maximum(prior, 1e-12))
+        weight = np.append(np.ones(len(own)), prior[c])
         rows[:, c] = rng.dirichlet(weight, DRAWS) @ predicted
         within[c] = np.cov(predicted.T, aweights=weight, bias=True)
     return rows, within
+
+
+def shifted(counts: Array, labels: Labels, groups: Groups, wanted: Array) -> Array:
+    """Return counts in groups, moved so that those of all groups are near the ``wanted`` ones.
+
+    The odds of classes of unlabeled items are multiplied by one factor for each class, as Saerens,
+    Latinne and Decaestecker (2002) do with probabilities.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (draws, G, K)
+    labels : Labels
+    groups : Groups
+    wanted : ndarray, shape (draws, K)
+    """
+    known = groups.class_counts(labels.indices[None], labels.nodes, labels.classes.size)[0]
+    hidden = np.maximum(counts - known, 0)  # fewer where labels may be mistakes
+    factor = np.maximum(wanted - known.sum(axis=0), 0) / np.maximum(hidden.sum(axis=1), 1)
+    moved = hidden * factor[:, None]
+    total = moved.sum(axis=2, keepdims=True)
+    moved = np.where(total > 0, moved / np.where(total > 0, total, 1), 1 / moved.shape[2])
+    return np.asarray(known + moved * (groups.counts() - known.sum(axis=1))[:, None])

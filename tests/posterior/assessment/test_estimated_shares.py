@@ -1,9 +1,11 @@
 """Estimated shares of the classes against counts, closed forms and draws of whole worlds."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
+from conftest import quietly
 from scipy import stats
 
 import graphuq as gq
@@ -11,15 +13,12 @@ from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.assessment.estimated_shares import (
     ClassShares,
     Groups,
-    shares_from_draws,
-    shares_from_predictions,
+    counts_from_draws,
+    counts_from_predictions,
+    shifted,
 )
 
 N = 300
-
-
-def single(n_nodes=1000):
-    return Groups.of(None, n_nodes)
 
 
 @pytest.fixture(scope="module")
@@ -92,20 +91,32 @@ def test_draws_and_an_approximation_agree(world):
         assert abs(shares.mean() - known) < 4 * shares.std() / np.sqrt(200)
 
 
-def test_predictions_that_are_certain_and_right_leave_a_beta_law():
-    """With all predictions certain the rows of M have Dirichlet laws, and pi solves q = pi M."""
+def test_predictions_that_are_certain_leave_a_beta_law():
+    """With certain predictions the rows of M have Dirichlet laws, and pi solves q = pi M."""
     labels = gq.Labels(np.arange(20), np.repeat([0, 1], 10), sampling="by class")
     left_out = np.eye(2)[np.repeat([0, 1, 0, 1], [8, 2, 0, 10])]
     p = np.eye(2)[np.append(labels.values, np.repeat([0, 1], [40_000, 60_000]))]
-    draws = shares_from_predictions(
-        p, labels, left_out, 0.0, single(len(p)), np.random.default_rng(0)
-    )
-    # the prior's two labels are predicted right: Beta(8 + 2, 2), and (0, 12), which is certain
-    right = stats.beta(10, 2).rvs(200_000, random_state=0)
-    expected = np.clip(0.4 / right, 0, 1)
-    hidden = (draws[:, 0, 0] * len(p) - 10) / 100_000
+    draws = counts_from_predictions(p, labels, left_out, 0.0, np.random.default_rng(0))
+    # the prior adds a right prediction, and one that is right half of the time
+    rng = np.random.default_rng(1)
+    right, false = rng.beta(9.5, 2.5, 200_000), rng.beta(0.5, 11.5, 200_000)
+    expected = np.clip((0.4 - false) / (right - false), 0, 1)
+    hidden = (draws[:, 0] - 10) / 100_000
     assert abs(hidden.mean() - expected.mean()) < 4 * expected.std() / np.sqrt(len(hidden))
     assert stats.ks_2samp(hidden, expected).pvalue > 1e-3
+
+
+def test_predictions_of_few_items_differ_from_their_mean_by_chance():
+    """With 5,000 labels of each class M is known, and q has the spread of 50 predictions."""
+    labels = gq.Labels(np.arange(10_000), np.repeat([0, 1], 5000), sampling="by class")
+    second = np.where(np.arange(10_000) % 2, 0.1, 0.5) + 0.4 * labels.values
+    left_out = np.column_stack([1 - second, second])
+    p = np.vstack([left_out, np.tile([[0.5, 0.5]], (50, 1))])
+    draws = counts_from_predictions(p, labels, left_out, 0.0, np.random.default_rng(0))
+    assert np.all(draws[:, 0] >= 5000)  # labeled items are known
+    hidden = (draws[:, 1] - 5000) / 50
+    assert abs(hidden.mean() - 0.5) < 0.05  # M has the rows (0.7, 0.3) and (0.3, 0.7)
+    assert hidden.std() == pytest.approx(0.2 / np.sqrt(50) / 0.4, rel=0.1)
 
 
 def test_flips_that_the_likelihood_expects_are_not_of_the_true_class():
@@ -113,10 +124,41 @@ def test_flips_that_the_likelihood_expects_are_not_of_the_true_class():
     certain = np.eye(2)[labels.values]
     p = np.eye(2)[np.append(labels.values, np.repeat([0, 1], [900, 100]))]
     plain, flipped = (
-        shares_from_predictions(p, labels, left_out, rate, single(1040), np.random.default_rng(0))
+        counts_from_predictions(p, labels, left_out, rate, np.random.default_rng(0))
         for left_out, rate in ((certain, 0.0), (0.1 + 0.8 * certain, 0.1))
     )
-    np.testing.assert_allclose(plain, flipped, atol=1e-9)
+    np.testing.assert_allclose(plain, flipped, atol=1e-6)
+
+
+def test_counts_in_groups_move_with_those_of_all_items():
+    labels = gq.Labels([0, 3], [0, 1], sampling="by class")
+    groups = Groups.of(np.repeat(["a", "b"], [50, 52]), 102)
+    counts = np.array([[[40.0, 10.0], [13.0, 39.0]]])
+    same = shifted(counts, labels, groups, counts.sum(axis=1))
+    np.testing.assert_allclose(same, counts)
+    more = shifted(counts, labels, groups, np.array([[90.0, 12.0]]))[0]
+    np.testing.assert_allclose(more.sum(axis=1), [50, 52])
+    # the odds of all unlabeled items grow by one factor
+    known = np.array([[1.0, 1.0], [0.0, 0.0]])
+    before, after = counts[0] - known, more - known
+    factor = (after[:, 0] / after[:, 1]) / (before[:, 0] / before[:, 1])
+    np.testing.assert_allclose(factor, (89 / 52) / (11 / 48))
+
+
+def test_groups_by_a_feature_are_held(world):
+    """Predictions of a class differ between such groups."""
+    covered = []
+    for seed in range(40):
+        y, rng = classes_of(world, 2, seed)
+        if np.bincount(y, minlength=2).min() < 25:
+            continue
+        post = gq.approximate(world, gq.Probit(0.2), by_class(y, 2, 20, rng))
+        half = world.parts[0].mode_loadings(np.arange(N))[:, 1] > 0
+        low, high = np.moveaxis(post.class_shares(half).interval(0.9)[:, 1], -1, 0)
+        truth = np.array([y[~half].mean(), y[half].mean()])
+        covered.append(np.mean((low <= truth + 1e-9) & (truth <= high + 1e-9)))
+    assert len(covered) >= 20
+    assert np.mean(covered) > 0.75
 
 
 def test_groups_add_up_and_a_labeled_group_is_known(world):
@@ -146,15 +188,35 @@ def test_the_true_class_of_a_doubted_label_is_drawn():
     """P(class | u, label) of flips is Bayes' rule for a field that is known."""
     labels = gq.Labels([0, 1], ["a", "b"], sampling="any")
     u = np.full((20_000, 2), -0.3)
-    model = {"noise": 0.5, "flip_rate": 0.2}
-    rng = np.random.default_rng(0)
-    draws = shares_from_draws([u], labels, Groups.of(["x", "y"], 2), 0.5, model, rng)
-    prior = stats.norm.cdf(-0.3 / 0.5)
-    for group, given in enumerate(([0.8, 0.2], [0.2, 0.8])):
-        p = np.array([1 - prior, prior]) * given
-        expected = p[1] / p.sum()
-        error = np.sqrt(expected * (1 - expected) / len(u))
-        assert abs(draws[:, group, 1].mean() - expected) < 4 * error
+    prior, groups = stats.norm.cdf(-0.3 / 0.5), Groups.of(["x", "y"], 2)
+    trusted = gq.Labels([0, 1], ["a", "b"], confidence=[0.8, 0.8], sampling="any")
+    for own, rate in ((labels, 0.2), (trusted, 0.0)):
+        model, rng = {"noise": 0.5, "flip_rate": rate}, np.random.default_rng(0)
+        draws = counts_from_draws([u], own, groups, 0.5, model, rng)
+        for group, given in enumerate(([0.8, 0.2], [0.2, 0.8])):
+            p = np.array([1 - prior, prior]) * given
+            expected = p[1] / p.sum()
+            error = np.sqrt(expected * (1 - expected) / len(u))
+            assert abs(draws[:, group, 1].mean() - expected) < 4 * error
+
+
+def test_names_of_groups_are_kept():
+    groups = Groups.of(np.array([10, 2, 10, 1], dtype=object), 4)
+    assert groups.names.tolist() == [1, 2, 10]
+    assert groups.number.tolist() == [2, 1, 2, 0]
+
+
+def test_shares_of_what_is_not_a_sign_model_and_of_sampled_parameters(world):
+    labels = gq.Labels([0, 1], [0, 1])
+    short = {"draws": 5, "seed": 0, "progress": False}
+    field = quietly(world, gq.GinzburgLandau(1.0, 0.5), labels, gq.PCN(), **short)
+    with pytest.raises(ValueError, match="give the labels sampling='any'"):
+        field.class_shares()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gq.ConvergenceWarning)
+        joint = gq.sample_jointly(world, gq.Probit(), labels, **short)
+    with pytest.raises(ValueError, match="shares of classes need one likelihood"):
+        joint.class_shares()
 
 
 def test_names_of_classes_and_order_of_nodes_do_not_matter(world):
