@@ -60,6 +60,8 @@ class SignModel(NamedTuple):
     (0.9, 0.1)
     >>> round(float(model.of_label(0.2, 2)), 6), round(float(model.mistake(0.2, 2)), 6)
     (0.26, 0.307692)
+    >>> round(float(model.of_class(0.26, 2)), 6)
+    0.2
     >>> bool(np.isclose(model.log_of_label(np.log(0.2), 2), np.log(0.26)))
     True
     >>> potential, gradient, parameters = model.functions(2)
@@ -107,6 +109,12 @@ class SignModel(NamedTuple):
         """Return the probability of a label whose class wins with probability p."""
         wrong = self.wrong(n_classes)
         return wrong + (self.right(n_classes) - wrong) * p
+
+    def of_class(self, p: Any, n_classes: int) -> Any:
+        """Return the probability that a class wins whose label has probability p."""
+        wrong = self.wrong(n_classes)
+        margin = self.right(n_classes) - wrong
+        return np.clip((p - wrong) / margin, 0, 1) if margin else p
 
     def log_of_label(self, log_p: Any, n_classes: int) -> Any:
         """Return the log of `of_label`, where p may underflow."""

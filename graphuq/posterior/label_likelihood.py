@@ -56,9 +56,9 @@ class LabelDraws(NamedTuple):
 
 
 def label_draws(
-    draws: Draws, labels: Labels, settings: dict[str, Any], prior: Any, seed: Any, every: int = 1
+    draws: Draws, labels: Labels, settings: dict[str, Any], prior: Any, seed: Any
 ) -> LabelDraws:
-    """Return what each ``every``-th draw of the field says of the labels.
+    """Return what each draw of the field says of the labels.
 
     Parameters
     ----------
@@ -68,7 +68,6 @@ def label_draws(
         Those of the posterior, with a sign model.
     prior : GaussianPrior
     seed : SeedSequence
-    every : int
     """
     rule, rng = label_rule(labels), np.random.default_rng(seed)
     model, found, done = _model_of(draws, labels, settings), [], 0
@@ -79,9 +78,9 @@ def label_draws(
         others_say = GivenOthers.of(prior, labels.nodes)
     own_seed = validation.seed_sequence(rng)
     for block in draws.latent(prior, labels, labels.nodes, settings["noise"], own_seed):
-        kept = np.arange(-done % every, len(block), every)
-        u = block[kept].reshape(kept.size, len(labels), rule.n_fields)
-        own = SignModel(model.noise[done + kept], model.cost[done + kept])
+        u = block.reshape(len(block), len(labels), rule.n_fields)
+        part = slice(done, done + len(block))
+        own = SignModel(model.noise[part], model.cost[part])
         said = _describe(u, rule.observed(labels), own, rule, rng)
         if others_say is not None:
             with one_blas_thread():
@@ -135,5 +134,5 @@ def mistakes_from_left_out(left_out: Array, labels: Any, flip_rate: float) -> Ar
     K = by_class.shape[1]
     given = by_class[np.arange(len(labels)), labels.indices]
     model = SignModel.flipping(0.0, flip_rate, K)
-    right = ((given - model.wrong(K)) / (model.right(K) - model.wrong(K))).clip(0, 1)
+    right = model.of_class(given, K)
     return np.asarray(model.with_confidence(labels.confidence, K).mistake(right, K))

@@ -92,11 +92,10 @@ def left_out_from_draws(
     model = SignModel.flipping(**settings["sign_model"], n_classes=n_classes)
     given = model.with_confidence(labels.confidence, n_classes)
     total, weights = np.zeros((n_labels, n_classes)), np.zeros(n_labels)
-    every, done = math.ceil(math.prod(draws.shape) / MOST_DRAWS), 0
+    draws = draws.thinned(math.ceil(math.prod(draws.shape) / MOST_DRAWS))
     rule, others_say = label_rule(labels), GivenOthers.of(prior, labels.nodes)
     for block in draws.latent(prior, labels, labels.nodes, settings["noise"], seed):
-        u = block[-done % every :: every].reshape(-1, n_labels, rule.n_fields)
-        done += len(block)
+        u = block.reshape(-1, n_labels, rule.n_fields)
         with one_blas_thread():
             p = others_say.by_class(u, model.noise)
         own = p[:, np.arange(n_labels), labels.indices]

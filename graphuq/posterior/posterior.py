@@ -319,10 +319,9 @@ class Posterior(PredictionMixin):
         return self._label_draws(1) if known and self._label_terms <= MAX_TERMS else None
 
     def _label_draws(self, every: int) -> LabelDraws:
-        """Return what each ``every``-th draw says of the labels."""
-        return label_draws(
-            self.draws, self.labels, self.settings, self.prior, self._own_seed(), every
-        )
+        """Return what each ``every``-th draw of a chain says of the labels."""
+        draws, own_seed = self.draws.thinned(every), self._own_seed()
+        return label_draws(draws, self.labels, self.settings, self.prior, own_seed)
 
     @property
     def _label_terms(self) -> int:
