@@ -12,7 +12,6 @@ from graphuq.cli.printing import describe_counts, join_names, print_paragraph, p
 from graphuq.cli.result_folder import DRAWS, NODES, PROBLEM, REPORT, RUN, SUSPECTS, UNCERTAIN
 from graphuq.cli.run_summary import RunSummary
 from graphuq.posterior.assessment.class_shares import describe_shares
-from graphuq.posterior.assessment.estimated_shares import explain_sampling
 from graphuq.posterior.predictions import SURE
 from graphuq.priors.hyperprior import LEVEL_SCALE
 from graphuq.utils.words import choose_form, count
@@ -152,17 +151,7 @@ def _print_predictions(run: RunSummary) -> None:
         f"(confidence below {SURE:.0%}); both counts include labeled items."
     )
     if run.estimated_shares is not None:
-        print(f"Shares of the classes among all {count(run.items, 'item')}:")
-        print_table(
-            ["class", "share", "90% interval"],
-            [
-                [str(row["class"]), f"{row['share']:.1%}",
-                 f"{row['low']:.1%} to {row['high']:.1%}"]
-                for row in run.estimated_shares
-            ],
-            indent="  ",
-        )  # fmt: skip
-        print_paragraph(explain_sampling(run.sampling), "  ")
+        _print_shares(run.estimated_shares, run)
     if run.at_base_rate.size:
         print_paragraph(
             f"{count(run.at_base_rate.size, 'item')} in components of the graph without a label, "
@@ -174,6 +163,21 @@ def _print_predictions(run: RunSummary) -> None:
     order = "lowest confidence" if two else "largest entropy"
     print(f"The most uncertain items without a label, the {order} first:")
     (_print_uncertain_of_two if two else _print_uncertain_of_many)(run)
+
+
+def _print_shares(shares: list[dict[Any, Any]], run: RunSummary) -> None:
+    from graphuq.report import glossary  # imports plots, which --help does not need
+
+    print_paragraph(f"Shares of the classes among all {count(run.items, 'item')}:")
+    print_table(
+        ["class", "share", "90% interval"],
+        [
+            [str(row["class"]), f"{row['share']:.1%}", f"{row['low']:.1%} to {row['high']:.1%}"]
+            for row in shares
+        ],
+        indent="  ",
+    )
+    print_paragraph(glossary.SAMPLING[run.sampling], "  ")
 
 
 def _print_uncertain_of_two(run: RunSummary) -> None:

@@ -183,7 +183,8 @@ def summarize_run(
     likelihood = {k: v for k, v in post.settings["likelihood"].items() if k != "name"}
     suspects = answers.suspects[answers.suspects["suspect"]]
     wrong = answers.suspects["probability_wrong"].to_numpy()
-    idle, shares = model.prior.idle, subject.class_shares
+    idle = model.prior.idle
+    shares = subject.class_shares
     prior = {k: v for k, v in model.prior.parameters.items() if k not in idle and (k != "tau" or v)}
     return RunSummary(
         **_origin(source),

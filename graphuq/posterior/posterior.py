@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from graphuq.labels.labels import BY_CLASS, Labels
+from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class, label_rule
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.diagnostics import Diagnostics, diagnose
-from graphuq.posterior.assessment.estimated_shares import (
-    ClassShares,
-    Groups,
-    counts_from_draws,
-    counts_from_predictions,
-    number_of_draws,
-    shifted,
-)
 from graphuq.posterior.assessment.suspect_labels import probability_wrong, tabulate_suspects
 from graphuq.posterior.assessment.trust import Trust, trust_in_approximation, trust_in_draws
 from graphuq.posterior.assessment.uncertainty import PARTS, split_entropy
@@ -45,6 +37,8 @@ from graphuq.utils.warnings import warn
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from graphuq.posterior.assessment.estimated_shares import ClassShares
 
 
 class Call(NamedTuple):
@@ -632,47 +626,9 @@ class Posterior(PredictionMixin):
         >>> post.class_shares(groups).table()["group"].tolist()
         ['east', 'east', 'west', 'west']
         """
-        labels, grouped = self.labels, Groups.of(groups, self.n_nodes)
-        model = self.settings.get("sign_model")
-        if isinstance(self.source, Draws) and self.source.hyperparameters:
-            raise ValueError(
-                "hyperparameters were sampled, and shares of classes need one likelihood: take "
-                "those of gq.sample(...) or gq.approximate(...)"
-            )
-        of_field, own = validation.seed_sequence(seed).spawn(2)
-        rng = np.random.default_rng(own)
+        from graphuq.posterior.assessment.estimated_shares import estimate_shares
 
-        def drawn() -> Array:
-            n = number_of_draws(self.n_nodes, label_rule(labels).n_fields)
-            wanted = None if self.is_sampled else n
-            latent = self._thinned(n).latent_draws(prior, draws=wanted, seed=of_field)
-            return counts_from_draws(latent, labels, grouped, self.overlap, model, rng)
-
-        if labels.sampling != BY_CLASS:
-            counts = drawn()
-        elif model is None:
-            raise ValueError(
-                "shares of classes from labels by class need a sign model, such as gq.Probit, and "
-                f"{self.settings['likelihood']['name']} is not one: give the labels "
-                "sampling='any' to rely on the draws"
-            )
-        else:
-            left_out, flips = self.pred_probs(prior), model["flip_rate"]
-            whole = counts_from_predictions(self.by_class, labels, left_out, flips, rng)
-            counts = whole[:, None]
-            if grouped.names is not None:
-                in_groups = drawn()
-                n = min(len(in_groups), len(whole))
-                counts = shifted(in_groups[:n], labels, grouped, whole[:n])
-        items = grouped.counts()
-        return ClassShares(labels.classes, grouped.names, items, counts / items[:, None])
-
-    def _thinned(self, draws: int) -> Posterior:
-        """Return the posterior with about so many draws, if it has more."""
-        every = math.ceil(self.n_latent_draws / draws)
-        if every == 1 or not isinstance(self.source, Draws):
-            return self
-        return dataclasses.replace(self, source=self.source.thinned(every))
+        return estimate_shares(self, groups, prior, seed)
 
     def calibration(
         self, truth: Any = None, *, n_bins: int = 10, seed: validation.Seed = 0

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from graphuq.labels.labels import ANY, BY_CLASS, RANDOM
+
 PRIOR = {
     "rank": "The number of smooth patterns (eigenvectors) of the graph that classes combine.",
     "alpha": "How smoothly classes vary over the graph: 1 is rough, and 4 is smooth.",
@@ -23,6 +25,14 @@ SHARES = (
     "Shares of the classes among all items, as given by the user. Probabilities were changed as "
     "little as possible to follow them."
 )
+
+# What estimated shares of the classes assume about how labels were chosen.
+SAMPLING = {
+    RANDOM: "This assumes that the labels are a random sample of all items.",
+    BY_CLASS: "This assumes that a fixed number of items was drawn at random from each class and "
+    "labeled.",
+    ANY: "This relies on the model, since the labels are not a random sample.",
+}
 
 WITHOUT_SHARES = (
     "These parts, variances and means, suspect labels, and pictures of the items, of the graph and "

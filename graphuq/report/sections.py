@@ -11,7 +11,6 @@ from graphuq import plots
 from graphuq.plots.rendering import png, thumbnail
 from graphuq.posterior.assessment.calibration import Calibration
 from graphuq.posterior.assessment.class_shares import describe_shares
-from graphuq.posterior.assessment.estimated_shares import ClassShares, explain_sampling
 from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.prior import Prior
@@ -32,21 +31,18 @@ LABEL_NEXT = (
 
 
 def sections(subject: Subject, found: Trust) -> list[Section]:
-    """Return all sections in their order."""
-    shares, known = subject.class_shares, []
-    if shares is not None:
-        title = "How many items are there of each class?"
-        known.append(Section("shares", title, _shares(subject, shares)))
-    return [
+    """Return all sections in their order, without those that have nothing to say."""
+    parts = [
         Section("trust", "Can the sampler be trusted?", _trust(found)),
         Section("run", "What was run", _run(subject)),
         Section("accuracy", "How often is it right?", _accuracy(subject)),
-        *known,
+        Section("shares", "How many items are there of each class?", _shares(subject)),
         Section("uncertain", "Which items are uncertain?", _uncertain(subject)),
         Section("suspect", "Which given labels are suspect?", _suspect(subject)),
         Section("plots", "Plots", "".join(pictures.draw_pictures(subject))),
         Section("reproduce", "How to reproduce this", _reproduce(subject)),
     ]
+    return [section for section in parts if section.body]
 
 
 def _trust(found: Trust) -> str:
@@ -171,7 +167,10 @@ def _scores(posterior: Posterior, score: Calibration, lead: str) -> str:
     )
 
 
-def _shares(subject: Subject, shares: ClassShares) -> str:
+def _shares(subject: Subject) -> str:
+    shares = subject.class_shares
+    if shares is None:
+        return ""
     items, ends = int(shares.items[0]), shares.interval(0.9)[0]
     rows = [
         (name, page.bar(share, f"{share:.1%}"), f"{low:.1%} to {high:.1%}")
@@ -179,7 +178,7 @@ def _shares(subject: Subject, shares: ClassShares) -> str:
     ]
     return page.paragraph(
         f"The shares of the classes among all {items:,} items, labeled ones included. "
-        + explain_sampling(subject.posterior.labels.sampling)
+        + meanings.SAMPLING[subject.posterior.labels.sampling]
     ) + page.table(("class", "share", "90% interval"), rows)
 
 

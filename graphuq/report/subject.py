@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from graphuq.graphs import Graph
 from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
-from graphuq.posterior.assessment.estimated_shares import ClassShares
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import check_images
+
+if TYPE_CHECKING:
+    from graphuq.posterior.assessment.estimated_shares import ClassShares
 
 # Labels from which calibration is computed without the truth: fewer leave bins almost empty.
 MIN_LABELS = 20

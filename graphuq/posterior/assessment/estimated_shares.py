@@ -1,17 +1,19 @@
 """How many items there are of each class, with intervals, whether labels are random or by class.
 
-If labels are drawn at random, or a model chose whom to ask, each draw of the field gives every item
-a class, and the classes' counts are a draw of the shares.
+If labels are drawn at random, or a model chose which items to label, each draw of the field gives
+every item a class, and the counts of the classes are a draw of the shares.
 
 Labels by class, a fixed number of each, say nothing about the shares. They do say what is predicted
 for an item of a class. Let q_k be the mean predicted probability of class k over unlabeled items,
 M_ck its expectation for an item of class c, and pi_c the share of class c among unlabeled items.
-Then q = pi M, but for chance. The theory chapter "Assessment" says how M is learned from
+Then q equals pi M up to sampling error. The theory chapter "Assessment" says how M is learned from
 predictions of each label by the others.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from graphuq.labels.labels import ANY, BY_CLASS, RANDOM, Labels
+from graphuq.labels.labels import BY_CLASS, Labels
 from graphuq.likelihoods.label_rule import label_rule
 from graphuq.likelihoods.sign_model import SignModel
+from graphuq.posterior.draws import Draws
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 
@@ -175,26 +178,45 @@ class Groups(NamedTuple):
         return np.array(found, dtype=np.float64).reshape(-1, self.size, n_classes)
 
 
-def explain_sampling(sampling: str) -> str:
-    """Return what estimated shares assume about how labels were chosen.
+def estimate_shares(posterior: Any, groups: Any, prior: Any, seed: validation.Seed) -> ClassShares:
+    """Return the shares of the classes; see `Posterior.class_shares`."""
+    labels, grouped = posterior.labels, Groups.of(groups, posterior.n_nodes)
+    model, source = posterior.settings.get("sign_model"), posterior.source
+    if isinstance(source, Draws) and source.hyperparameters:
+        raise ValueError(
+            "hyperparameters were sampled, and shares of classes need one likelihood: take those "
+            "of gq.sample(...) or gq.approximate(...)"
+        )
+    of_field, own = validation.seed_sequence(seed).spawn(2)
+    rng = np.random.default_rng(own)
 
-    Examples
-    --------
-    >>> explain_sampling("random")
-    'This assumes that the labels are a random sample of all items.'
-    """
-    assumed = {
-        RANDOM: "This assumes that the labels are a random sample of all items.",
-        BY_CLASS: "This assumes that a fixed number of items was drawn at random from each class "
-        "and labeled.",
-        ANY: "This relies on the model, since the labels are not a random sample.",
-    }
-    return assumed[sampling]
+    def drawn() -> Array:
+        terms = posterior.n_nodes * label_rule(labels).n_fields
+        n, few = max(FEWEST_DRAWS, min(DRAWS, MOST_TERMS // terms)), posterior
+        if isinstance(source, Draws):
+            every = math.ceil(math.prod(source.shape) / n)
+            n, few = None, dataclasses.replace(posterior, source=source.thinned(every))
+        latent = few.latent_draws(prior, draws=n, seed=of_field)
+        return counts_from_draws(latent, labels, grouped, posterior.overlap, model, rng)
 
-
-def number_of_draws(n_nodes: int, n_fields: int) -> int:
-    """Return how many draws of the fields of all nodes are made."""
-    return max(FEWEST_DRAWS, min(DRAWS, MOST_TERMS // (n_nodes * n_fields)))
+    if labels.sampling != BY_CLASS:
+        counts = drawn()
+    elif model is None:
+        raise ValueError(
+            "shares of classes from labels by class need a sign model, such as gq.Probit, and "
+            f"{posterior.settings['likelihood']['name']} is not one: give the labels "
+            "sampling='any' to rely on the draws"
+        )
+    else:
+        left_out, flips = posterior.pred_probs(prior), model["flip_rate"]
+        whole = counts_from_predictions(posterior.by_class, labels, left_out, flips, rng)
+        counts = whole[:, None]
+        if grouped.names is not None:
+            in_groups = drawn()
+            n = min(len(in_groups), len(whole))
+            counts = shifted(in_groups[:n], labels, grouped, whole[:n])
+    items = grouped.counts()
+    return ClassShares(labels.classes, grouped.names, items, counts / items[:, None])
 
 
 def counts_from_draws(
@@ -247,10 +269,8 @@ def _labeled(
     same = labels.indices[:, None] == np.arange(n_classes)
     right, wrong = (np.reshape(each(n_classes), (-1, 1)) for each in (model.right, model.wrong))
     p = SignModel(overlap).wins(fields) * np.where(same, right, wrong)
-    cumulative = p.cumsum(axis=-1)
-    return np.asarray(
-        (cumulative > rng.random(p.shape[:2])[..., None] * cumulative[..., -1:]).argmax(axis=-1)
-    )
+    p += np.finfo(np.float64).tiny * same  # where nothing else is possible, the label
+    return np.asarray(rng.multinomial(1, p / p.sum(axis=-1, keepdims=True)).argmax(axis=-1))
 
 
 def counts_from_predictions(
@@ -271,7 +291,7 @@ def counts_from_predictions(
     left_out : ndarray, shape (J, K)
         What all other labels predict for the label of each labeled item.
     flip_rate : float
-        Of the labels, as ``left_out`` expects it.
+        Flip rate of the labels that ``left_out`` assumes.
     rng : Generator
 
     Examples
@@ -292,9 +312,7 @@ def counts_from_predictions(
     if not len(p):
         return np.tile(known.astype(np.float64), (DRAWS, 1))
     model = SignModel.flipping(0.0, flip_rate, n_classes)
-    right, wrong = model.right(n_classes), model.wrong(n_classes)
-    of_class = np.clip((left_out - wrong) / (right - wrong), 0, 1) if right > wrong else left_out
-    rows, within = _rows(p, labels, of_class, rng)
+    rows, within = _rows(p, labels, model.of_class(left_out, n_classes), rng)
     q = p.mean(axis=0)
     covariance = np.tensordot(q, within, axes=1) / len(p)  # with q in place of pi
     drawn = rng.multivariate_normal(q, covariance, DRAWS, check_valid="ignore")

@@ -200,6 +200,14 @@ def test_the_true_class_of_a_doubted_label_is_drawn():
             assert abs(draws[:, group, 1].mean() - expected) < 4 * error
 
 
+def test_a_certain_label_stands_where_the_field_is_sure_of_another_class():
+    """Beside a label that is doubted; both probabilities of the first node are 0 in floats."""
+    labels = gq.Labels([0, 1], ["b", "a"], confidence=[1.0, 0.8], sampling="any")
+    u, rng = np.tile([-50.0, 50.0], (100, 1)), np.random.default_rng(0)
+    model, groups = {"noise": 0.1, "flip_rate": 0.0}, Groups.of(["x", "y"], 2)
+    assert (counts_from_draws([u], labels, groups, 0.1, model, rng) == np.array([0, 1])).all()
+
+
 def test_names_of_groups_are_kept():
     groups = Groups.of(np.array([10, 2, 10, 1], dtype=object), 4)
     assert groups.names.tolist() == [1, 2, 10]
