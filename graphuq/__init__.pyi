@@ -32,6 +32,7 @@ from .inference.approximate import approximate as approximate
 from .inference.evidence.annealed import AnnealedEvidence as AnnealedEvidence
 from .inference.evidence.annealed import annealed_evidence as annealed_evidence
 from .inference.evidence.evidence import evidence as evidence
+from .inference.find_mistakes import find_mistakes as find_mistakes
 from .inference.map_estimate import MapEstimate as MapEstimate
 from .inference.map_estimate import map_estimate as map_estimate
 from .inference.sample import sample as sample

@@ -229,6 +229,8 @@ CALLS = {
          "graph": GRAPH},
     ),
     "pred_probs": (QUICK.pred_probs, {"prior": PRIOR}),
+    "find_mistakes": (gq.find_mistakes, {"post": QUICK, "prior": PRIOR}),
+    "suspect_labels": (QUICK.suspect_labels, {"false_discovery_rate": 0.2}),
     "ranking": (QUICK.ranking, {"by": "entropy"}),
     "suggest": (QUICK.suggest, {"k": 2, "method": "bald", "prior": PRIOR, "candidates": 10}),
     "suggest with scores": (QUICK.suggest, {"return_scores": True}),

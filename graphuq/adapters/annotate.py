@@ -19,6 +19,7 @@ from graphuq.adapters.cells import (
     write_cells,
 )
 from graphuq.inference.approximate import approximate
+from graphuq.inference.find_mistakes import with_mistakes
 from graphuq.inference.problem import choose_parameters
 from graphuq.inference.sample import sample
 from graphuq.likelihoods import Probit
@@ -109,8 +110,8 @@ def annotate(
     - ``{key}_entropy``: the entropy of the class in nats, and ``{key}_epistemic``: the part of it
       that more labels resolve;
     - ``{key}_filtered``: the most probable class, or "Unknown";
-    - ``{key}_wrong``: the probability that the given label is wrong, missing for other cells;
-    - ``{key}_suspect``: whether another class than the given label is more probable;
+    - ``{key}_wrong``: the probability that the given label is a mistake, missing for other cells;
+    - ``{key}_suspect``: whether the label is suspect, see `Posterior.suspect_labels`;
     - ``{key}_ask``: whether the cell is one of those to label next.
 
     ``obsm["{key}_probability"]`` has a column for each class. ``uns["{key}_graphuq"]`` has the
@@ -167,7 +168,7 @@ def annotate(
         )
     else:
         post = approximate(prior, likelihood, labels)
-    post = post.with_names(adata.obs_names)
+    post = with_mistakes(post).with_names(adata.obs_names)
 
     picked = post.suggest(n_ask, seed=seeds[1]) if n_ask else np.empty(0, dtype=np.int64)
     column, key = adata.obs[label], label if key_added is None else key_added

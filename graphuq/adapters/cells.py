@@ -265,7 +265,7 @@ def tabulate_cells(post: Any, column: pd.Series, reject: float, ask: Nodes) -> d
     uncertain = 1 - best > reject
     suspects = post.suspect_labels()
     wrong = np.full(post.n_nodes, np.nan)
-    wrong[suspects["node"]] = suspects["probability_wrong"]
+    wrong[suspects["node"]] = suspects["probability_mistake"]
     return {
         "pred": pd.Categorical.from_codes(codes, classes),
         "conf": best,

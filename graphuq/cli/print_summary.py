@@ -12,6 +12,7 @@ from graphuq.cli.printing import describe_counts, join_names, print_paragraph, p
 from graphuq.cli.result_folder import DRAWS, NODES, PROBLEM, REPORT, RUN, SUSPECTS, UNCERTAIN
 from graphuq.cli.run_summary import RunSummary
 from graphuq.posterior.assessment.class_shares import describe_shares
+from graphuq.posterior.assessment.suspect_labels import FALSE_DISCOVERY_RATE
 from graphuq.posterior.predictions import SURE
 from graphuq.priors.hyperprior import LEVEL_SCALE
 from graphuq.utils.words import choose_form, count
@@ -221,31 +222,37 @@ def _print_uncertain_of_many(run: RunSummary) -> None:
 def _print_suspects(run: RunSummary) -> None:
     print("\nSUSPECT LABELS")
     n_labels = sum(run.labels.values())
-    if run.suspects:
-        verb = choose_form(run.n_suspects, "is", "are")
-        first = f", the {len(run.suspects)} most suspect:" * (run.n_suspects > len(run.suspects))
+    doubtful, name = run.most_doubtful, run.settings["likelihood"]["name"]
+    if not doubtful["probability_mistake"]:
         print_paragraph(
-            f"{run.n_suspects} of {n_labels} labels {verb} suspect: another class is more probable"
-            + (first or ".")
+            f"{name} expects no mistakes among the {n_labels} labels, and no other model was "
+            "asked: use --likelihood noisy-probit."
         )
-        print_table(
-            ["id", "label", "more probable", "with probability"],
-            [[str(row["id"]), str(row["label"]), str(row["likelier"]),
-              f"{row['probability_wrong']:.1%}"]
-             for row in run.suspects],
-            indent="  ",
-        )  # fmt: skip
-    else:
-        first_row = run.most_doubtful
+        return
+    if not run.suspects:
         print_paragraph(
-            f"None of {n_labels} labels is suspect: each is the most probable class of its item. "
-            f"The most doubtful label is that of item {first_row['id']}: its item is of another "
-            f"class with probability {first_row['probability_wrong']:.1%}."
+            f"None of {n_labels} labels is suspect. The most doubtful label is that of item "
+            f"{doubtful['id']}: it is a mistake with probability "
+            f"{doubtful['probability_mistake']:.1%}."
         )
-    if run.settings["likelihood"]["name"] == "Probit":
+        return
+    verb = choose_form(run.n_suspects, "is", "are")
+    first = f" These are the first {len(run.suspects)}:" * (run.n_suspects > len(run.suspects))
+    print_paragraph(
+        f"{run.n_suspects} of {n_labels} labels {verb} suspect: probably mistakes. At most "
+        f"{FALSE_DISCOVERY_RATE:.0%} of suspect labels are expected to be right.{first}"
+    )
+    print_table(
+        ["id", "label", "probably", "mistake with probability"],
+        [[str(row["id"]), str(row["label"]), str(row["likelier"]),
+          f"{row['probability_mistake']:.1%}"]
+         for row in run.suspects],
+        indent="  ",
+    )  # fmt: skip
+    if name == "Probit":
         print_paragraph(
-            "Probit doubts labels only near the border between classes. To doubt any label, use "
-            "--likelihood noisy-probit."
+            "The predictions trust all labels. Correct the wrong ones with graphuq update, or let "
+            "the predictions doubt them, too: --likelihood noisy-probit."
         )
 
 

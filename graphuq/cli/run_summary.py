@@ -100,7 +100,7 @@ class RunSummary:
     suspects : list of dict
         Rows of suspects.csv: the first suspect labels.
     most_doubtful : dict
-        The row of suspects.csv with the largest probability of being wrong.
+        The first row of suspects.csv.
     label_next : ndarray of str
         Ids of the most informative items.
     at_base_rate : ndarray of str
@@ -182,7 +182,6 @@ def summarize_run(
     items, labels = data.items, data.labels
     likelihood = {k: v for k, v in post.settings["likelihood"].items() if k != "name"}
     suspects = answers.suspects[answers.suspects["suspect"]]
-    wrong = answers.suspects["probability_wrong"].to_numpy()
     idle = model.prior.idle
     shares = subject.class_shares
     prior = {k: v for k, v in model.prior.parameters.items() if k not in idle and (k != "tau" or v)}
@@ -218,7 +217,7 @@ def summarize_run(
         most_uncertain=answers.nodes.iloc[answers.most_uncertain[:N_UNCERTAIN]].to_dict("records"),
         n_suspects=len(suspects),
         suspects=suspects.head(N_SUSPECTS).to_dict("records"),
-        most_doubtful=answers.suspects.iloc[wrong.argmax()].to_dict(),
+        most_doubtful=answers.suspects.iloc[0].to_dict(),
         label_next=items.ids[answers.label_next],
         at_base_rate=items.ids[_without_label(model, labels)],
         folder=folder,

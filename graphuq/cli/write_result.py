@@ -27,6 +27,7 @@ from graphuq.cli.result_folder import (
 from graphuq.cli.run_summary import RunSummary, summarize_run
 from graphuq.cli.sample_steps import Data, Model, Source, ask
 from graphuq.cli.saved_problem import SavedProblem
+from graphuq.inference.find_mistakes import with_mistakes
 from graphuq.posterior.predictions import ReweightedPredictions
 
 
@@ -63,6 +64,8 @@ def sample_and_write(
         seed=options.seed,
         progress=True,
     )
+    begin_stage("looking for mistakes among the labels")
+    post = with_mistakes(post)
     begin_stage("writing the results")
     post = post.with_names([visible(name) for name in data.items.ids])
     predictions: gq.Posterior | ReweightedPredictions = post

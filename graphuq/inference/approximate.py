@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import warnings
 from functools import partial
@@ -31,7 +32,9 @@ from graphuq.likelihoods.argmax_probability import (
 from graphuq.likelihoods.bound import describe, describe_sign_model
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.likelihoods.label_rule import Argmax, both_classes, probability_positive
+from graphuq.posterior.assessment.suspect_labels import Doubts
 from graphuq.posterior.class_entropy import add_class_entropy
+from graphuq.posterior.label_likelihood import mistakes_from_left_out
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.node_kernels import expected_entropy
 from graphuq.posterior.posterior import Posterior
@@ -172,8 +175,8 @@ def approximate_problem(problem: Problem, start: Posterior | None) -> Posterior:
     goes_on = start is not None and np.min(problem.bound.label_model.cost) == np.inf
     sites = start.sites.moved(start.labels, problem.labels) if start and goes_on else None
     fields = interruptible("approximating the posterior", approximate_fields, problem, sites)
-    unknown = np.full(fields["mean"].shape, np.nan)
-    return Posterior(
+    overlaps, unknown = fields.pop("overlaps"), np.full(fields["mean"].shape, np.nan)
+    post = Posterior(
         prior=problem.prior,
         labels=problem.labels,
         mcse=unknown,
@@ -187,6 +190,12 @@ def approximate_problem(problem: Problem, start: Posterior | None) -> Posterior:
         },
         **fields,
     )
+    if overlaps is None or not post.expects_mistakes:
+        return post
+    flip_rate = post.settings["sign_model"]["flip_rate"]
+    mistakes = mistakes_from_left_out(post.sites.leave_one_out, problem.labels, flip_rate)
+    at_labels = post.latent_by_class[problem.labels.nodes]
+    return dataclasses.replace(post, doubts=Doubts(at_labels, mistakes, overlaps))
 
 
 def _approximate_signs(problem: Problem, start: tuple[Array, Array] | None) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from graphuq.likelihoods.bound import open_parameters
 from graphuq.likelihoods.contract import adopt
 from graphuq.priors.gaussian_prior import GaussianPrior, base_name
 from graphuq.priors.hyperprior import LEVEL_SCALE, LINEAR
-from graphuq.priors.sum_prior import SumPrior
 from graphuq.utils import validation
 
 Ranges = dict[str, tuple[float, float]]
@@ -61,7 +60,7 @@ def open_ranges(
     others = (n for n in ranged if n not in opened)
     random = labels is None or labels.sampling == RANDOM
     searched = random or not validation.is_auto(given.get("level", validation.AUTO))
-    uninformed = not searched and isinstance(prior, SumPrior) and validation.is_auto(prior.level)
+    uninformed = not searched and "level" in prior.open
     if uninformed:
         prior = prior.with_parameters(level=LEVEL_SCALE)
     left = (*prior.open, *open_parameters(likelihood), *others)
@@ -81,6 +80,22 @@ def open_ranges(
     for end in (0.0, 1.0):  # prior and likelihood refuse ends that are outside their domain
         with_values(prior, likelihood, {name: value_at(name, end, *found[name]) for name in found})
     return prior, likelihood, found
+
+
+def reopened(prior: GaussianPrior) -> GaussianPrior:
+    """Return the prior with parameters open again, except for ranks and what labels never choose.
+
+    They never choose tau = 0, or a weight of 0 or 1.
+    """
+    values = prior.parameters
+    names = [
+        name
+        for name in prior.ranges
+        if base_name(name) != "rank"
+        and not (base_name(name) == "tau" and values.get(name) == 0)
+        and not (base_name(name) == "weight" and values.get(name) in (0, 1))
+    ]
+    return prior.with_parameters(**dict.fromkeys(names, validation.AUTO)) if names else prior
 
 
 def fix_idle(prior: GaussianPrior) -> GaussianPrior:

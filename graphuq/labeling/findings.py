@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.inference.find_mistakes import with_mistakes
 from graphuq.labeling.book import Book
 from graphuq.labeling.course import Course
 from graphuq.labeling.curve import sum_above
 from graphuq.labeling.known_labels import KnownLabels
-from graphuq.labeling.learner import Learned
+from graphuq.labeling.learner import Learned, View
 from graphuq.labeling.records import Measured, Opinion, Progress, Suspect
 from graphuq.posterior.assessment.calibration import wilson_interval
 from graphuq.utils.typing import Array
@@ -104,21 +105,17 @@ def find_states(
 
 def find_ties(book: Book, k: int) -> list[Suspect]:
     """Return up to k items on whose label people do not agree."""
-    ties = [Suspect(node, *labels, None) for node, labels in book.contradictions().items()]
+    ties = [Suspect(node, *labels, None, True) for node, labels in book.contradictions().items()]
     return ties[:k]
 
 
-def find_suspects(learned: Learned, k: int) -> list[Suspect]:
-    """Return up to k labels than which another class is likelier, the likely wrong ones first."""
-    view = learned.view
-    if view is None:
-        return []
-    table = view.posterior.suspect_labels()
-    table = table[table["suspect"]].head(k)
+def find_suspects(view: View) -> list[Suspect]:
+    """Return all labels, the likely mistakes first."""
+    table = with_mistakes(view.posterior).suspect_labels()
     return [
-        Suspect(int(view.nodes[node]), str(label), str(likelier), float(wrong))
-        for node, label, likelier, wrong in table[
-            ["node", "label", "likelier", "probability_wrong"]
+        Suspect(int(view.nodes[node]), str(label), str(likelier), float(mistake), bool(suspect))
+        for node, label, likelier, mistake, suspect in table[
+            ["node", "label", "likelier", "probability_mistake", "suspect"]
         ].itertuples(index=False)
     ]
 

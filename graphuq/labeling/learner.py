@@ -249,7 +249,7 @@ class Learner:
         start, self._view = self._view, None  # an error must not come back
         every = kept.size == self._every.size
         prior = self.tuned.prior if every else SomeNodes(self.tuned.prior, kept)
-        own = _renumbered(labels, kept, labels.nodes)
+        own = labels.moved(np.searchsorted(kept, labels.nodes))
         problem = Problem.check(prior, self.tuned.likelihood, own)
         post = approximate_problem(problem, _moved(start, kept))
         epistemic = np.asarray(post.uncertainty()["epistemic"].to_numpy(), dtype=np.float64)
@@ -307,13 +307,6 @@ def _nodes(labels: dict[int, str]) -> Nodes:
     return np.array([*labels], dtype=np.int64)
 
 
-def _renumbered(labels: Labels, kept: Nodes, nodes: Nodes) -> Labels:
-    """Return the labels of ``nodes``, numbered as in ``kept``."""
-    numbers = np.searchsorted(kept, nodes)
-    trust, sampling = labels.confidence, labels.sampling
-    return Labels(numbers, labels.values, labels.classes, confidence=trust, sampling=sampling)
-
-
 def _moved(start: View | None, kept: Nodes) -> Posterior | None:
     """Return where to start from, with nodes numbered as in ``kept``; None if some are not in it.
 
@@ -325,4 +318,4 @@ def _moved(start: View | None, kept: Nodes) -> Posterior | None:
     nodes = start.nodes[labels.nodes]
     if not np.isin(nodes, kept).all():
         return None
-    return replace(start.posterior, labels=_renumbered(labels, kept, nodes))
+    return replace(start.posterior, labels=labels.moved(np.searchsorted(kept, nodes)))

@@ -151,14 +151,17 @@ class Suspect(NamedTuple):
     node : int
     label, likelier : str
         Where people do not agree, two of their labels.
-    probability_wrong : float or None
+    probability_mistake : float or None
         None where people do not agree.
+    suspect : bool
+        Whether it is one of those that are probably mistakes, or people do not agree.
     """
 
     node: int
     label: str
     likelier: str
-    probability_wrong: float | None
+    probability_mistake: float | None
+    suspect: bool
 
 
 class Answer(NamedTuple):

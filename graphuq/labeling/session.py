@@ -31,7 +31,7 @@ from graphuq.labeling.arguments import (
 )
 from graphuq.labeling.course import Course
 from graphuq.labeling.known_labels import KnownLabels
-from graphuq.labeling.learner import Learner
+from graphuq.labeling.learner import Learner, View
 from graphuq.labeling.learning import Learning
 from graphuq.labeling.questions import Questions
 from graphuq.labeling.records import Answer, Opinion, Progress, Question, Suspect
@@ -122,6 +122,8 @@ class LabelingSession:
         goal = None if goal is None else share("goal", goal)
         self._rng = np.random.default_rng(validation.integer("seed", seed, 0))
         self._seed = seed
+        # the newest view whose labels were looked at, and these, the most doubtful first
+        self._doubted: tuple[View | None, list[Suspect]] = (None, [])
         self._file = AnswerFile(path, self.names)
         self.path = self._file.path
         try:
@@ -306,12 +308,17 @@ class LabelingSession:
     def suspects(self, k: int = 20) -> list[Suspect]:
         """Return labels to look at again.
 
-        First come up to k items on whose label people do not agree, then up to k labels than which
-        the others make another class likelier.
+        First come up to k items on whose label people do not agree, then the k most doubtful
+        labels. The first call after an answer may take some seconds.
         """
         with self._lock:
             ties = findings.find_ties(self._known.book, k)
-        return [*ties, *findings.find_suspects(self._learning.learned, k)]
+            view, (known, found) = self._learning.learned.view, self._doubted
+        if view is not known:
+            found = [] if view is None else findings.find_suspects(view)
+            with self._lock:
+                self._doubted = view, found
+        return [*ties, *found[:k]]
 
     def confusion(self) -> Array | None:
         """Return how many unlabeled items are expected in each pair of classes, shape (K, K).

@@ -348,6 +348,28 @@ class Labels:
         sampling = self.sampling if whole or self.sampling != BY_CLASS else ANY
         return Labels(nodes, values, classes, confidence=trust, sampling=sampling)
 
+    def moved(self, nodes: Any) -> Labels:
+        """Return the same labels at other nodes.
+
+        Parameters
+        ----------
+        nodes : array_like of int, shape (J,)
+            The new number of each labeled node.
+
+        Raises
+        ------
+        ValueError
+            Another number of nodes; negative ones.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> gq.Labels([7, 2], ["cat", "dog"]).moved([0, 1]).values
+        array(['dog', 'cat'], dtype='<U3')
+        """
+        trust, sampling = self.confidence, self.sampling
+        return Labels(nodes, self.values, self.classes, confidence=trust, sampling=sampling)
+
     def of_classes(self, *classes: Any) -> Labels:
         """Return the labels of some classes only.
 

@@ -10,12 +10,20 @@ import numpy as np
 
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class
+from graphuq.posterior.assessment.suspect_labels import Doubts
 from graphuq.posterior.draws import Draws
 from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.netcdf import read_groups
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.sites import GaussianSites
 from graphuq.posterior.to_arviz import BY_NODE, NAME, NODE_STATISTICS, SITES
+
+# The names of what is known of mistakes among the labels.
+DOUBTS = {
+    "by_class": "probability_of_class",
+    "mistake": "probability_mistake",
+    "overlap": "probability_overlap",
+}
 
 # Rounding of probabilities that sum to 1.
 TOLERANCE = 1e-6
@@ -66,7 +74,7 @@ def _posterior_from(tree: Any) -> Posterior:
         labels=_labels_from(observed, constant),
         **_statistics_from(nodes),
         names=_names_from(nodes),
-        **_suspicions_from(observed),
+        doubts=_doubts_from(observed),
         settings=settings,
         source=_sites_from(nodes, observed) if approximate else _draws_from(tree, constant),
     )
@@ -115,10 +123,9 @@ def _names_from(nodes: Any) -> Any:
     return nodes[NAME].values.astype(str) if NAME in nodes.coords else None
 
 
-def _suspicions_from(observed: Any) -> dict[str, Any]:
-    """Return the probabilities of mistakes and of overlap."""
-    names = {"mistakes": "probability_mistake", "overlaps": "probability_overlap"}
-    return {own: observed[name].values for own, name in names.items()}
+def _doubts_from(observed: Any) -> Doubts:
+    """Return what was known of mistakes among the labels."""
+    return Doubts(**{own: observed[name].values for own, name in DOUBTS.items()})
 
 
 def _labels_from(observed: Any, constant: Any) -> Labels:
@@ -189,13 +196,10 @@ def require_sound(posterior: Posterior) -> None:
         raise ValueError(_message("names", f"shape {(n,)}", f", got {posterior.names.shape}"))
     if posterior.labels.nodes.max() >= n:
         raise ValueError(_message("labels", f"node numbers below {n}"))
-    suspicions = {
-        "probability_mistake": posterior.mistakes,
-        "probability_overlap": posterior.overlaps,
-    }
-    for name, probability in suspicions.items():
-        if probability is not None:
-            _require(name, probability, (len(posterior.labels),), 0.0, 1.0)
+    if posterior.doubts is not None:
+        shapes = (len(posterior.labels), n_classes), *2 * [(len(posterior.labels),)]
+        for (own, name), shape in zip(DOUBTS.items(), shapes, strict=True):
+            _require(name, getattr(posterior.doubts, own), shape, 0.0, 1.0)
     if isinstance(posterior.source, Draws):
         _require_sound_draws(posterior, per_field)
         return

@@ -16,7 +16,12 @@ from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class, label_rule
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.diagnostics import Diagnostics, diagnose
-from graphuq.posterior.assessment.suspect_labels import probability_wrong, tabulate_suspects
+from graphuq.posterior.assessment.suspect_labels import (
+    FALSE_DISCOVERY_RATE,
+    Doubts,
+    probability_wrong,
+    tabulate_suspects,
+)
 from graphuq.posterior.assessment.trust import Trust, trust_in_approximation, trust_in_draws
 from graphuq.posterior.assessment.uncertainty import PARTS, split_entropy
 from graphuq.posterior.draws import Draws
@@ -24,7 +29,6 @@ from graphuq.posterior.label_likelihood import (
     MAX_TERMS,
     LabelDraws,
     label_draws,
-    mistakes_from_left_out,
 )
 from graphuq.posterior.left_out import left_out_from_draws
 from graphuq.posterior.node_names import check_names
@@ -90,10 +94,9 @@ class Posterior(PredictionMixin):
         Monte Carlo standard error of `probability`.
     aleatoric : ndarray, shape (N,)
         Expected entropy of the true class given the field, in nats; see `uncertainty`.
-    mistakes : ndarray, shape (J,), optional
-        ``probability_mistake`` of `suspect_labels`, if read from a file.
-    overlaps : ndarray, shape (J,), optional
-        ``probability_overlap`` of `suspect_labels`, if read from a file or approximated.
+    doubts : Doubts, optional
+        What `suspect_labels` shows, if read from a file, approximated, or found by
+        `graphuq.find_mistakes`.
     settings : dict
         What was run: prior, likelihood, and how.
     source : Draws or GaussianSites
@@ -131,6 +134,8 @@ class Posterior(PredictionMixin):
     ('the sampler can be trusted.', 'sample')
     >>> post.is_sampled, post.n_latent_draws, post.diagnostics().messages
     (True, 4000, ())
+    >>> post.expects_mistakes
+    False
     >>> post.draws.complete, post.draws.modes.shape
     (True, (4, 1000, 20))
     >>> post.label_draws().log_likelihood.shape
@@ -163,8 +168,7 @@ class Posterior(PredictionMixin):
     source: Draws | GaussianSites
     probability_mcse: Array = dataclasses.field(kw_only=True)
     aleatoric: Array = dataclasses.field(kw_only=True)
-    mistakes: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
-    overlaps: Array | None = dataclasses.field(default=None, kw_only=True, repr=False)
+    doubts: Doubts | None = dataclasses.field(default=None, kw_only=True, repr=False)
     names: NDArray[np.str_] | None = dataclasses.field(default=None, kw_only=True, repr=False)
     prior: GaussianPrior | None = dataclasses.field(default=None, kw_only=True, repr=False)
 
@@ -457,14 +461,20 @@ class Posterior(PredictionMixin):
         rank[self.ranking()] = np.arange(self.n_nodes)
         return rank
 
-    def suspect_labels(self) -> pd.DataFrame:
+    def suspect_labels(self, false_discovery_rate: float = FALSE_DISCOVERY_RATE) -> pd.DataFrame:
         """Return the given labels, those most likely to be mistakes first.
 
         A label can differ from the class of the field for two reasons. It is a mistake: a flip,
         which `NoisyProbit` and `LevelSet` expect anywhere. Or it is right, and classes overlap
-        there, which `Probit` and `NoisyProbit` expect where fields are close to each other. If the
-        likelihood expects no mistakes, labels are ordered by ``probability_wrong``, and where that
-        ties by how much the field contradicts the label.
+        there, which `Probit` and `NoisyProbit` expect where fields are close to each other.
+        `Probit` expects no mistakes, and none of its labels is suspect: `graphuq.find_mistakes`
+        asks a model that expects them. Where mistakes tie, labels are ordered by
+        ``probability_wrong``, and where that ties by how much the field contradicts the label.
+
+        Parameters
+        ----------
+        false_discovery_rate : float from 0 to 1
+            The largest share of right labels that is expected among the suspect ones.
 
         Returns
         -------
@@ -472,9 +482,15 @@ class Posterior(PredictionMixin):
             A row for each labeled node, with columns ``node``; ``label``, as given; ``likelier``,
             the most probable class of the field; ``probability_wrong``, that the class of the field
             is not the label; ``probability_mistake``; ``probability_overlap``, that the label is no
-            mistake although the class of the field is another; ``suspect``, whether ``likelier`` is
-            another class than the label. A mistaken label may be the class of the field by chance,
-            so the two may add up to more than ``probability_wrong``.
+            mistake although the class of the field is another; ``suspect``. Suspect are the labels
+            of the largest ``probability_mistake``: as many as the rate allows. A mistaken label may
+            be the class of the field by chance, so ``probability_mistake`` and
+            ``probability_overlap`` may add up to more than ``probability_wrong``.
+
+        Raises
+        ------
+        ValueError
+            A rate out of range.
 
         Examples
         --------
@@ -495,29 +511,30 @@ class Posterior(PredictionMixin):
         ['node', 'label', 'likelier', 'probability_wrong', 'probability_mistake', \
 'probability_overlap', 'suspect']
         """
-        return tabulate_suspects(
-            self.labels, self.latent_by_class, self.latent_mean, *self._mistakes_and_overlaps()
-        )
+        doubts = self._doubts()
+        return tabulate_suspects(self.labels, doubts, self.latent_mean, false_discovery_rate)
 
-    def _mistakes_and_overlaps(self) -> tuple[Array, Array]:
-        """Return the two probabilities of each label in `suspect_labels`, shape (J,)."""
-        none, model = np.zeros(len(self.labels)), self.settings.get("sign_model")
-        plain = self.labels.confidence is None
-        if model is None or (model["flip_rate"] == 0 and plain):
-            return none, probability_wrong(self.labels, self.latent_by_class)
+    @property
+    def expects_mistakes(self) -> bool:
+        """Whether labels can be mistakes: by the likelihood, or by confidences below 1."""
+        model = self.settings.get("sign_model")
+        return model is not None and (model["flip_rate"] > 0 or self.labels.confidence is not None)
+
+    def _doubts(self) -> Doubts:
+        """Return what is known of mistakes among the labels."""
+        if self.doubts is not None:
+            return self.doubts
+        by_class = self.latent_by_class[self.labels.nodes]
+        none, wrong = np.zeros(len(self.labels)), probability_wrong(self.labels, by_class)
+        if not self.expects_mistakes:
+            return Doubts(by_class, none, wrong)
         if self.overlap == 0:
-            return probability_wrong(self.labels, self.latent_by_class), none
-        if self.mistakes is not None and self.overlaps is not None:  # read from a file
-            return self.mistakes, self.overlaps
-        if isinstance(self.source, GaussianSites):
-            assert self.overlaps is not None
-            left_out, flip_rate = self.source.leave_one_out, model["flip_rate"]
-            return mistakes_from_left_out(left_out, self.labels, flip_rate), self.overlaps
+            return Doubts(by_class, wrong, none)
         if self.prior is None:
             unknown = np.full(len(self.labels), np.nan)
-            return unknown, unknown
+            return Doubts(by_class, unknown, unknown)
         found = self._label_draws(math.ceil(self._label_terms / MAX_TERMS))
-        return found.mistake.mean(axis=0), found.overlap.mean(axis=0)
+        return Doubts(by_class, found.mistake.mean(axis=0), found.overlap.mean(axis=0))
 
     def pred_probs(self, prior: GaussianPrior | None = None) -> Array:
         """Return what all other labels say of each label: out-of-sample predictions.

@@ -276,15 +276,16 @@ def _node_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
     labels = posterior.labels
     y = labels.codes if labels.classes.size == 2 else labels.indices
     parts = posterior.uncertainty()
-    mistakes, overlaps = posterior._mistakes_and_overlaps()
+    doubts = posterior._doubts()
     trust = labels.confidence
     return {
         "observed_data": xr.Dataset(
             {
                 "y": ("label_node", y),
                 "label": ("label_node", labels.values),
-                "probability_mistake": ("label_node", mistakes),
-                "probability_overlap": ("label_node", overlaps),
+                "probability_of_class": (("label_node", "class"), doubts.by_class),
+                "probability_mistake": ("label_node", doubts.mistake),
+                "probability_overlap": ("label_node", doubts.overlap),
                 **({} if trust is None else {"confidence": ("label_node", trust)}),
             },
             _label_nodes(posterior),

@@ -54,6 +54,11 @@ class SomeNodes(GaussianPrior):
         return self.whole.open
 
     @property
+    def idle(self) -> tuple[str, ...]:
+        """Names of the parameters that change nothing."""
+        return self.whole.idle
+
+    @property
     def ranges(self) -> Ranges:
         """The range in which each parameter is searched."""
         return self.whole.ranges

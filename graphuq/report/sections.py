@@ -11,6 +11,7 @@ from graphuq import plots
 from graphuq.plots.rendering import png, thumbnail
 from graphuq.posterior.assessment.calibration import Calibration
 from graphuq.posterior.assessment.class_shares import describe_shares
+from graphuq.posterior.assessment.suspect_labels import FALSE_DISCOVERY_RATE
 from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.prior import Prior
@@ -254,12 +255,13 @@ def _uncertain_multiclass(subject: Subject, nodes: Any) -> str:
 def _suspect(subject: Subject) -> str:
     table = subject.posterior.suspect_labels()
     n_suspect = int(table["suspect"].sum())
-    header = ["item", "label given", "probably", "probability of another class", "suspect"]
-    rows = []
-    # Mistakes come first, and a suspect label need not be one.
-    first = table.sort_values("suspect", ascending=False, kind="stable").head(MAX_ITEMS)
+    known = bool(table["probability_mistake"].any())
+    column = "probability_mistake" if known else "probability_wrong"
+    chance = f"probability of {'a mistake' if known else 'another class'}"
+    header = ["item", "label given", "probably", chance, "suspect"]
+    rows, first = [], table.head(MAX_ITEMS)
     for row in first.itertuples():
-        p = row.probability_wrong
+        p = getattr(row, column)
         cells = [
             subject.names[row.node],
             row.label,
@@ -268,12 +270,16 @@ def _suspect(subject: Subject) -> str:
             "yes" if row.suspect else "no",
         ]
         rows.append(cells if subject.truth is None else [*cells, subject.truth[row.node]])
-    doubt = meanings.of_likelihood(subject.posterior.settings["likelihood"]["name"])
+    how = (
+        f"Suspect labels are probably mistakes: at most {FALSE_DISCOVERY_RATE:.0%} of them are "
+        "expected to be right."
+        if known
+        else "The likelihood expects no mistakes, and no other was asked."
+    )
     return page.paragraph(
         f"{n_suspect or 'None'} of the {len(table):,} given labels "
-        f"{choose_form(n_suspect or 1, 'is', 'are')} suspect: a label is suspect if another class "
-        f"is more probable. These are the {len(first)} most doubtful ones. The likelihood "
-        f"determines how readily labels are doubted: {doubt}"
+        f"{choose_form(n_suspect or 1, 'is', 'are')} suspect. {how} These are the {len(first)} "
+        "most doubtful ones."
     ) + _items_table(
         subject,
         first["node"].to_numpy(),

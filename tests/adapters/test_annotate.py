@@ -109,18 +109,20 @@ def test_classes_keep_their_colors(annotated, cells):
     assert "mine_pred_colors" not in cells.uns
 
 
-def test_a_wrong_label_is_suspect(cells):
-    wrong = cells.obs["type"].to_numpy(object, copy=True)
-    wrong[5] = "CD4+/CD25"  # among T cells
+@pytest.mark.parametrize("likelihood", ["auto", gq.NoisyProbit(0.1, 0.1)])
+def test_a_wrong_label_is_suspect(cells, likelihood):
+    _, truth = make_parts()
+    wrong = np.where(np.arange(N) % 2, "Unknown", truth).astype(object)
+    wrong[4] = "CD4+/CD25"  # among T cells
     cells.obs["type"] = wrong
 
-    post = gq.annotate(cells, "type", likelihood=gq.NoisyProbit(0.1, 0.1), method="approximate")
+    post = gq.annotate(cells, "type", likelihood=likelihood, method="approximate")
 
-    assert np.flatnonzero(cells.obs["type_suspect"]).tolist() == [5]
-    assert post.suspect_labels()["node"][0] == 5
+    assert np.flatnonzero(cells.obs["type_suspect"]).tolist() == [2, 4]  # 2 is among the B
+    assert post.suspect_labels()["node"][0] == 4
     doubt = cells.obs["type_wrong"].dropna()  # of labeled cells
     assert len(doubt) == len(post.labels)
-    assert doubt.idxmax() == cells.obs_names[5]
+    assert doubt.idxmax() == cells.obs_names[4]
     assert cells.obs["type_pred"].cat.categories.tolist() == ["B", "CD4+/CD25", "T cell"]
 
 

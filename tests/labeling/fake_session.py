@@ -75,7 +75,7 @@ class FakeSession:
         return np.zeros(self.n, int), np.linspace(0, 1, self.n), np.zeros(self.n, bool)
 
     def suspects(self, k=20):
-        return [Suspect(row.node, row.label, row.label, 0.5) for row in self.rows[:k]]
+        return [Suspect(row.node, row.label, row.label, 0.5, True) for row in self.rows[:k]]
 
     def confusion(self):
         return np.eye(len(self.classes))

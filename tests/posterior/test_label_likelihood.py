@@ -184,10 +184,10 @@ def test_files_have_mistakes_and_leave_draws_of_labels_out(noisy, tmp_path, monk
     assert again.label_draws() is None
     assert "log_likelihood" not in list(again.to_arviz().groups())
     # too many draws: the groups are left out, and mistakes are of fewer draws
-    whole = noisy._mistakes_and_overlaps()[0]
+    whole = noisy._doubts().mistake
     monkeypatch.setattr(posterior, "MAX_TERMS", 20_000)
     assert noisy.label_draws() is None
-    np.testing.assert_allclose(noisy._mistakes_and_overlaps()[0], whole, atol=0.01)
+    np.testing.assert_allclose(noisy._doubts().mistake, whole, atol=0.01)
 
 
 def test_a_wrong_flip_rate_would_show(small, prior, noisy, monkeypatch):
@@ -198,4 +198,4 @@ def test_a_wrong_flip_rate_would_show(small, prior, noisy, monkeypatch):
         "_model_of",
         lambda *run: SignModel.flipping(model_of(*run).noise, np.full((16_000, 1), 0.2), 2),
     )
-    assert abs(noisy._mistakes_and_overlaps()[0] - exact).max() > 0.05
+    assert abs(noisy._doubts().mistake - exact).max() > 0.05

@@ -126,10 +126,10 @@ def test_rare_mistakes_are_found_where_draws_hardly_ever_contradict_labels(
     errors = {"integrated": [], "drawn": []}
     for seed in range(6):
         post = quietly(prior, model, wrong, draws=100, chains=1, seed=seed, progress=False)
-        errors["integrated"].append(post._mistakes_and_overlaps()[0] - exact)
+        errors["integrated"].append(post._doubts().mistake - exact)
         with monkeypatch.context() as patch:
             patch.setattr(GivenOthers, "by_class", from_own_field(wrong, post))
-            errors["drawn"].append(post._mistakes_and_overlaps()[0] - exact)
+            errors["drawn"].append(post._doubts().mistake - exact)
     integrated, drawn = (np.array(errors[key]) for key in ("integrated", "drawn"))
     assert abs(integrated.mean(axis=0)).max() < 4 * (integrated.std(axis=0) / 6**0.5).max() + 1e-3
     assert (integrated**2).sum() < 0.5 * (drawn**2).sum()

@@ -290,20 +290,20 @@ def test_names_given_by_users_stay_text(small, prior, tmp_path):
     assert "<img src=http://x/" in page.text("uncertain")
 
 
-def test_suspect_labels_are_listed_before_others(good, monkeypatch, tmp_path):
-    table = good.suspect_labels()
+def test_labels_are_listed_in_the_order_of_doubt(good, monkeypatch, tmp_path):
+    table = good.suspect_labels(0.3).assign(probability_mistake=[0.8, 0.2, 0.1, 0.1, 0.0])
     assert table["node"][table["suspect"]].tolist() == [13]
-    monkeypatch.setattr(gq.Posterior, "suspect_labels", lambda post: table.iloc[::-1])
+    monkeypatch.setattr(gq.Posterior, "suspect_labels", lambda post: table)
     monkeypatch.setattr("graphuq.report.sections.MAX_ITEMS", 1)
     shown = written(tmp_path, good).text("suspect")
     assert "1 of the 5 given labels is suspect" in shown
-    assert " 13 " in shown
+    assert "13 dog cat 80.0% yes" in " ".join(shown.split())
     assert " 38 " not in shown
 
 
 def test_a_file_reads_as_the_posterior_does(good, quick, pages, tmp_path):
     for post, direct in ((good, pages["plain"]), (quick, pages["quick"])):
-        post.save(tmp_path / "result.nc")
+        gq.find_mistakes(post).save(tmp_path / "result.nc")
         from_file = written(tmp_path, tmp_path / "result.nc")
         # shares are estimated with the prior, which a file does not hold
         assert "shares" in direct.texts

@@ -38,7 +38,7 @@ def colors(desk: Desk) -> bytes:
 
 
 def suspects(desk: Desk) -> dict[str, Any]:
-    """Return the labels that the others contradict, or on which people do not agree."""
+    """Return the most doubtful labels, and those on which people do not agree."""
     return {
         "suspects": [
             {
@@ -46,7 +46,8 @@ def suspects(desk: Desk) -> dict[str, Any]:
                 "name": desk.names[found.node],
                 "label": found.label,
                 "likelier": found.likelier,
-                "wrong": found.probability_wrong,
+                "mistake": found.probability_mistake,
+                "suspect": found.suspect,
             }
             for found in desk.session.suspects()
         ]

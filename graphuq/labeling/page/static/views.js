@@ -68,9 +68,14 @@ function opener(node, name, open) {
 
 export async function showSuspects(classes, open) {
   const { suspects } = await read("/api/suspects");
-  fill($("suspects"), suspects.length ? table(["item", "label", "likelier", "probably wrong"], suspects.map((found) => [
-    opener(found.node, found.name, open), classMark(found.label, classes), classMark(found.likelier, classes),
-    found.wrong === null ? "people do not agree" : percent(found.wrong)]), [3]) : part("p", {}, "No label looks wrong."));
+  const none = part("p", {}, suspects.length ? "No label is suspect. These are the most doubtful ones." : "Nothing is known of the labels yet.");
+  const found = suspects.some((one) => one.suspect) ? [] : [none];
+  if (suspects.length) {
+    found.push(table(["item", "label", "likelier", "probability of a mistake", "suspect"], suspects.map((one) => [
+      opener(one.node, one.name, open), classMark(one.label, classes), classMark(one.likelier, classes),
+      one.mistake === null ? "people do not agree" : percent(one.mistake), one.suspect ? "yes" : "no"]), [3]));
+  }
+  fill($("suspects"), ...found);
 }
 
 export async function showHistory(classes, open) {
