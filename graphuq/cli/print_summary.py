@@ -223,7 +223,7 @@ def _print_suspects(run: RunSummary) -> None:
     print("\nSUSPECT LABELS")
     n_labels = sum(run.labels.values())
     doubtful, name = run.most_doubtful, run.settings["likelihood"]["name"]
-    if not doubtful["probability_mistake"]:
+    if not doubtful["probability_mistake"] > 0:
         print_paragraph(
             f"{name} expects no mistakes among the {n_labels} labels, and no other model was "
             "asked: use --likelihood noisy-probit."

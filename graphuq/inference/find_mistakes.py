@@ -14,6 +14,7 @@ from graphuq.inference.parameter_ranges import reopened
 from graphuq.inference.problem import Problem
 from graphuq.inference.tune import tune
 from graphuq.likelihoods import NoisyProbit
+from graphuq.posterior.assessment.suspect_labels import Doubts
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.some_nodes import SomeNodes
 
@@ -74,7 +75,7 @@ def find_mistakes(post: Posterior, prior: Any = None) -> Posterior:
     """
     if not isinstance(post, Posterior):
         raise TypeError(f"post must be a Posterior, got {type(post).__name__}")
-    if post.expects_mistakes or (post.doubts is not None and post.doubts.mistake.any()):
+    if post.expects_mistakes or (post.doubts is not None and (post.doubts.mistake > 0).any()):
         return post
     if prior is None and post.prior is None:
         raise ValueError(
@@ -99,14 +100,20 @@ def find_mistakes(post: Posterior, prior: Any = None) -> Posterior:
 def with_mistakes(post: Posterior) -> Posterior:
     """Return the posterior with the mistakes that are soon found.
 
-    Nothing is done if the prior is not known, or if there are too many labels. The posterior stays
-    as it is, with a warning, if the second model has no answer or Ctrl-C ends the search.
+    They are unknown, with a warning, if there are too many labels, if the second model has no
+    answer, or if Ctrl-C ends the search. Nothing is done if the prior is not known.
     """
-    if post.prior is None or post.labels.classes.size * len(post.labels) > MOST_FIELDS:
+    if post.prior is None or post.expects_mistakes or post.doubts is not None:
         return post
-    try:
-        return find_mistakes(post)
-    except (RuntimeError, KeyboardInterrupt) as error:  # the posterior may have taken hours
-        why = str(error) or "interrupted"
-        warnings.warn(f"mistakes were not searched: {why}", RuntimeWarning, stacklevel=3)
-        return post
+    labels, why = post.labels, "there are too many labels"
+    if labels.classes.size * len(labels) <= MOST_FIELDS:
+        try:
+            return find_mistakes(post)
+        # the posterior may have taken hours
+        except (RuntimeError, ValueError, MemoryError, KeyboardInterrupt) as error:
+            why = str(error) or "interrupted"
+    warnings.warn(f"mistakes were not searched: {why}", RuntimeWarning, stacklevel=3)
+    unknown = np.full(len(labels), np.nan)
+    return dataclasses.replace(
+        post, doubts=Doubts(post.latent_by_class[labels.nodes], unknown, unknown)
+    )

@@ -112,6 +112,8 @@ def find_ties(book: Book, k: int) -> list[Suspect]:
 def find_suspects(view: View) -> list[Suspect]:
     """Return all labels, the likely mistakes first."""
     table = with_mistakes(view.posterior).suspect_labels()
+    if not (table["probability_mistake"] > 0).any():
+        return []  # they are not known
     return [
         Suspect(int(view.nodes[node]), str(label), str(likelier), float(mistake), bool(suspect))
         for node, label, likelier, mistake, suspect in table[

@@ -199,7 +199,9 @@ def require_sound(posterior: Posterior) -> None:
     if posterior.doubts is not None:
         shapes = (len(posterior.labels), n_classes), *2 * [(len(posterior.labels),)]
         for (own, name), shape in zip(DOUBTS.items(), shapes, strict=True):
-            _require(name, getattr(posterior.doubts, own), shape, 0.0, 1.0)
+            found = getattr(posterior.doubts, own)
+            unknown = own != "by_class" and np.isnan(found).all()
+            _require(name, np.zeros(found.shape) if unknown else found, shape, 0.0, 1.0)
     if isinstance(posterior.source, Draws):
         _require_sound_draws(posterior, per_field)
         return

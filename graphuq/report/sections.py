@@ -255,7 +255,7 @@ def _uncertain_multiclass(subject: Subject, nodes: Any) -> str:
 def _suspect(subject: Subject) -> str:
     table = subject.posterior.suspect_labels()
     n_suspect = int(table["suspect"].sum())
-    known = bool(table["probability_mistake"].any())
+    known = bool((table["probability_mistake"] > 0).any())
     column = "probability_mistake" if known else "probability_wrong"
     chance = f"probability of {'a mistake' if known else 'another class'}"
     header = ["item", "label given", "probably", chance, "suspect"]

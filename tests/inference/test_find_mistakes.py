@@ -185,8 +185,14 @@ def test_bad_arguments_are_refused(flipped):
 def test_many_labels_are_not_searched_unasked(flipped, monkeypatch):
     _, post, _ = flipped
     monkeypatch.setattr(module, "MOST_FIELDS", 10)
-    assert with_mistakes(post) is post
-    assert gq.find_mistakes(post).doubts is not None
+    with pytest.warns(RuntimeWarning, match="mistakes were not searched: there are too many"):
+        unknown = with_mistakes(post)
+    assert with_mistakes(unknown) is unknown
+    table = gq.from_arviz(unknown.to_arviz()).suspect_labels()
+    assert table["probability_mistake"].isna().all()
+    assert not table["suspect"].any()
+    assert table["probability_wrong"].is_monotonic_decreasing
+    assert (gq.find_mistakes(unknown).doubts.mistake > 0).all()
 
 
 @pytest.mark.parametrize("error", [RuntimeError("it did not converge"), KeyboardInterrupt()])
@@ -195,4 +201,6 @@ def test_without_an_answer_of_the_second_model_the_first_stays(flipped, monkeypa
     monkeypatch.setattr(module, "approximate_problem", mock.Mock(side_effect=error))
     why = str(error) or "interrupted"
     with pytest.warns(RuntimeWarning, match=f"mistakes were not searched: {why}"):
-        assert with_mistakes(post) is post
+        found = with_mistakes(post)
+    assert np.isnan(found.doubts.mistake).all()
+    np.testing.assert_array_equal(found.by_class, post.by_class)

@@ -64,9 +64,10 @@ def flag_mistakes(mistake: Array, rate: float) -> NDArray[np.bool_]:
     >>> flag_mistakes(np.array([0.7, 0.7, 0.7, 1.0]), 0.2)
     array([False, False, False,  True])
     """
+    mistake = np.nan_to_num(mistake)
     falling = -np.sort(-mistake)
     expected = np.cumsum(1 - falling) / np.arange(1, falling.size + 1)
-    n = np.count_nonzero(expected <= rate)  # they rise; NaN comes last and is no mistake
+    n = np.count_nonzero(expected <= rate)  # they rise
     return np.asarray(mistake > falling[n] if n < falling.size else mistake > 0)
 
 
@@ -97,7 +98,8 @@ def order_of_doubt(labels: Labels, doubts: Doubts, latent_mean: Array) -> NDArra
     ahead = fields[labeled, own].copy()
     fields[labeled, own] = -np.inf
     ahead -= fields.max(axis=1)
-    return np.lexsort((ahead, -probability_wrong(labels, doubts.by_class), -doubts.mistake))
+    mistake = np.nan_to_num(doubts.mistake)
+    return np.lexsort((ahead, -probability_wrong(labels, doubts.by_class), -mistake))
 
 
 def tabulate_suspects(
