@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphuq import plots
+from graphuq.inference.find_mistakes import with_mistakes
 from graphuq.plots.rendering import png, thumbnail
 from graphuq.posterior.assessment.calibration import Calibration
 from graphuq.posterior.assessment.class_shares import describe_shares
@@ -253,7 +254,7 @@ def _uncertain_multiclass(subject: Subject, nodes: Any) -> str:
 
 
 def _suspect(subject: Subject) -> str:
-    table = subject.posterior.suspect_labels()
+    table = with_mistakes(subject.posterior).suspect_labels()
     n_suspect = int(table["suspect"].sum())
     known = bool((table["probability_mistake"] > 0).any())
     column = "probability_mistake" if known else "probability_wrong"
@@ -279,7 +280,7 @@ def _suspect(subject: Subject) -> str:
     return page.paragraph(
         f"{n_suspect or 'None'} of the {len(table):,} given labels "
         f"{choose_form(n_suspect or 1, 'is', 'are')} suspect. {how} These are the {len(first)} "
-        "most doubtful ones."
+        "most doubtful labels."
     ) + _items_table(
         subject,
         first["node"].to_numpy(),

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
-from graphuq.inference.find_mistakes import with_mistakes
 from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.posterior import Posterior
@@ -64,8 +63,7 @@ class Subject:
 
     def __post_init__(self) -> None:
         n = self.posterior.n_nodes
-        given, self.posterior = self.posterior, with_mistakes(self.posterior)
-        if self.predictions is None or self.predictions is given:
+        if self.predictions is None:
             self.predictions = self.posterior
         if self.names is None:
             self.names = self.posterior.names
