@@ -16,14 +16,7 @@ from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.netcdf import read_groups
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.sites import GaussianSites
-from graphuq.posterior.to_arviz import BY_NODE, NAME, NODE_STATISTICS, SITES
-
-# The names of what is known of mistakes among the labels.
-DOUBTS = {
-    "by_class": "probability_of_class",
-    "mistake": "probability_mistake",
-    "overlap": "probability_overlap",
-}
+from graphuq.posterior.to_arviz import BY_NODE, DOUBTS, NAME, NODE_STATISTICS, SITES
 
 # Rounding of probabilities that sum to 1.
 TOLERANCE = 1e-6

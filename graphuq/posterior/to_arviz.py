@@ -45,6 +45,13 @@ MAX_TRACES = 20
 # What files of an approximation call its sites at the labeled nodes.
 SITES = {"precision": "site_precision", "shift": "site_shift", "leave_one_out": "leave_one_out"}
 
+# What files call what is known of mistakes among the labels.
+DOUBTS = {
+    "by_class": "probability_of_class",
+    "mistake": "probability_mistake",
+    "overlap": "probability_overlap",
+}
+
 
 def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> Any:
     """Return ``posterior`` as InferenceData (arviz 0.x) or DataTree (arviz 1.x).
@@ -283,9 +290,7 @@ def _node_groups(posterior: Any, attrs: dict[str, Any]) -> dict[str, xr.Dataset]
             {
                 "y": ("label_node", y),
                 "label": ("label_node", labels.values),
-                "probability_of_class": (("label_node", "class"), doubts.by_class),
-                "probability_mistake": ("label_node", doubts.mistake),
-                "probability_overlap": ("label_node", doubts.overlap),
+                **{name: _dims(getattr(doubts, own), "label_node") for own, name in DOUBTS.items()},
                 **({} if trust is None else {"confidence": ("label_node", trust)}),
             },
             _label_nodes(posterior),
