@@ -41,8 +41,8 @@ def find_mistakes(post: Posterior, prior: Any = None) -> Posterior:
     Parameters
     ----------
     post : Posterior
-        It is returned as it is if mistakes were found before, or if its model expects them, as
-        `NoisyProbit` does.
+        It is returned as it is if its model expects mistakes, as `NoisyProbit` does, or if they
+        were found before and no ``prior`` is given.
     prior : Prior, Spectrum or Graph, optional
         A prior whose open parameters are chosen, instead of that of the posterior.
 
@@ -75,15 +75,16 @@ def find_mistakes(post: Posterior, prior: Any = None) -> Posterior:
     """
     if not isinstance(post, Posterior):
         raise TypeError(f"post must be a Posterior, got {type(post).__name__}")
-    if post.expects_mistakes or (post.doubts is not None and (post.doubts.mistake > 0).any()):
+    labels, found = post.labels, post.doubts is not None and (post.doubts.mistake > 0).any()
+    if post.expects_mistakes or (found and prior is None):
         return post
-    if prior is None and post.prior is None:
-        raise ValueError(
-            "a posterior from a file does not hold its prior: give a prior, whose open parameters "
-            "are chosen"
-        )
-    labels = post.labels
-    prior = reopened(post.prior) if prior is None and post.prior is not None else prior
+    if prior is None:
+        if post.prior is None:
+            raise ValueError(
+                "a posterior from a file does not hold its prior: give a prior, whose open "
+                "parameters are chosen"
+            )
+        prior = reopened(post.prior)
     require_prior_and_labels(prior, labels)
     if prior.n_nodes != post.n_nodes:
         raise ValueError(
@@ -93,8 +94,8 @@ def find_mistakes(post: Posterior, prior: Any = None) -> Posterior:
     tuned = tune(prior, labels, NoisyProbit, flip_rate=FLIP_RATES)
     # nothing is asked of other nodes
     alone, numbered = SomeNodes(tuned.prior, labels.nodes), labels.moved(np.arange(len(labels)))
-    found = approximate_problem(Problem.check(alone, tuned.likelihood, numbered), None)
-    return dataclasses.replace(post, doubts=found.doubts)
+    noisy = approximate_problem(Problem.check(alone, tuned.likelihood, numbered), None)
+    return dataclasses.replace(post, doubts=noisy.doubts)
 
 
 def with_mistakes(post: Posterior) -> Posterior:

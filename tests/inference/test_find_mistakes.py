@@ -121,6 +121,9 @@ def test_mistakes_are_those_of_noisy_probit_tuned_to_all_nodes(flipped):
     np.testing.assert_array_equal(found.by_class, post.by_class)
     assert not post.suspect_labels()["suspect"].any()
     assert gq.find_mistakes(found) is found
+    # another prior is asked again
+    fixed = gq.find_mistakes(found, post.prior).doubts
+    assert abs(fixed.mistake - found.doubts.mistake).max() > 1e-3
     assert gq.find_mistakes(noisy) is noisy
 
 
