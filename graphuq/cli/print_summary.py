@@ -236,10 +236,11 @@ def _print_suspects(run: RunSummary) -> None:
             f"{doubtful['probability_mistake']:.1%}."
         )
         return
-    verb = choose_form(run.n_suspects, "is", "are")
+    what = choose_form(run.n_suspects, "is", "are") + " suspect: probably "
+    what += choose_form(run.n_suspects, "a mistake", "mistakes")
     first = f" These are the first {len(run.suspects)}:" * (run.n_suspects > len(run.suspects))
     print_paragraph(
-        f"{run.n_suspects} of {n_labels} labels {verb} suspect: probably mistakes. At most "
+        f"{run.n_suspects} of {n_labels} labels {what}. At most "
         f"{FALSE_DISCOVERY_RATE:.0%} of suspect labels are expected to be right.{first}"
     )
     print_table(
@@ -251,8 +252,8 @@ def _print_suspects(run: RunSummary) -> None:
     )  # fmt: skip
     if name == "Probit":
         print_paragraph(
-            "The predictions trust all labels. Correct the wrong ones with graphuq update, or let "
-            "the predictions doubt them, too: --likelihood noisy-probit."
+            "Under Probit the predictions follow labels that are mistakes: correct them with "
+            "graphuq update, or use --likelihood noisy-probit."
         )
 
 

@@ -335,7 +335,7 @@ def test_all_outputs_agree_on_which_labels_are_suspect(wrong, karate, capsys):
     run = json.loads(Path("karate-graphuq/run.json").read_text(encoding="utf-8"))
     assert (run["n_suspects"], [row["id"] for row in run["suspects"]]) == (len(suspects), suspects)
     if wrong:
-        assert "1 of 30 labels is suspect: probably mistakes." in printed
+        assert "1 of 30 labels is suspect: probably a mistake." in printed
         assert "1 of the 30 given labels is suspect" in page
     else:
         assert "None of 30 labels is suspect" in printed

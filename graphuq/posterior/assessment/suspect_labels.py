@@ -15,8 +15,8 @@ from graphuq.utils.typing import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-# The share of right labels that is expected among suspect ones, at most. On ten public sets with
-# none to 20% of labels flipped it was 0.18: `benchmarks.trust.suspects_beside_cleanlab`.
+# The share of right labels that is expected among suspect ones, at most. On 13 public sets with
+# none to 20% of labels flipped it was 0.11: `benchmarks.trust.suspects_beside_cleanlab`.
 FALSE_DISCOVERY_RATE = 0.15
 
 

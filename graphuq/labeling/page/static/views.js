@@ -68,10 +68,10 @@ function opener(node, name, open) {
 
 export async function showSuspects(classes, open) {
   const { suspects } = await read("/api/suspects");
-  const none = part("p", {}, suspects.length ? "No label is suspect. These are the most doubtful ones." : "Nothing is known of the labels yet.");
+  const none = part("p", {}, suspects.length ? "No label is suspect. These are the most doubtful labels." : "Nothing is known of mistakes among the labels.");
   const found = suspects.some((one) => one.suspect) ? [] : [none];
   if (suspects.length) {
-    found.push(table(["item", "label", "likelier", "probability of a mistake", "suspect"], suspects.map((one) => [
+    found.push(table(["item", "label", "likelier", "mistake", "suspect"], suspects.map((one) => [
       opener(one.node, one.name, open), classMark(one.label, classes), classMark(one.likelier, classes),
       one.mistake === null ? "people do not agree" : percent(one.mistake), one.suspect ? "yes" : "no"]), [3]));
   }
