@@ -113,14 +113,18 @@ def require_use(options: argparse.Namespace) -> None:
 
 
 def choose_shares(
-    options: argparse.Namespace, labels: gq.Labels, former: ClassShares | None = None
+    options: argparse.Namespace,
+    labels: gq.Labels,
+    groups: Any = None,
+    former: ClassShares | None = None,
 ) -> ClassShares | None:
     """Return the shares that the options give, else those of a former result, or None.
 
     Raises
     ------
     ValueError
-        Not the shares of all classes of the labels.
+        Not the shares of all classes of the labels; shares of all items where those of ``groups``
+        are wanted.
     """
     shares, strength = merge_options(options), options.class_shares_strength
     if shares is None and former is not None:
@@ -129,6 +133,11 @@ def choose_shares(
     if shares is None:
         require_use(options)
         return None
+    if groups is not None:
+        raise ValueError(
+            "the shares of the classes in groups are not estimated where --class-shares gives "
+            "those of all items: leave out --class-shares, or sample without --groups"
+        )
     classes = labels.classes.tolist()
     names = ", ".join(map(repr, classes))
     unknown = [name for name in shares if name not in classes]

@@ -220,12 +220,16 @@ def _add_graph(add: Any) -> None:
     )
 
 
-def read_items(options: argparse.Namespace, *, needs_labels: bool = True) -> files.Items:
-    """Return the items in FILE."""
-    return files.read(options.file, read_options(options, needs_labels=needs_labels))
+def read_items(
+    options: argparse.Namespace, *, needs_labels: bool = True, groups: str | None = None
+) -> files.Items:
+    """Return the items in FILE, and the groups in a column of it."""
+    return files.read(options.file, read_options(options, needs_labels=needs_labels, groups=groups))
 
 
-def read_options(options: argparse.Namespace, *, needs_labels: bool = True) -> files.ReadOptions:
+def read_options(
+    options: argparse.Namespace, *, needs_labels: bool = True, groups: str | None = None
+) -> files.ReadOptions:
     """Return how FILE is read."""
     columns = tuple(dict.fromkeys(options.categorical))
     return files.ReadOptions(
@@ -233,6 +237,7 @@ def read_options(options: argparse.Namespace, *, needs_labels: bool = True) -> f
         labels=options.labels,
         id_column=options.id,
         truth=options.truth,
+        groups=groups,
         ignore=tuple(options.ignore),
         unlabeled=tuple(options.unlabeled),
         classes=tuple(options.classes),

@@ -9,13 +9,25 @@ from scipy.special import expit
 
 from graphuq.cli.print_trust import print_trust
 from graphuq.cli.printing import describe_counts, join_names, print_paragraph, print_table
-from graphuq.cli.result_folder import DRAWS, NODES, PROBLEM, REPORT, RUN, SUSPECTS, UNCERTAIN
+from graphuq.cli.result_folder import (
+    DRAWS,
+    GROUPS,
+    NODES,
+    PROBLEM,
+    REPORT,
+    RUN,
+    SUSPECTS,
+    UNCERTAIN,
+)
 from graphuq.cli.run_summary import RunSummary
 from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.assessment.suspect_labels import FALSE_DISCOVERY_RATE
 from graphuq.posterior.predictions import SURE
 from graphuq.priors.hyperprior import LEVEL_SCALE
 from graphuq.utils.words import choose_form, count
+
+# How many shares in groups are listed.
+N_SHARES = 30
 
 
 def print_summary(run: RunSummary, *, replaced: bool) -> None:
@@ -170,15 +182,29 @@ def _print_shares(shares: list[dict[Any, Any]], run: RunSummary) -> None:
     from graphuq.report import glossary  # imports plots, which --help does not need
 
     print_paragraph(f"Shares of the classes among all {count(run.items, 'item')}:")
+    _print_share_table(shares, ["class"])
+    print_paragraph(glossary.SAMPLING[run.sampling], "  ")
+    if run.group_shares is not None:
+        shown = run.group_shares[:N_SHARES]
+        more = f", the first {N_SHARES} of {len(run.group_shares)}" * (run.group_shares != shown)
+        print_paragraph(f"Shares of the classes in each group ({GROUPS}){more}:")
+        _print_share_table(shown, ["group", "items", "class"])
+
+
+def _print_share_table(rows: list[dict[Any, Any]], names: list[str]) -> None:
+    """Print the columns ``names``, shares and intervals."""
     print_table(
-        ["class", "share", "90% interval"],
+        [*names, "share", "90% interval"],
         [
-            [str(row["class"]), f"{row['share']:.1%}", f"{row['low']:.1%} to {row['high']:.1%}"]
-            for row in shares
+            [
+                *(str(row[name]) for name in names),
+                f"{row['share']:.1%}",
+                f"{row['low']:.1%} to {row['high']:.1%}",
+            ]
+            for row in rows
         ],
         indent="  ",
     )
-    print_paragraph(glossary.SAMPLING[run.sampling], "  ")
 
 
 def _print_uncertain_of_two(run: RunSummary) -> None:
@@ -272,6 +298,7 @@ def _print_files(run: RunSummary) -> None:
         (NODES, f"one row per item, in the order of the file: {columns}"),
         (UNCERTAIN, "the items without a label, the most uncertain first"),
         (SUSPECTS, "the given labels, most doubtful first, and whether each is suspect"),
+        *([(GROUPS, "the shares of the classes in each group")] if run.group_shares else []),
         (REPORT, "all of this with plots, for a browser"),
         (DRAWS, "all draws, for gq.load, arviz and graphuq info"),
         (PROBLEM, "the graph and the features, for graphuq suggest, update and predict"),

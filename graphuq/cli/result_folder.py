@@ -20,6 +20,7 @@ PROBLEM = "problem.npz"
 NODES = "nodes.csv"
 UNCERTAIN = "uncertain.csv"
 SUSPECTS = "suspects.csv"
+GROUPS = "groups.csv"
 REPORT = "report.html"
 
 T = TypeVar("T")
@@ -71,14 +72,18 @@ def _file_of(path: Path) -> Path | None:
 def result_folder(path: Path) -> Iterator[Path]:
     """Provide a temporary folder that becomes ``path`` when all files are written.
 
-    In an existing result, files of the same names are replaced one by one.
+    In an existing result, files of the same names are replaced one by one, and groups that the new
+    one has not are removed.
     """
     fresh = _make_beside(path)
     try:
         yield fresh
+        has_groups = (fresh / GROUPS).exists()
         if path.is_dir():
             for file in fresh.iterdir():
                 os.replace(file, path / file.name)
+            if not has_groups:
+                (path / GROUPS).unlink(missing_ok=True)
         else:
             fresh.chmod(0o777 & ~umask())
             os.replace(fresh, path)

@@ -20,6 +20,7 @@ from graphuq.cli.sample_steps import Answers, Data, Model, Source
 
 if TYPE_CHECKING:
     from graphuq.posterior.assessment.diagnostics import Diagnostics
+    from graphuq.posterior.assessment.estimated_shares import ClassShares
     from graphuq.posterior.assessment.trust import Trust
     from graphuq.report.subject import Subject
 
@@ -53,7 +54,7 @@ class RunSummary:
     items, edges : int
         Numbers of nodes and edges of the graph.
     ids : ndarray of str, shape (N,)
-    truth : ndarray of str, shape (N,), or None
+    truth, groups : ndarray of str, shape (N,), or None
     neighbors : int or None
         Neighbors of each item; None if the file is a graph.
     classes : list of str
@@ -84,6 +85,8 @@ class RunSummary:
     estimated_shares : list of dict, or None
         Share of each class among all items, with the low and high end of its 90% interval; None
         if shares are given.
+    group_shares : list of dict, or None
+        Those in each group: rows of groups.csv.
     mean_variance : float
     unsure : int
         Number of unsure items.
@@ -122,6 +125,7 @@ class RunSummary:
     items: int
     ids: NDArray[Any]
     truth: NDArray[Any] | None
+    groups: NDArray[Any] | None
     edges: int
     neighbors: int | None
     classes: list[str]
@@ -140,6 +144,7 @@ class RunSummary:
     leave_one_out_right: int | None
     predicted: dict[str, int]
     estimated_shares: list[dict[Any, Any]] | None
+    group_shares: list[dict[Any, Any]] | None
     mean_variance: float
     unsure: int
     accuracy: float | None = None
@@ -183,7 +188,6 @@ def summarize_run(
     likelihood = {k: v for k, v in post.settings["likelihood"].items() if k != "name"}
     suspects = answers.suspects[answers.suspects["suspect"]]
     idle = model.prior.idle
-    shares = subject.class_shares
     prior = {k: v for k, v in model.prior.parameters.items() if k not in idle and (k != "tau" or v)}
     return RunSummary(
         **_origin(source),
@@ -194,6 +198,7 @@ def summarize_run(
         items=post.n_nodes,
         ids=items.ids,
         truth=data.truth,
+        groups=items.groups,
         edges=model.graph.n_edges,
         neighbors=source.neighbors,
         classes=labels.classes.tolist(),
@@ -210,7 +215,8 @@ def summarize_run(
         trust=post.trust(),
         leave_one_out_right=_leave_one_out(model, labels),
         predicted=_count_classes(predictions.prediction, labels),
-        estimated_shares=None if shares is None else shares.table().to_dict("records"),
+        estimated_shares=_to_records(subject.class_shares),
+        group_shares=_to_records(subject.group_shares),
         mean_variance=post.mean_variance,
         unsure=int(predictions.unsure.sum()),
         **_scores(subject),
@@ -227,6 +233,10 @@ def summarize_run(
 
 def _count_classes(values: NDArray[Any], labels: gq.Labels) -> dict[str, int]:
     return {str(name): int((values == name).sum()) for name in labels.classes}
+
+
+def _to_records(shares: ClassShares | None) -> list[dict[Any, Any]] | None:
+    return None if shares is None else shares.table().to_dict("records")
 
 
 def _without_label(model: Model, labels: gq.Labels) -> NDArray[np.bool_]:

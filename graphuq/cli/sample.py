@@ -45,6 +45,7 @@ examples:
   graphuq sample flowers.parquet --labels known.csv --likelihood noisy-probit
   graphuq sample friends.csv --edges --labels clubs.csv
   graphuq sample cells.h5ad --label cell_type
+  graphuq sample votes.csv --label party --groups region
   graphuq sample mail.csv --class-shares ham=0.9,spam=0.1 --class-shares-strength 50
   graphuq sample votes.csv --label party --graph-weight 1 --level 0 --alpha 1 --gamma 0.1
                  (the paper's prior and noise)
@@ -53,6 +54,7 @@ files in the folder:
   nodes.csv      one row per item, in the order of the file
   uncertain.csv  the items without a label, the most uncertain first
   suspects.csv   the labels, most doubtful first, and whether each is suspect
+  groups.csv     with --groups, the shares of the classes in each group
   report.html    all results with plots, for a browser
   posterior.nc   all draws, for gq.load and arviz
   problem.npz    the graph and the features, for graphuq suggest, update and predict
@@ -125,6 +127,12 @@ def _add_model(parser: Parser) -> None:
         "or any, in another way, such as those that a model asked for. It decides how the shares "
         "of the classes are estimated, and whether the level is chosen from the labels (default: "
         "by-class if all classes have the same number of labels, else random)",
+    )
+    add(
+        "--groups",
+        metavar="COLUMN",
+        help="column with the group of each item, such as its ward or batch: the shares of the "
+        "classes are estimated for each group too; the column is no feature",
     )
     add_class_shares(add, "none")
     add_sampling(add)

@@ -167,7 +167,7 @@ def check_prior_options(options: argparse.Namespace) -> None:
 def read_data(options: argparse.Namespace) -> Data:
     """Read the file, and refuse labels, true classes or images that do not fit."""
     begin_stage(f"reading {options.file}")
-    items = read_items(options)
+    items = read_items(options, groups=options.groups)
     if items.features is None and options.graph_weight is not None:
         raise ValueError(
             f"{options.file} is a graph without features, so that --graph-weight has no "
@@ -180,7 +180,8 @@ def read_data(options: argparse.Namespace) -> Data:
     truth = items.truth.astype(str) if items.truth is not None and unlabeled.size else None
     if truth is not None:
         labels.unlabelled_truth(truth, items.ids.size)  # refuses a truth that does not fit
-    return Data(items, labels, unlabeled, truth, images, choose_shares(options, labels))
+    shares = choose_shares(options, labels, items.groups)
+    return Data(items, labels, unlabeled, truth, images, shares)
 
 
 def pixels_of(items: Items) -> Any:

@@ -163,12 +163,13 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
         problem.encoding,
         classes,
         trust,
+        None if former.get("groups") is None else np.array(former["groups"]),
     )
     # new labels are mostly those of items that the result asked for
     found = items.labels(ANY if added else labels.sampling)
     unlabeled = np.setdiff1d(np.arange(ids.size), found.nodes)
     images = None if problem.images is None else problem.images.reshape(ids.size, -1)
-    shares = choose_shares(options, found, result.shares)
+    shares = choose_shares(options, found, items.groups, result.shares)
     return Data(items, found, unlabeled, truth if unlabeled.size else None, images, shares)
 
 

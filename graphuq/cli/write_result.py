@@ -15,6 +15,7 @@ from graphuq.cli.print_summary import print_summary
 from graphuq.cli.printing import visible
 from graphuq.cli.result_folder import (
     DRAWS,
+    GROUPS,
     NODES,
     PROBLEM,
     REPORT,
@@ -91,6 +92,7 @@ def sample_and_write(
         command="\n".join(source.commands),
         sample=data.sample,
         drawn=data.drawn,
+        groups=data.items.groups,
     )
     # Ask the posterior for uncertain items, suspect labels and items to label next.
     answers = ask(data, post, predictions, options.seed)
@@ -106,6 +108,8 @@ def sample_and_write(
             uncertain = listed.drop(columns=["label", "rank"])
             write_csv(uncertain, temporary / UNCERTAIN)
             write_csv(answers.suspects, temporary / SUSPECTS)
+            if subject.group_shares is not None:
+                write_csv(subject.group_shares.table(), temporary / GROUPS)
             post.save(temporary / DRAWS)
             problem.save(temporary / PROBLEM)
             gq.write_report(subject, temporary / REPORT)

@@ -12,6 +12,7 @@ from graphuq.inference.find_mistakes import with_mistakes
 from graphuq.plots.rendering import png, thumbnail
 from graphuq.posterior.assessment.calibration import Calibration
 from graphuq.posterior.assessment.class_shares import describe_shares
+from graphuq.posterior.assessment.estimated_shares import ClassShares
 from graphuq.posterior.assessment.suspect_labels import FALSE_DISCOVERY_RATE
 from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.posterior import Posterior
@@ -23,8 +24,11 @@ from graphuq.report.prior_rows import prior_rows, short
 from graphuq.report.subject import Subject
 from graphuq.utils.words import choose_form, count
 
-# Items in a list.
-MAX_ITEMS = 20
+# Items in a list, and shares of classes in groups.
+MAX_ITEMS, MAX_SHARES = 20, 100
+
+# Headers of a share and its interval.
+SHARE = ("share", "90% interval")
 
 LABEL_NEXT = (
     "Labels of these items would be informative, but partly redundant: graphuq suggest and, in "
@@ -173,15 +177,33 @@ def _shares(subject: Subject) -> str:
     shares = subject.class_shares
     if shares is None:
         return ""
-    items, ends = int(shares.items[0]), shares.interval(0.9)[0]
-    rows = [
-        (name, page.bar(share, f"{share:.1%}"), f"{low:.1%} to {high:.1%}")
-        for name, share, (low, high) in zip(shares.classes, shares.mean[0], ends, strict=True)
-    ]
-    return page.paragraph(
-        f"The shares of the classes among all {items:,} items, labeled ones included. "
+    text = page.paragraph(
+        f"The shares of the classes among all {shares.items[0]:,} items, labeled ones included. "
         + meanings.SAMPLING[subject.posterior.labels.sampling]
-    ) + page.table(("class", "share", "90% interval"), rows)
+    ) + page.table(("class", *SHARE), _share_rows(shares, ["class"]))
+    if subject.group_shares is None:
+        return text
+    rows = _share_rows(subject.group_shares, ["group", "items", "class"])
+    listed = "The shares in each group"
+    if len(rows) > MAX_SHARES:
+        listed = f"The first {MAX_SHARES} of {len(rows):,} shares in groups"
+    return (
+        text
+        + page.paragraph(f"{listed}. Intervals of small groups are wide.")
+        + page.table(("group", "items", "class", *SHARE), rows[:MAX_SHARES])
+    )
+
+
+def _share_rows(shares: ClassShares, names: list[str]) -> list[tuple[Any, ...]]:
+    """Return the columns ``names``, shares and intervals."""
+    return [
+        (
+            *(row[name] for name in names),
+            page.bar(row["share"], f"{row['share']:.1%}"),
+            f"{row['low']:.1%} to {row['high']:.1%}",
+        )
+        for row in shares.table().to_dict("records")
+    ]
 
 
 def _uncertain(subject: Subject) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from graphuq.graphs import Graph
 from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
+from graphuq.posterior.assessment.estimated_shares import ClassShares, Groups
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import check_images
-
-if TYPE_CHECKING:
-    from graphuq.posterior.assessment.estimated_shares import ClassShares
 
 # Labels from which calibration is computed without the truth: fewer leave bins almost empty.
 MIN_LABELS = 20
@@ -47,6 +45,8 @@ class Subject:
         stand for the truth where it is not given, unless they are fewer than `MIN_LABELS`.
     drawn : sequence of int, optional
         All nodes that were drawn, if some of them got no certain label.
+    groups : array_like, shape (N,), optional
+        The group of each node, whose shares of the classes are wanted.
     """
 
     posterior: Posterior
@@ -60,6 +60,7 @@ class Subject:
     predictions: Any = None
     sample: Labels | None = None
     drawn: Any = None
+    groups: Any = None
 
     def __post_init__(self) -> None:
         n = self.posterior.n_nodes
@@ -84,6 +85,8 @@ class Subject:
             raise ValueError(
                 f"prior must be a gq.Prior on the posterior's {n} nodes, got {prior!r}"
             )
+        if self.groups is not None:
+            Groups.of(self.groups, n)  # refuses groups that do not fit
         if self.graph is not None:
             self.graph = Graph.of(self.graph)
             if self.graph.n_nodes != n:
@@ -99,10 +102,18 @@ class Subject:
     @cached_property
     def class_shares(self) -> ClassShares | None:
         """Estimated shares of the classes; None if they are given, or not known."""
+        return self._shares_of(None)
+
+    @cached_property
+    def group_shares(self) -> ClassShares | None:
+        """Those of each group."""
+        return None if self.groups is None else self._shares_of(self.groups)
+
+    def _shares_of(self, groups: Any) -> ClassShares | None:
         if self.has_shares:
             return None
         try:
-            return self.posterior.class_shares(prior=self.prior)
+            return self.posterior.class_shares(groups, prior=self.prior)
         except ValueError:  # for example without the prior, or of a label that is a field
             return None
 

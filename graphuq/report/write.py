@@ -34,6 +34,7 @@ def write_report(
     prior: Any = None,
     graph: Any = None,
     command: str | None = None,
+    groups: Any = None,
 ) -> None:
     """Write a posterior as one HTML page for readers who did not run it.
 
@@ -64,6 +65,8 @@ def write_report(
         Drawn if it has at most 500 nodes and 5,000 edges, and networkx is installed.
     command : str, optional
         The command line that made the result, shown under how to reproduce it.
+    groups : array_like, shape (N,), optional
+        The group of each item, whose shares of the classes are shown.
 
     Raises
     ------
@@ -89,12 +92,15 @@ def write_report(
     True
     """
     if isinstance(result, Subject):
-        if any(given is not None for given in (truth, images, shape, names, prior, graph, command)):
+        others = (truth, images, shape, names, prior, graph, command, groups)
+        if any(given is not None for given in others):
             raise TypeError("result is a Subject, which has all other arguments: leave them out")
         subject = result
     else:
         posterior = _load(result)
-        subject = Subject(posterior, names, truth, images, shape, prior, graph, command)
+        subject = Subject(
+            posterior, names, truth, images, shape, prior, graph, command, groups=groups
+        )
     with named_interruption("writing the report"), write_atomically(path) as temporary:
         Path(temporary).write_text(_page(subject), encoding="utf-8")
 

@@ -26,7 +26,7 @@ class ColumnRoles:
     Attributes
     ----------
     classes : list of str
-        Columns of labels and of true classes.
+        Columns of labels, of true classes and of groups.
     features : list of str
         All columns without another role.
     as_text : list of str
@@ -53,7 +53,7 @@ class ColumnRoles:
             self.key = default_id(names, options.ignore)
         elif self.key not in names:
             self.key = None
-        wanted = dict.fromkeys([own, options.truth])
+        wanted = dict.fromkeys([own, options.truth, options.groups])
         self.classes = [name for name in wanted if name is not None and name in names]
         roles = {*self.classes, self.key, *options.ignore, *table.empty_columns}
         text = options.text if options.text in names else None
@@ -114,6 +114,7 @@ def _require_columns(table: Table, options: ReadOptions, problems: Problems) -> 
         ("--label", None if options.labels else options.label),
         ("--id", options.id_column),
         ("--text", options.text),
+        ("--groups", options.groups),
         *(("--ignore", name) for name in options.ignore),
         *(("--categorical", name) for name in categorical),
     ):

@@ -51,6 +51,8 @@ class Items:
         Classes that the user listed; they may have no label.
     confidence : ndarray, shape (n,), or None
         The probability that each label is right; None if all are certain.
+    groups : ndarray of str, shape (n,), or None
+        The group of each item, whose shares of the classes are wanted.
     """
 
     path: Path
@@ -65,6 +67,7 @@ class Items:
     encoding: Encoding | None = None
     classes: tuple[str, ...] = ()
     confidence: Array | None = None
+    groups: NDArray[Any] | None = None
 
     def labels(self, sampling: str | None = None) -> Labels:
         """Return the known labels, and how they were chosen, if that is known.

@@ -22,6 +22,8 @@ class ReadOptions:
         without a name, and ``ids`` in archives; without these, items are numbered from 0.
     truth : str, optional
         Column, array or node attribute with the true classes, or a table with ids and classes.
+    groups : str, optional
+        Column, array or node attribute with the group of each item, which is no feature.
     ignore : tuple of str
         Columns or arrays to exclude.
     unlabeled : tuple of str
@@ -56,6 +58,7 @@ class ReadOptions:
     labels: str | Path | None = None
     id_column: str | None = None
     truth: str | None = None
+    groups: str | None = None
     ignore: tuple[str, ...] = ()
     unlabeled: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()

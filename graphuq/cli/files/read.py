@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphuq.cli.files.archive import read_archive
 from graphuq.cli.files.cells import read_h5ad
-from graphuq.cli.files.class_column import read_class_column
+from graphuq.cli.files.class_column import read_class_column, to_ids
 from graphuq.cli.files.column_roles import ColumnRoles
 from graphuq.cli.files.contents import NUMBERED, Contents
 from graphuq.cli.files.edges import keep_largest, read_edges
@@ -74,6 +74,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
             contents = keep_largest(contents)
         # Take the classes of all items from the file itself, or from a second one.
         known, trust, truth, notes = _classes(path, contents, options, problems)
+        groups = _groups(path, contents, options, problems)
     except ValueError as error:
         problems.add_error(error)
         problems.require_none()
@@ -109,6 +110,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         contents.encoding,
         options.classes,
         None if trust is None else trust[kept],
+        None if groups is None else groups[kept],
     )
 
 
@@ -173,7 +175,15 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
 UNUSED = {
     "a table": ("weight",),
     "an .npz file": ("weight", "categorical", "decimal", "edges", "text"),
-    "a list of edges": ("id_column", "missing", "categorical", "decimal", "scale", "text"),
+    "a list of edges": (
+        "id_column",
+        "missing",
+        "categorical",
+        "decimal",
+        "scale",
+        "text",
+        "groups",
+    ),
     "a graph": ("missing", "categorical", "decimal", "scale", "edges", "weight", "text"),
     "an .h5ad file": (
         "text",
@@ -197,6 +207,7 @@ FLAGS = {
     "scale": "--scale and --no-scale",
     "largest": "--largest-component",
     "text": "--text",
+    "groups": "--groups",
 }
 
 
@@ -237,7 +248,8 @@ def _classes(
         problems.add(no_column(path, "--truth", truth, contents.names or sorted(contents.columns)))
         return known, trust, None, notes
     true = found[truth].names
-    _require_complete(path, truth, ids, true, problems)
+    remedy = "give the true class of every item, or leave out --truth"
+    _require_complete(path, truth, ids, true, "true class", remedy, problems)
     _require_shown(truth, known, true, options, problems)
     return known, trust, true, notes
 
@@ -274,18 +286,40 @@ def _read_column(
     return ClassColumn(*column)
 
 
+def _groups(
+    path: Path, contents: Contents, options: ReadOptions, problems: Problems
+) -> NDArray[Any] | None:
+    """Return the group of each item; None without ``--groups``."""
+    name = options.groups
+    if name is None:
+        return None
+    if name not in contents.columns:
+        problems.add(no_column(path, "--groups", name, contents.names or sorted(contents.columns)))
+        return None
+    groups = to_ids(contents.columns[name])
+    remedy = "fill it in, for example by 'unknown'"
+    _require_complete(path, name, contents.ids, groups, "group", remedy, problems)
+    return groups
+
+
 def _is_table(name: str) -> bool:
     """Return whether the name is that of a table, rather than of a column."""
     return kind(Path(name)) in TABLES or Path(name).is_file()
 
 
 def _require_complete(
-    path: Path, column: str, ids: NDArray[Any], truth: NDArray[Any], problems: Problems
+    path: Path,
+    column: str,
+    ids: NDArray[Any],
+    values: NDArray[Any],
+    what: str,
+    remedy: str,
+    problems: Problems,
 ) -> None:
-    missing = np.flatnonzero([value is None for value in truth])
+    missing = np.flatnonzero([value is None for value in values])
     if missing.size:
         more = f" (and of {missing.size - 1} more)" if missing.size > 1 else ""
         problems.add(
-            f"{path}, column {column!r}: the true class of item {ids[missing[0]].item()!r} is "
-            f"missing{more}: give the true class of every item, or leave out --truth"
+            f"{path}, column {column!r}: the {what} of item {ids[missing[0]].item()!r} is "
+            f"missing{more}: {remedy}"
         )
