@@ -10,17 +10,14 @@ export GRAPHUQ_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 demo: $(VENV)/installed
 	$(VENV)/bin/graphuq demo
 
-NBMAKE = $(VENV)/bin/python -m pytest --nbmake --override-ini addopts= -n 2
-QUICK_NOTEBOOK = notebooks/quick_start.ipynb
-
 # everything but what is long and seldom useful: `make test-slow` runs that
 test: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest -n 2 --dist worksteal -m "not slow"
-	$(NBMAKE) $(QUICK_NOTEBOOK)
+	$(VENV)/bin/python -m pytest --nbmake --override-ini addopts= notebooks/quick_start.ipynb
 
+# `make docs` runs all notebooks
 test-slow: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest -n 2 --dist worksteal -m slow
-	$(NBMAKE) $(filter-out $(QUICK_NOTEBOOK),$(wildcard notebooks/*.ipynb))
 
 # a core of the tests on the lowest versions that pyproject.toml declares; old packages announce what
 # has changed since
