@@ -18,10 +18,6 @@ from graphuq.posterior.assessment.suspect_labels import Doubts
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.some_nodes import SomeNodes
 
-# The range of the share of wrong labels. The evidence is often as large without mistakes, which are
-# overlap of the classes then: from 0.001 on a seventh fewer are found in ten public sets.
-FLIP_RATES = (0.02, 0.3)
-
 # Labels x classes beyond which mistakes are not searched unasked: the search would take minutes.
 MOST_FIELDS = 2000
 
@@ -29,10 +25,9 @@ MOST_FIELDS = 2000
 def find_mistakes(post: Posterior, prior: Any = None) -> Posterior:
     """Return the posterior with the probability that each label is a mistake.
 
-    `Probit` expects no mistakes. Here `NoisyProbit` is tuned to the labels of the posterior, with a
-    ``flip_rate`` of at least 0.02, and approximated by expectation propagation.
-    `Posterior.suspect_labels`, reports and files then show what it says of the labels, and
-    predictions stay as they are. It takes about as long as `tune`.
+    `Probit` expects no mistakes. Here `NoisyProbit` is tuned to the labels of the posterior, and
+    approximated by expectation propagation. `Posterior.suspect_labels`, reports and files then show
+    what it says of the labels, and predictions stay as they are. It takes about as long as `tune`.
 
     The parameters of the prior are chosen again, because wrong labels mislead them: a prior tuned
     to them explains them, by a length scale that is too short, say. Ranks, tau = 0 and weights of 0
@@ -91,7 +86,7 @@ def find_mistakes(post: Posterior, prior: Any = None) -> Posterior:
             f"prior must be one of the {post.n_nodes} nodes of the posterior, got one of "
             f"{prior.n_nodes}"
         )
-    tuned = tune(prior, labels, NoisyProbit, flip_rate=FLIP_RATES)
+    tuned = tune(prior, labels, NoisyProbit)
     # nothing is asked of other nodes
     alone, numbered = SomeNodes(tuned.prior, labels.nodes), labels.moved(np.arange(len(labels)))
     noisy = approximate_problem(Problem.check(alone, tuned.likelihood, numbered), None)

@@ -136,7 +136,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
         more, such as ``alpha_2`` and ``weight_2``: `SumPrior.with_parameters`. By default alpha is
         searched from 1 to 10, tau from 0.01 to 1, rank from 10 to all modes given, length_scale
         from 0.1 to 10 times the median distance, level from 0 to 3, weights from 0 to 1, gamma from
-        0.01 to 1 (level-set: 0.3 to 2), flip_rate from 0.001 to 0.3.
+        0.01 to 1 (level-set: 0.3 to 2), flip_rate from 0.02 to 0.3.
 
     Returns
     -------

@@ -17,6 +17,10 @@ from graphuq.samplers.protocol import Sampler
 # `PreconditionedHMC` are short.
 MAX_WALLS_BYTES = 2 * 2**30
 
+# With K > 2 classes and labels that may be mistakes, flows seldom cross the walls of labels in
+# doubt: several make a draw, at most MAX_THIN, fewer where J labels x K fields make them slow.
+MAX_THIN, FIELDS_PER_DRAW = 10, 10_000
+
 
 def require_sampler(sampler: Sampler | str) -> None:
     """Refuse what is neither "auto" nor a sampler."""
@@ -46,8 +50,16 @@ def choose_sampler(sampler: Sampler | str, likelihood: Bound, prior: Any = None)
         return sampler
     if likelihood.sign_model is not None:
         many = _has_many_labels(likelihood, prior)
-        return samplers.PreconditionedHMC() if many else samplers.Harmonic()
+        return samplers.PreconditionedHMC() if many else samplers.Harmonic(_thin(likelihood))
     return samplers.EllipticalSlice() if likelihood.gradient is None else samplers.HilbertHMC()
+
+
+def _thin(likelihood: Bound) -> int:
+    """Return how many flows of `Harmonic` make a draw."""
+    if likelihood.n_fields == 1 or np.min(likelihood.label_model.cost) == math.inf:
+        return 1
+    n_fields = likelihood.n_fields * likelihood.observed.y.size
+    return int(np.clip(FIELDS_PER_DRAW // n_fields, 1, MAX_THIN))
 
 
 def _has_many_labels(likelihood: Bound, prior: Any) -> bool:

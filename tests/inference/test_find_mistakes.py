@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 import graphuq as gq
 from graphuq.inference import find_mistakes as module
-from graphuq.inference.find_mistakes import FLIP_RATES, with_mistakes
+from graphuq.inference.find_mistakes import with_mistakes
 from graphuq.inference.parameter_ranges import reopened
 from graphuq.posterior.assessment.suspect_labels import flag_mistakes
 
@@ -98,11 +98,9 @@ def flipped(request, clump_graph, clumps):
 def test_mistakes_are_those_of_noisy_probit_tuned_to_all_nodes(flipped):
     spectrum, post, wrong = flipped
     found = gq.find_mistakes(post)
-    tuned = gq.tune(spectrum, post.labels, gq.NoisyProbit, flip_rate=FLIP_RATES)
+    tuned = gq.tune(spectrum, post.labels, gq.NoisyProbit)
     assert tuned.prior.parameters == pytest.approx(
-        gq.tune(
-            reopened(post.prior), post.labels, gq.NoisyProbit, flip_rate=FLIP_RATES
-        ).prior.parameters
+        gq.tune(reopened(post.prior), post.labels, gq.NoisyProbit).prior.parameters
     )
     noisy = gq.approximate(tuned.prior, tuned.likelihood, post.labels)
     columns = ["node", "label", "likelier", "suspect"]
@@ -133,7 +131,7 @@ def test_draws_of_the_same_model_agree(ring, n_classes):
     y = nodes * n_classes // 60
     y[[3, 12]] = (y[[3, 12]] + 1) % n_classes
     labels = gq.Labels(nodes, y)
-    tuned = gq.tune(ring, labels, gq.NoisyProbit, flip_rate=FLIP_RATES)
+    tuned = gq.tune(ring, labels, gq.NoisyProbit)
     drawn = gq.sample(
         tuned.prior, tuned.likelihood, labels, draws=4000, seed=0, progress=False
     ).suspect_labels()
