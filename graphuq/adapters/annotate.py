@@ -168,7 +168,7 @@ def annotate(
         )
     else:
         post = approximate(prior, likelihood, labels)
-    post = with_mistakes(post).with_names(adata.obs_names)
+    post = with_mistakes(post, survives_interrupt=True).with_names(adata.obs_names)
 
     picked = post.suggest(n_ask, seed=seeds[1]) if n_ask else np.empty(0, dtype=np.int64)
     column, key = adata.obs[label], label if key_added is None else key_added

@@ -66,7 +66,7 @@ def sample_and_write(
         progress=True,
     )
     begin_stage("looking for mistakes among the labels")
-    post = with_mistakes(post)
+    post = with_mistakes(post, survives_interrupt=True)
     begin_stage("writing the results")
     post = post.with_names([visible(name) for name in data.items.ids])
     predictions: gq.Posterior | ReweightedPredictions = post

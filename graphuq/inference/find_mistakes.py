@@ -93,20 +93,23 @@ def find_mistakes(post: Posterior, prior: Any = None) -> Posterior:
     return dataclasses.replace(post, doubts=noisy.doubts)
 
 
-def with_mistakes(post: Posterior) -> Posterior:
+def with_mistakes(post: Posterior, *, survives_interrupt: bool = False) -> Posterior:
     """Return the posterior with the mistakes that are soon found.
 
-    They are unknown, with a warning, if there are too many labels, if the second model has no
-    answer, or if Ctrl-C ends the search. Nothing is done if the prior is not known.
+    They are unknown, with a warning, if there are too many labels, or if the second model has no
+    answer; with ``survives_interrupt`` also if Ctrl-C ends the search, since the draws may have
+    taken hours. Nothing is done if the prior is not known.
     """
     if post.prior is None or post.expects_mistakes or post.doubts is not None:
         return post
     labels, why = post.labels, "there are too many labels"
+    caught: tuple[type[BaseException], ...] = RuntimeError, ValueError, MemoryError
+    if survives_interrupt:
+        caught += (KeyboardInterrupt,)
     if labels.classes.size * len(labels) <= MOST_FIELDS:
         try:
             return find_mistakes(post)
-        # the posterior may have taken hours
-        except (RuntimeError, ValueError, MemoryError, KeyboardInterrupt) as error:
+        except caught as error:
             why = str(error) or "interrupted"
     warnings.warn(f"mistakes were not searched: {why}", RuntimeWarning, stacklevel=3)
     unknown = np.full(len(labels), np.nan)

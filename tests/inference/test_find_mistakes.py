@@ -202,6 +202,16 @@ def test_without_an_answer_of_the_second_model_the_first_stays(flipped, monkeypa
     monkeypatch.setattr(module, "approximate_problem", mock.Mock(side_effect=error))
     why = str(error) or "interrupted"
     with pytest.warns(RuntimeWarning, match=f"mistakes were not searched: {why}"):
-        found = with_mistakes(post)
+        found = with_mistakes(post, survives_interrupt=True)
     assert np.isnan(found.doubts.mistake).all()
     np.testing.assert_array_equal(found.by_class, post.by_class)
+
+
+def test_ctrl_c_ends_a_report_and_keeps_draws(flipped, monkeypatch, tmp_path):
+    _, post, _ = flipped
+    monkeypatch.setattr(module, "approximate_problem", mock.Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        with_mistakes(post)
+    with pytest.raises(KeyboardInterrupt):
+        gq.write_report(post, tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
