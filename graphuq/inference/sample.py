@@ -59,11 +59,10 @@ def sample(
         The observed labels.
     sampler : sampler or "auto"
         By default `Harmonic` for sign models (probit, noisy probit, level-set), with up to ten
-        flows for each draw where K > 2 and labels may be mistakes, and
-        `PreconditionedHMC` from about 16,000 labels on, for probit of two classes and
-        `Prior.projected`, with a level or without; `HilbertHMC` for other likelihoods with a
-        gradient, `EllipticalSlice` for the rest. The choice is recorded in ``settings``. `PCN` is
-        the sampler of the paper.
+        flows for each draw where K > 2 and labels may be mistakes; `PreconditionedHMC` from about
+        16,000 labels on, for probit of two classes and `Prior.projected`, with a level or without;
+        `HilbertHMC` for other likelihoods with a gradient, `EllipticalSlice` for the rest. The
+        choice is recorded in ``settings``. `PCN` is the sampler of the paper.
     draws : int, optional
         Draws kept from each chain, 1,000 by default.
     target_ess : float, optional

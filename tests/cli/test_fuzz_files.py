@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*if it is a typing error:RuntimeWarning"),
 ]
 
-FEW, MANY = 40, 400
+FEW, MANY = 40, 1000
 EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 

@@ -54,8 +54,7 @@ def test_two_classes_are_exact(small, kind, model):
     ],
 )
 def test_every_sampler_is_exact(prior, sampler, model):
-    fewer = {"draws": 1000} if isinstance(sampler, gq.Tempered) else {}
-    post = quietly(prior, model, TWO, sampler, **OPTIONS | fewer)
+    post = quietly(prior, model, TWO, sampler, **OPTIONS)
     assert errors_in_mcse(post, exact_mean(prior, model, TWO, NODES), NODES).max() < 5
 
 

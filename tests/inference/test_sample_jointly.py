@@ -461,7 +461,7 @@ CLASSES = {
 CONFIDENCE = np.array([0.9, 1.0, 0.2, 0.6, 0.5])
 
 
-def worst_error(small, case, draws=500):
+def worst_error(small, case, draws=1000):
     prior, likelihood, names = problem(small[0], case)
     labels = CLASSES[int(case[0])] if "classes" in case else small[1]
     if "confidence" in case:
@@ -475,7 +475,8 @@ def worst_error(small, case, draws=500):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_they_agree_with_draws_of_the_prior_weighted_by_the_likelihood(small, case):
-    assert worst_error(small, case, 250 if "classes" in case else 500) < 5
+    draws = 400 if "classes" in case else 1000
+    assert worst_error(small, case, draws) < 5
 
 
 # -- mistakes --------------------------------------------------------------------------------
