@@ -174,16 +174,16 @@ def _scores(posterior: Posterior, score: Calibration, lead: str) -> str:
 
 
 def _shares(subject: Subject) -> str:
-    shares = subject.class_shares
+    shares, of_groups = subject.class_shares, subject.group_shares
     if shares is None:
         return ""
     text = page.paragraph(
         f"The shares of the classes among all {shares.items[0]:,} items, labeled ones included. "
         + meanings.SAMPLING[subject.posterior.labels.sampling]
     ) + page.table(("class", *SHARE), _share_rows(shares, ["class"]))
-    if subject.group_shares is None:
+    if of_groups is None:
         return text
-    rows = _share_rows(subject.group_shares, ["group", "items", "class"])
+    rows = _share_rows(of_groups, ["group", "items", "class"])
     listed = "The shares in each group"
     if len(rows) > MAX_SHARES:
         listed = f"The first {MAX_SHARES} of {len(rows):,} shares in groups"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphuq.graphs import Graph
 from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
-from graphuq.posterior.assessment.estimated_shares import ClassShares, Groups
+from graphuq.posterior.assessment.estimated_shares import ClassShares
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import check_images
@@ -85,8 +85,6 @@ class Subject:
             raise ValueError(
                 f"prior must be a gq.Prior on the posterior's {n} nodes, got {prior!r}"
             )
-        if self.groups is not None:
-            Groups.of(self.groups, n)  # refuses groups that do not fit
         if self.graph is not None:
             self.graph = Graph.of(self.graph)
             if self.graph.n_nodes != n:
@@ -102,20 +100,19 @@ class Subject:
     @cached_property
     def class_shares(self) -> ClassShares | None:
         """Estimated shares of the classes; None if they are given, or not known."""
-        return self._shares_of(None)
-
-    @cached_property
-    def group_shares(self) -> ClassShares | None:
-        """Those of each group."""
-        return None if self.groups is None else self._shares_of(self.groups)
-
-    def _shares_of(self, groups: Any) -> ClassShares | None:
         if self.has_shares:
             return None
         try:
-            return self.posterior.class_shares(groups, prior=self.prior)
+            return self.posterior.class_shares(prior=self.prior)
         except ValueError:  # for example without the prior, or of a label that is a field
             return None
+
+    @cached_property
+    def group_shares(self) -> ClassShares | None:
+        """Those of each group, if groups are given; an error if they are not known."""
+        if self.groups is None:
+            return None
+        return self.posterior.class_shares(self.groups, prior=self.prior)
 
     @cached_property
     def hidden(self) -> NDArray[np.int64]:

@@ -71,7 +71,8 @@ def write_report(
     Raises
     ------
     ValueError
-        Arguments that do not fit the posterior's nodes; a file without a result.
+        Arguments that do not fit the posterior's nodes; a file without a result; groups whose
+        shares `Posterior.class_shares` refuses.
     TypeError
         A result of another type; further arguments in addition to a `Subject`.
     FileNotFoundError

@@ -131,10 +131,14 @@ def test_dropped_items_are_in_no_group(tmp_path):
     assert items.groups.tolist() == ["n", "s", "s"]
 
 
-def test_a_report_in_python_refuses_groups_of_other_items(wards, tmp_path):
+def test_a_report_in_python_refuses_groups_that_it_cannot_show(wards, tmp_path):
     X = wards[["u", "v"]].to_numpy()
     prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=5, connect=True), rank=10)
     labels = gq.Labels([0, 6, 12, 18], ["a", "b", "a", "b"])
     post = gq.approximate(prior, gq.Probit(0.3), labels)
     with pytest.raises(ValueError, match="groups must hold the group of each of 90 nodes"):
         gq.write_report(post, tmp_path / "report.html", groups=["a"])
+    without_prior = gq.from_arviz(post.to_arviz())
+    with pytest.raises(ValueError, match="prior"):
+        gq.write_report(without_prior, tmp_path / "report.html", groups=wards["ward"])
+    assert not (tmp_path / "report.html").exists()
