@@ -65,9 +65,11 @@ from .posterior.posterior import Posterior as Posterior
 from .posterior.predictions import ReweightedPredictions as ReweightedPredictions
 from .posterior.sites import GaussianSites as GaussianSites
 from .priors.component_level import ComponentLevel as ComponentLevel
+from .priors.default_sum import default_prior as default_prior
 from .priors.feature_prior import FeaturePrior as FeaturePrior
 from .priors.linear_prior import LinearPrior as LinearPrior
 from .priors.prior import Prior as Prior
+from .priors.propagated_features import PropagatedFeatures as PropagatedFeatures
 from .priors.solved import SolvedPrior as SolvedPrior
 from .priors.sum_prior import Level as Level
 from .priors.sum_prior import SumPrior as SumPrior

@@ -139,6 +139,8 @@ CALLS = {
     "Prior.at": (PRIOR.at, {"nodes": [0, 1]}),
     "Prior.draw": (PRIOR.draw, {"size": 2, "seed": 0}),
     "FeaturePrior": (gq.FeaturePrior, {"X": X, "length_scale": 1.0}),
+    "PropagatedFeatures": (gq.PropagatedFeatures, {"X": X, "graph": GRAPH, "hops": 2}),
+    "default_prior": (gq.default_prior, {"graph": GRAPH, "X": X, "labels": LABELS}),
     "Level": (gq.Level, {"scale": 1.0}),
     "ComponentLevel": (gq.ComponentLevel, {"graph": GRAPH}),
     "SumPrior": (gq.SumPrior, SUM),

@@ -51,7 +51,7 @@ class FeaturePrior(OnFeatures):
 
     Parameters
     ----------
-    X : array_like, shape (N, d)
+    X : array_like or PropagatedFeatures, shape (N, d)
         Features, one row for each node; they are copied.
     length_scale : float or "auto"
         l, in units of X. With "auto", the default, it is chosen from the labels, with a prior
@@ -132,7 +132,8 @@ class FeaturePrior(OnFeatures):
         """Return a copy without checking X again, and with the median known."""
         other = object.__new__(FeaturePrior)
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | changes
-        for name, value in {**values, "_median": self._median, "_order": self._order}.items():
+        kept = {name: getattr(self, name) for name in ("propagated", "_median", "_order")}
+        for name, value in {**values, **kept}.items():
             object.__setattr__(other, name, value)
         return other
 
@@ -227,14 +228,13 @@ class FeaturePrior(OnFeatures):
             "nodes": self.n_nodes,
             "rank": 0,
             "length_scale": self._chosen_length_scale,
-            "features": self._digest,
+            **self._identity,
         }
 
     def __repr__(self) -> str:
-        n, d = self.X.shape
         scale = self.length_scale
         shown = scale if validation.is_auto(scale) else format(scale, ".3g")
-        return f"FeaturePrior({n} x {d}, length_scale {shown})"
+        return f"FeaturePrior({self._shown()}, length_scale {shown})"
 
 
 def _check_length_scale(value: Any) -> float | str:

@@ -41,7 +41,7 @@ class LinearPrior(OnFeatures):
 
     Parameters
     ----------
-    X : array_like or sparse matrix, shape (N, d)
+    X : array_like, sparse matrix or PropagatedFeatures, shape (N, d)
         Features, one row for each node; they are copied. A sparse matrix stays sparse.
 
     Raises
@@ -84,7 +84,7 @@ class LinearPrior(OnFeatures):
         if self.n_nodes <= ALL_ITEMS or self.X.shape[1] <= ALL_COLUMNS:
             return self
         other = object.__new__(LinearPrior)
-        for name in ("X", "_mean", "_lengths", "_scale", "_digest"):
+        for name in ("X", "propagated", "_mean", "_lengths", "_scale", "_identity"):
             object.__setattr__(other, name, getattr(self, name))
         object.__setattr__(other, "labeled", np.asarray(nodes))
         return other
@@ -195,11 +195,10 @@ class LinearPrior(OnFeatures):
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify this prior; see `Prior.fingerprint`."""
-        return {"kind": "linear", "nodes": self.n_nodes, "rank": 0, "features": self._digest}
+        return {"kind": "linear", "nodes": self.n_nodes, "rank": 0, **self._identity}
 
     def __repr__(self) -> str:
-        n, d = self.X.shape
-        return f"LinearPrior({n} x {d})"
+        return f"LinearPrior({self._shown()})"
 
 
 def _dense(X: Any) -> Any:

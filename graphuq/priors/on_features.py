@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from functools import cached_property
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from graphuq.priors.propagated_features import PropagatedFeatures
 from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
-from graphuq.utils.features import check_features, require_spread
+from graphuq.utils.features import check_features, digest, require_spread
 from graphuq.utils.typing import Array, Nodes
 
 # Up to ALL_ITEMS items such a prior is exact at all of them. Beyond, it is exact at the labeled
@@ -27,19 +27,29 @@ class OnFeatures(Summable):
     ----------
     X : ndarray or csr_array, shape (N, d)
     labeled : ndarray of int or None
+    propagated : PropagatedFeatures or None
+        What X are the values of.
     """
 
     X: Any
     labeled: Nodes | None
+    propagated: PropagatedFeatures | None
 
     def _check(self, *, accept_sparse: bool = False) -> None:
         """Replace the attributes by checked ones: what is not yet computed reads them."""
-        X = check_features(self.X, accept_sparse=accept_sparse)
+        given = self.X if isinstance(self.X, PropagatedFeatures) else None
+        object.__setattr__(self, "propagated", given)
+        X = check_features(given.values if given else self.X, accept_sparse=accept_sparse)
         if sparse.issparse(X) or np.may_share_memory(X, self.X):
             X = X.copy()
         if sparse.issparse(X):
             X.eliminate_zeros()
         object.__setattr__(self, "X", X)
+        if given is not None and given.is_constant:
+            raise ValueError(
+                f"{given.hops} steps along the graph leave all nodes with the same features: take "
+                "fewer hops, or X itself"
+            )
         if not require_spread(X):
             raise ValueError(
                 "X is the same for all items, which carries no information: use the graph alone"
@@ -54,16 +64,12 @@ class OnFeatures(Summable):
         return int(self.X.shape[0])
 
     @cached_property
-    def _digest(self) -> str:
-        """What identifies X, in the order of its rows: a row is a node."""
-        X = self.X
-        arrays: tuple[Any, ...] = (X,)
-        if sparse.issparse(X):
-            arrays = (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data)
-        found = hashlib.blake2b(repr(X.shape).encode())
-        for array in arrays:
-            found.update(array.tobytes())
-        return found.hexdigest()[:16]
+    def _identity(self) -> dict[str, Any]:
+        """What identifies X in a fingerprint; propagated features also by their own values."""
+        found = {"features": digest(self.X)}
+        if self.propagated is None:
+            return found
+        return {**self.propagated.fingerprint(), "propagated": found["features"]}
 
     @abstractmethod
     def rows(self, X: Any) -> Array:
@@ -73,7 +79,14 @@ class OnFeatures(Summable):
         """Return rows of the field's basis for new items, which have no other variance."""
         if X is None:
             raise ValueError("the prior has features: give those of the new items, X=")
+        if self.propagated is not None:
+            X = self.propagated.of_new(weights, X)
         return self.rows(X), np.zeros(weights.shape[0])
+
+    def _shown(self) -> str:
+        """Return what `repr` says of X."""
+        shape = " x ".join(map(str, self.X.shape))
+        return shape if self.propagated is None else f"{shape}, {self.propagated.hops} hops"
 
     @abstractmethod
     def _block(self, rows: Nodes, columns: Nodes) -> Array:

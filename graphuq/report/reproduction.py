@@ -29,7 +29,7 @@ def code_of(posterior: Posterior, lambda_bar: float | None = None) -> str:
     lines = [
         "import graphuq as gq",
         "",
-        *(f"{name} = ...  # yours, of {posterior.n_nodes} nodes" for name in _data_names(prior)),
+        *(f"{name} = ...  # yours, of {posterior.n_nodes} nodes" for name in _needed(prior)),
     ]
     silent = np.setdiff1d(labels.classes, labels.values).size > 0
     all_ = f", classes={labels.classes.tolist()!r}" if silent else ""
@@ -70,6 +70,15 @@ def _parts(described: dict[str, Any]) -> list[dict[str, Any]]:
     return [described, *described.get("parts", [])]
 
 
+def _needed(described: dict[str, Any]) -> list[str]:
+    """Return the names of the graphs and features that the program reads, each once."""
+    named = list(zip(_parts(described), _data_names(described), strict=True))
+    needed = [name for part, name in named if part["kind"] != "components"]
+    needed += ["graph"] * any(part["kind"] == "components" for part, _ in named)
+    needed += ["links"] * any("hops" in part for part, _ in named)
+    return list(dict.fromkeys(needed))
+
+
 def _data_names(described: dict[str, Any]) -> list[str]:
     """Return the names of the graph or features of each part: those of second ones end in _2."""
     things = {"features": "X", "linear": "X", "components": "component"}
@@ -108,6 +117,8 @@ def _left_open(described: dict[str, Any], lambda_bar: float | None) -> str:
 
 def _part(described: dict[str, Any], data: str, lambda_bar: float | None) -> str:
     """Return the expression that makes a prior on a graph or features of the name ``data``."""
+    if "hops" in described:
+        data = f"gq.PropagatedFeatures({data}, links, hops={described['hops']})"
     if described["kind"] == "features":
         return f"gq.FeaturePrior({data}, length_scale={described['length_scale']!r})"
     if described["kind"] == "linear":

@@ -92,3 +92,28 @@ def test_the_code_names_the_data_of_every_part(small):
     exec(code.replace("seed=", "progress=False, seed="), again)
     np.testing.assert_allclose(again["post"].probability, post.probability, atol=1e-9)
     assert "prior = gq.SolvedPrior.of(graph, labels.nodes)  # and rank, probes" in code_of(last)
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.ConvergenceWarning")
+def test_the_code_propagates_features_along_links_that_are_not_the_graph(small):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    links = gq.knn_graph(X, 3)
+    features = gq.PropagatedFeatures(X, links, hops=2)
+    one = gq.Prior.projected(small[0], 8)
+    prior = gq.SumPrior.of([one, gq.LinearPrior(X), gq.LinearPrior(features)], [1, 1, 1])
+    post = gq.sample(prior, gq.Probit(0.2), LABELS[2], draws=20, seed=3, progress=False)
+    code, again = code_of(post), {"graph": small[0], "X": X, "links": links}
+    for name in again:
+        assert code.count(f"{name} = ...  # yours, of 40 nodes\n") == 1
+        code = code.replace(f"{name} = ...  # yours, of 40 nodes\n", "")
+    assert "= ..." not in code
+    exec(code.replace("seed=", "progress=False, seed="), again)
+    np.testing.assert_allclose(again["post"].probability, post.probability, atol=1e-9)
+
+
+def test_the_code_asks_for_a_graph_and_not_for_its_components():
+    apart = gq.Graph.from_edge_index([[0, 1, 3, 4], [1, 2, 4, 5]])
+    post = gq.approximate(apart, gq.Probit(0.2), gq.Labels([0, 3], ["a", "b"]))
+    code = code_of(post)
+    assert code.count(" = ...  # yours") == code.count("graph = ...  # yours") == 1
+    assert "gq.ComponentLevel(graph" in code

@@ -1,0 +1,189 @@
+"""Features averaged along the links of a graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import graphuq as gq
+from graphuq.posterior.new_items import new_probability
+from graphuq.priors.propagated_features import COMPONENTS
+
+RNG = np.random.default_rng(0)
+N = 130
+
+
+def random_graph(n=N, seed=0):
+    """Return a symmetric matrix of weights between 0.5 and 2, with a node that has no links."""
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.uniform(0.5, 2, (n, n)) * (rng.random((n, n)) < 0.05), 1)
+    upper[:, -1] = 0
+    return upper + upper.T
+
+
+def averages(A, X, hops):
+    """Return the averages by powers of a dense matrix."""
+    stay = A[A > 0].mean()
+    P = A + stay * np.eye(len(A))
+    P /= P.sum(axis=1, keepdims=True)
+    return np.linalg.matrix_power(P, hops) @ X
+
+
+A = random_graph()
+FEW, MANY = RNG.normal(size=(N, 4)), RNG.normal(size=(N, COMPONENTS + 20)) * 3 + 5
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("links", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("hops", [0, 1, 4])
+def test_they_are_averages_over_walks(kind, links, hops):
+    found = gq.PropagatedFeatures(kind(FEW), links(A), hops)
+    np.testing.assert_allclose(found.values, averages(A, FEW, hops), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("hops", [0, 4])
+def test_of_many_features_the_principal_components_are_kept(kind, hops):
+    """The operator has the singular values of the dense matrix, which is never formed."""
+    found = gq.PropagatedFeatures(kind(MANY), A, hops).values
+    exact = averages(A, MANY, hops)
+    left, size, _ = np.linalg.svd(exact - exact.mean(axis=0), full_matrices=False)
+    kept = (left[:, :COMPONENTS] * size[:COMPONENTS]) @ (left[:, :COMPONENTS] * size[:COMPONENTS]).T
+    centered = found - found.mean(axis=0)
+    assert found.shape == (N, COMPONENTS)
+    np.testing.assert_allclose(centered @ centered.T, kept, atol=1e-8 * kept.max())
+
+
+@given(st.integers(0, 1000), st.floats(1e-3, 1e3))
+@settings(max_examples=20, deadline=None)
+def test_they_depend_on_neither_order_nor_the_unit_of_weights(seed, unit):
+    order = np.random.default_rng(seed).permutation(N)
+    found = gq.PropagatedFeatures(FEW, A).values
+    other = gq.PropagatedFeatures(FEW[order], unit * A[np.ix_(order, order)]).values
+    np.testing.assert_allclose(other, found[order], atol=1e-12)
+    shifted = gq.PropagatedFeatures(2 * FEW + 3, A).values
+    np.testing.assert_allclose(shifted, 2 * found + 3, atol=1e-12)
+
+
+def test_a_node_without_links_keeps_its_features():
+    found = gq.PropagatedFeatures(FEW, A).values[-1]
+    np.testing.assert_allclose(found, FEW[-1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("X", [FEW, MANY])
+def test_a_new_item_is_as_a_node_that_others_do_not_see(X):
+    """Nodes that others do not step to have the same averages as new items."""
+    features = gq.PropagatedFeatures(X, A)
+    links, new = np.vstack([A[3], np.zeros(N)]), X[[7, 8]]
+    found = features.of_new(links, new)
+    stay = A[A > 0].mean()
+    P = np.zeros((N + 2, N + 2))
+    P[:N, :N] = A + stay * np.eye(N)
+    P[N:] = np.hstack([links, stay * np.eye(2)])
+    P /= P.sum(axis=1, keepdims=True)
+    Z = np.linalg.matrix_power(P, features.hops) @ np.vstack([X, new])
+    V = features._directions
+    np.testing.assert_allclose(found, Z[N:] if V is None else Z[N:] @ V, atol=1e-10)
+
+
+def of_two_kinds(within, n=200, noise=1.0, seed=0):
+    """Return a graph whose links are within a class with this probability, features and classes."""
+    share = 0.2
+    graph, y = gq.datasets.planted_partition(
+        [n // 2, n // 2], share * within, share * (1 - within), seed=seed
+    )
+    X = np.random.default_rng(seed).normal(size=(len(y), 2)) * noise
+    X[:, 0] += 2 * y
+    return graph, X, y
+
+
+@pytest.mark.parametrize("within", [0.1, 0.9])
+def test_features_of_neighbors_tell_classes_where_neighbors_agree_or_differ(within):
+    """Averages over four steps are better features than the items' own."""
+    graph, X, y = of_two_kinds(within, noise=2.0)
+    labels = gq.reveal(y, counts=20, seed=0)
+
+    def accuracy(prior):
+        tuned = gq.tune(prior + gq.Level(), labels)
+        return gq.approximate(tuned.prior, tuned.likelihood, labels).accuracy(y)
+
+    own, propagated = (
+        accuracy(gq.LinearPrior(x)) for x in (X, gq.PropagatedFeatures(X, graph.adjacency))
+    )
+    assert own < 0.8
+    assert propagated > own + 0.1
+
+
+def test_the_default_has_features_of_neighbors_and_new_items_too():
+    graph, X, y = of_two_kinds(0.85)
+    labels = gq.reveal(y, counts=10, seed=1)
+    prior = gq.default_prior(graph, X, labels)
+    assert [type(part).__name__ for part in prior.parts] == [
+        "Prior", "FeaturePrior", "LinearPrior", "LinearPrior"]  # fmt: skip
+    tuned = gq.tune(prior, labels)
+    post = gq.approximate(tuned.prior, tuned.likelihood, labels)
+    links = graph.adjacency[[0, 1, 150, 151]]  # twins of nodes
+    found = new_probability(post, tuned.prior, graph.degrees, links, X[[0, 1, 150, 151]])
+    np.testing.assert_allclose(found, post.by_class[[0, 1, 150, 151]], atol=0.15)
+
+
+def test_the_default_is_that_of_a_graph_where_features_are_left_out():
+    graph, _, y = of_two_kinds(0.9)
+    labels = gq.reveal(y, counts=10, seed=1)
+    one = gq.tune(gq.default_prior(graph, labels=labels), labels)
+    np.testing.assert_array_equal(
+        gq.approximate(one.prior, one.likelihood, labels).by_class,
+        gq.approximate(graph, gq.Probit(), labels).by_class,
+    )
+
+
+def test_a_sparse_matrix_of_words_has_the_default_of_a_dense_one():
+    graph, X, y = of_two_kinds(0.85)
+    words = np.hstack([np.maximum(X, 0), RNG.random((len(y), 60)) < 0.05])
+    labels = gq.reveal(y, counts=10, seed=1)
+    found = []
+    for kind in (np.asarray, sparse.csr_array):
+        tuned = gq.tune(gq.default_prior(graph, kind(words), labels), labels)
+        found.append(gq.approximate(tuned.prior, tuned.likelihood, labels).by_class)
+    np.testing.assert_allclose(*found, atol=1e-6)
+
+
+def test_where_all_nodes_have_the_same_averages_they_are_left_out():
+    complete = np.ones((6, 6)) - np.eye(6)
+    X = np.arange(12.0).reshape(6, 2) ** 2
+    features = gq.PropagatedFeatures(X, complete)
+    with pytest.raises(ValueError, match="4 steps along the graph leave all nodes with the same"):
+        gq.LinearPrior(features)
+    assert len(gq.default_prior(complete, X).parts) == 3
+
+
+def test_saved_and_shown_with_the_number_of_steps():
+    prior = gq.FeaturePrior(gq.PropagatedFeatures(FEW, A, hops=2), length_scale=1.5)
+    assert repr(prior) == "FeaturePrior(130 x 4, 2 hops, length_scale 1.5)"
+    assert repr(prior.with_parameters(length_scale=2.0)).endswith("2 hops, length_scale 2)")
+    assert prior.fingerprint()["hops"] == 2
+    assert "hops" not in gq.FeaturePrior(FEW, 1.5).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("X", "hops", "message"),
+    [
+        (FEW[:5], 4, "one row for each of 130 nodes"),
+        (np.full((N, 2), np.nan), 4, "NaN or infinite"),
+        (FEW, -1, "hops must be between 0 and 100"),
+        (FEW, 101, "hops must be between 0 and 100"),
+    ],
+)
+def test_what_cannot_be_propagated_is_refused(X, hops, message):
+    with pytest.raises(ValueError, match=message):
+        gq.PropagatedFeatures(X, A, hops)
+
+
+def test_new_items_must_have_the_same_features():
+    with pytest.raises(ValueError, match="the 4 features of the known ones"):
+        gq.PropagatedFeatures(FEW, A).of_new(A[:2], MANY[:2])
+    with pytest.raises(ValueError, match="leave all nodes with the same features"):
+        gq.LinearPrior(gq.PropagatedFeatures(np.ones((N, 2)), A))
