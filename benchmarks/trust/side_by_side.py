@@ -41,7 +41,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.common import report
 from benchmarks.trust.peers import FEATURES, GRAPH, METHODS, OURS, PARTS
-from benchmarks.trust.peers.data_sets import NETWORKS, SETS, tasks
+from benchmarks.trust.peers.data_sets import NETWORKS, PUBLIC_SETS, SETS, tasks
 from benchmarks.trust.peers.scores import BEST, score
 from benchmarks.trust.peers.task import SkippedError
 from graphuq.utils.atomic_files import write_atomically
@@ -204,7 +204,7 @@ def main() -> None:
         draws=(int, 3), only=(str, ""), jobs=(int, 2), resume=(bool, False),
     )  # fmt: skip
     # those that take longest first
-    names = QUICK if options.quick else ("mnist", *NETWORKS, *reversed(SETS))
+    names = QUICK if options.quick else ("mnist", *NETWORKS, *reversed(SETS), *PUBLIC_SETS)
     names = (options.only,) if options.only else names
     draws = 2 if options.quick else options.draws
     folder = options.out / ("side_by_side_quick" if options.quick else "side_by_side")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import graphuq as gq
+from benchmarks.trust.peers.public_sets import PUBLIC
 from benchmarks.trust.peers.task import Problem, Task
 from graphuq.datasets.networks import matrix
 
@@ -20,9 +21,12 @@ MOST = 0.45
 
 def table(name: str) -> Problem:
     """Return a table with columns of deviation 1."""
-    X, y = gq.datasets.vote() if name == "vote" else gq.datasets.uci(name)
-    spread = X.std(axis=0)
-    return _of_features(name, (X - X.mean(axis=0))[:, spread > 0] / spread[spread > 0], y)
+    return _of_table(name, *(gq.datasets.vote() if name == "vote" else gq.datasets.uci(name)))
+
+
+def public(name: str) -> Problem:
+    X, y = PUBLIC[name]()
+    return _of_table(name, *_some(X, y, ITEMS))
 
 
 def usps() -> Problem:
@@ -63,7 +67,7 @@ def polblogs() -> Problem:
 
 def cct() -> Problem:
     graph, words, y, _ = gq.datasets.cct()
-    return Problem("cct", graph, gq.pca(_directions(words), COMPONENTS), y, graph)
+    return Problem("cct", graph, gq.pca(_directions(words), COMPONENTS), y, graph, True)
 
 
 def network(name: str) -> tuple[Problem, dict[str, np.ndarray]]:
@@ -76,7 +80,12 @@ def network(name: str) -> tuple[Problem, dict[str, np.ndarray]]:
     X = _directions(network.X)
     words = gq.knn_graph(X, n_neighbors=WORD_NEIGHBORS, connect=True)
     graph = gq.union(network.graph, words)
-    return Problem(name, graph, X, network.y, network.graph), network.splits
+    return Problem(name, graph, X, network.y, network.graph, True), network.splits
+
+
+def _of_table(name: str, X: np.ndarray, y: np.ndarray) -> Problem:
+    spread = X.std(axis=0)
+    return _of_features(name, (X - X.mean(axis=0))[:, spread > 0] / spread[spread > 0], y)
 
 
 def _of_features(name: str, X: np.ndarray, y: np.ndarray) -> Problem:
@@ -107,6 +116,7 @@ SETS: dict[str, Callable[[], Problem]] = {
     "reuters_r8": reuters,
     "pbmc68k_reduced": cells,
 }  # fmt: skip
+PUBLIC_SETS = {name: lambda name=name: public(name) for name in PUBLIC}
 NETWORKS = ("cora", "citeseer", "pubmed")
 COUNTS, FEW = (5, 20, 80), (1, 5)
 
@@ -121,7 +131,7 @@ def tasks(name: str, draw: int) -> dict[str, tuple[Task, np.ndarray]]:
         train = splits["train"]
         labels = gq.Labels(train, problem.y[train], np.arange(problem.n_classes))
         return {"published": (Task(problem, labels, draw), splits["test"])} if draw == 0 else {}
-    problem = mnist() if name == "mnist" else SETS[name]()
+    problem = mnist() if name == "mnist" else {**SETS, **PUBLIC_SETS}[name]()
     counts = FEW if name == "mnist" else COUNTS
     found = {f"{count} a class": some_of_each(problem, count, draw) for count in counts}
     if name != "mnist":

@@ -22,11 +22,16 @@ def _posterior(prior: Any, labels: gq.Labels) -> gq.Posterior:
 
 
 def _default(task: Task) -> gq.Posterior:
-    return _posterior(default_sum(_graph(task), task.problem.X), task.labels)
+    problem = task.problem
+    if problem.is_given:
+        prior = gq.default_prior(problem.links, problem.X, task.labels)
+    else:
+        prior = default_sum(_graph(task), problem.X)
+    return _posterior(prior, task.labels)
 
 
 def default(task: Task) -> Answer:
-    """Return what `gq.BayesianGraphClassifier(method="approximate")` infers."""
+    """Return what `gq.BayesianGraphClassifier(method="approximate")` infers, or `default_prior`."""
     return Answer(_default(task).by_class)
 
 

@@ -21,8 +21,9 @@ class SkippedError(Exception):
 class Problem:
     """Nodes with a graph, with features or without, and their classes 0 to K - 1.
 
-    ``links`` is the network as published, where ``graph`` has edges that join its parts. The class
-    is -1 where it is unknown.
+    ``links`` is the network as published, where ``graph`` has edges that join its parts. It
+    ``is_given`` beside features where it was not made of these. The class is -1 where it is
+    unknown.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Problem:
     X: np.ndarray | None
     y: np.ndarray
     links: gq.Graph
+    is_given: bool = False
 
     @property
     def n_classes(self) -> int:
