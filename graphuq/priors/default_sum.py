@@ -27,8 +27,8 @@ def default_prior(graph: Any, X: Any = None, labels: Labels | None = None) -> Ga
     """Return the prior that a graph has by default, beside features if there are any.
 
     A graph alone has its smooth modes and a level. Features add a `FeaturePrior`, a `LinearPrior`,
-    and a second `LinearPrior` on `PropagatedFeatures`, what neighbors are like. `graphuq.tune`
-    chooses the weights.
+    and a second `LinearPrior`, on the averages of `PropagatedFeatures`. More than 100 features are
+    reduced to 100 principal components. `graphuq.tune` chooses the weights.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def default_prior(graph: Any, X: Any = None, labels: Labels | None = None) -> Ga
         Links that are known beside X. For nearest neighbors in X see `BayesianGraphClassifier`.
     X : array_like or sparse matrix, shape (N, d), optional
         Features. Scale columns of different units first, and rows of word counts to length 1.
-    labels : Labels, optional
+    labels : Labels or array_like, optional
         They say which components of a disconnected graph have labels; by default all count as
         labeled.
 
@@ -64,6 +64,7 @@ def default_prior(graph: Any, X: Any = None, labels: Labels | None = None) -> Ga
     True
     """
     graph = Graph.of(graph)
+    labels = None if labels is None else Labels.of(labels, graph.n_nodes)
     modes = default_graph_prior(graph, default_rank(graph), labels=labels)
     if X is not None:
         X = check_node_features(X, graph.n_nodes, accept_sparse=True)

@@ -132,8 +132,7 @@ class FeaturePrior(OnFeatures):
         """Return a copy without checking X again, and with the median known."""
         other = object.__new__(FeaturePrior)
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | changes
-        kept = {name: getattr(self, name) for name in ("propagated", "_median", "_order")}
-        for name, value in {**values, **kept}.items():
+        for name, value in {**values, "_median": self._median, "_order": self._order}.items():
             object.__setattr__(other, name, value)
         return other
 
@@ -141,7 +140,8 @@ class FeaturePrior(OnFeatures):
     def _order(self) -> NDArray[np.intp]:
         """Distinct items in an order that looks random and does not depend on the order of rows."""
         digests = np.array(
-            [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in self.X], dtype="S8"
+            [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in self._features],
+            dtype="S8",
         )
         return np.unique(digests, return_index=True)[1]
 
@@ -150,7 +150,7 @@ class FeaturePrior(OnFeatures):
         """Median distance between distinct items."""
         from scipy.spatial.distance import pdist
 
-        some = self.X[self._order[:MEDIAN_ITEMS]]
+        some = self._features[self._order[:MEDIAN_ITEMS]]
         return float(np.median(pdist(some)))
 
     @cached_property
@@ -175,7 +175,7 @@ class FeaturePrior(OnFeatures):
     @cached_property
     def _factor(self) -> Array:
         """L with L L' the covariance of the inducing items."""
-        at = self.X[self._inducing]
+        at = self._features[self._inducing]
         K = self._kernel(at, at)
         K[np.diag_indices_from(K)] += JITTER
         return np.asarray(linalg.cholesky(K, lower=True))
@@ -190,7 +190,7 @@ class FeaturePrior(OnFeatures):
         X : array_like, shape (m, d)
         """
         X = np.asarray(X, dtype=np.float64)
-        at, found = self.X[self._inducing], np.empty((len(X), self._inducing.size + 1))
+        at, found = self._features[self._inducing], np.empty((len(X), self._inducing.size + 1))
         for part in row_slices(len(X), self._inducing.size):
             K = self._kernel(at, X[part])
             shared = linalg.solve_triangular(self._factor, K, lower=True, check_finite=False).T
@@ -202,7 +202,7 @@ class FeaturePrior(OnFeatures):
     @cached_property
     def field(self) -> Field:
         """The field at all nodes, through the inducing items."""
-        basis = self.rows(self.X)
+        basis = self.rows(self._features)
         own = np.ones(basis.shape[1])
         shared = np.append(own[:-1], 0.0)
         return Field(basis, shared, own, rounding=MIN_RELATIVE_DEVIATION)
@@ -214,12 +214,12 @@ class FeaturePrior(OnFeatures):
         ----------
         nodes : ndarray of int
         """
-        root = law_of(self._kernel(self.X[nodes], self.X[nodes])).root()
+        root = law_of(self._kernel(self._features[nodes], self._features[nodes])).root()
         own = np.ones(root.shape[1])
         return Field(root, own, own, rounding=MIN_RELATIVE_DEVIATION)
 
     def _block(self, rows: Nodes, columns: Nodes) -> Array:
-        return self._kernel(self.X[rows], self.X[columns])
+        return self._kernel(self._features[rows], self._features[columns])
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify this prior; see `Prior.fingerprint`."""
@@ -234,7 +234,7 @@ class FeaturePrior(OnFeatures):
     def __repr__(self) -> str:
         scale = self.length_scale
         shown = scale if validation.is_auto(scale) else format(scale, ".3g")
-        return f"FeaturePrior({self._shown()}, length_scale {shown})"
+        return f"FeaturePrior({self._shown}, length_scale {shown})"
 
 
 def _check_length_scale(value: Any) -> float | str:

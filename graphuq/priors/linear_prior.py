@@ -81,10 +81,10 @@ class LinearPrior(OnFeatures):
         ----------
         nodes : ndarray of int
         """
-        if self.n_nodes <= ALL_ITEMS or self.X.shape[1] <= ALL_COLUMNS:
+        if self.n_nodes <= ALL_ITEMS or self._features.shape[1] <= ALL_COLUMNS:
             return self
         other = object.__new__(LinearPrior)
-        for name in ("X", "propagated", "_mean", "_lengths", "_scale", "_identity"):
+        for name in ("X", "_mean", "_lengths", "_scale", "_identity"):
             object.__setattr__(other, name, getattr(self, name))
         object.__setattr__(other, "labeled", np.asarray(nodes))
         return other
@@ -92,14 +92,15 @@ class LinearPrior(OnFeatures):
     @cached_property
     def _mean(self) -> Array:
         """m, exactly where a column is constant, so that it changes nothing."""
+        X = self._features
         low, high = (np.asarray(end.todense() if sparse.issparse(end) else end).ravel()
-                     for end in (self.X.min(axis=0), self.X.max(axis=0)))  # fmt: skip
-        return np.where(low == high, low, np.asarray(self.X.mean(axis=0)).ravel())
+                     for end in (X.min(axis=0), X.max(axis=0)))  # fmt: skip
+        return np.where(low == high, low, np.asarray(X.mean(axis=0)).ravel())
 
     @cached_property
     def _lengths(self) -> Array:
         """|x_i - m| of all items."""
-        return self._lengths_of(self.X)
+        return self._lengths_of(self._features)
 
     @cached_property
     def _scale(self) -> float:
@@ -109,7 +110,7 @@ class LinearPrior(OnFeatures):
     @cached_property
     def _directions(self) -> Array | None:
         """Orthonormal directions of the basis, shape (d, r); None for those of the features."""
-        n, d = self.X.shape
+        n, d = self._features.shape
         spanned = np.arange(n) if n <= ALL_ITEMS else self.labeled
         if spanned is None or d <= max(ALL_COLUMNS, spanned.size):
             return None
@@ -119,7 +120,7 @@ class LinearPrior(OnFeatures):
 
     def _centered(self, nodes: Nodes) -> Array:
         """Return x_i - m of some nodes, as a dense matrix."""
-        return np.asarray(_dense(self.X[nodes]) - self._mean)
+        return np.asarray(_dense(self._features[nodes]) - self._mean)
 
     def _lengths_of(self, X: Any) -> Array:
         """Return |x - m| of the rows of X.
@@ -150,10 +151,11 @@ class LinearPrior(OnFeatures):
         X : array_like or sparse matrix, shape (m, d)
         """
         X = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != self.X.shape[1]:
+        d = self._features.shape[1]
+        if X.ndim != 2 or X.shape[1] != d:
             raise ValueError(
-                f"X must have a row for each item and the {self.X.shape[1]} features of the prior, "
-                f"got shape {X.shape}"
+                f"X must have a row for each item and the {d} features of the prior, got shape "
+                f"{X.shape}"
             )
         n, width = X.shape
         if self._directions is not None:
@@ -175,7 +177,7 @@ class LinearPrior(OnFeatures):
     @cached_property
     def field(self) -> Field:
         """The field at all nodes."""
-        basis = self.rows(self.X)
+        basis = self.rows(self._features)
         own = np.ones(basis.shape[1])
         return Field(basis, np.append(own[:-1], 0.0), own)
 
@@ -198,7 +200,7 @@ class LinearPrior(OnFeatures):
         return {"kind": "linear", "nodes": self.n_nodes, "rank": 0, **self._identity}
 
     def __repr__(self) -> str:
-        return f"LinearPrior({self._shown()})"
+        return f"LinearPrior({self._shown})"
 
 
 def _dense(X: Any) -> Any:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from graphuq.priors.propagated_features import PropagatedFeatures
+from graphuq.priors.propagated_features import NO_SPREAD, PropagatedFeatures
 from graphuq.priors.sum_prior import Summable
 from graphuq.utils import validation
 from graphuq.utils.features import check_features, digest, require_spread
 from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.words import count
 
 # Up to ALL_ITEMS items such a prior is exact at all of them. Beyond, it is exact at the labeled
 # ones, and between others as far as each prior says.
@@ -25,51 +26,46 @@ class OnFeatures(Summable):
 
     Attributes
     ----------
-    X : ndarray or csr_array, shape (N, d)
+    X : ndarray, csr_array or PropagatedFeatures, shape (N, d)
     labeled : ndarray of int or None
-    propagated : PropagatedFeatures or None
-        What X are the values of.
     """
 
     X: Any
     labeled: Nodes | None
-    propagated: PropagatedFeatures | None
 
     def _check(self, *, accept_sparse: bool = False) -> None:
         """Replace the attributes by checked ones: what is not yet computed reads them."""
-        given = self.X if isinstance(self.X, PropagatedFeatures) else None
-        object.__setattr__(self, "propagated", given)
-        X = check_features(given.values if given else self.X, accept_sparse=accept_sparse)
-        if sparse.issparse(X) or np.may_share_memory(X, self.X):
-            X = X.copy()
-        if sparse.issparse(X):
-            X.eliminate_zeros()
-        object.__setattr__(self, "X", X)
-        if given is not None and given.is_constant:
-            raise ValueError(
-                f"{given.hops} steps along the graph leave all nodes with the same features: take "
-                "fewer hops, or X itself"
-            )
-        if not require_spread(X):
-            raise ValueError(
-                "X is the same for all items, which carries no information: use the graph alone"
-            )
+        if isinstance(self.X, PropagatedFeatures):
+            self.X.require_spread()
+        else:
+            X = check_features(self.X, accept_sparse=accept_sparse)
+            if sparse.issparse(X) or np.may_share_memory(X, self.X):
+                X = X.copy()
+            if sparse.issparse(X):
+                X.eliminate_zeros()
+            object.__setattr__(self, "X", X)
+            if not require_spread(X):
+                raise ValueError(NO_SPREAD)
         if self.labeled is not None:
             nodes = validation.node_ids("labeled", self.labeled, self.n_nodes)
             object.__setattr__(self, "labeled", nodes)
 
     @property
+    def _features(self) -> Any:
+        """X, or its averages, as a matrix."""
+        return self.X.values if isinstance(self.X, PropagatedFeatures) else self.X
+
+    @property
     def n_nodes(self) -> int:
         """Number of nodes N."""
-        return int(self.X.shape[0])
+        return int(self._features.shape[0])
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        """What identifies X in a fingerprint; propagated features also by their own values."""
-        found = {"features": digest(self.X)}
-        if self.propagated is None:
-            return found
-        return {**self.propagated.fingerprint(), "propagated": found["features"]}
+        """What identifies X in a fingerprint."""
+        if isinstance(self.X, PropagatedFeatures):
+            return self.X.fingerprint()
+        return {"features": digest(self.X)}
 
     @abstractmethod
     def rows(self, X: Any) -> Array:
@@ -79,14 +75,16 @@ class OnFeatures(Summable):
         """Return rows of the field's basis for new items, which have no other variance."""
         if X is None:
             raise ValueError("the prior has features: give those of the new items, X=")
-        if self.propagated is not None:
-            X = self.propagated.of_new(weights, X)
+        if isinstance(self.X, PropagatedFeatures):
+            X = self.X.of_new(weights, X)
         return self.rows(X), np.zeros(weights.shape[0])
 
+    @property
     def _shown(self) -> str:
-        """Return what `repr` says of X."""
-        shape = " x ".join(map(str, self.X.shape))
-        return shape if self.propagated is None else f"{shape}, {self.propagated.hops} hops"
+        """What `repr` says of X."""
+        shape = " x ".join(map(str, self._features.shape))
+        steps = isinstance(self.X, PropagatedFeatures)
+        return f"{shape}, {count(self.X.hops, 'hop')}" if steps else shape
 
     @abstractmethod
     def _block(self, rows: Nodes, columns: Nodes) -> Array:

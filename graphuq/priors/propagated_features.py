@@ -13,7 +13,9 @@ from scipy.sparse.linalg import LinearOperator, svds
 from graphuq.graphs import Graph
 from graphuq.utils import validation
 from graphuq.utils.features import check_node_features, digest, require_spread
+from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
+from graphuq.utils.words import count
 
 # Steps of the walk that averages. An even number keeps signs where neighbors differ.
 HOPS = 4
@@ -22,8 +24,10 @@ MAX_HOPS = 100
 # Of more features than this, as many principal components of their averages are kept.
 COMPONENTS = 100
 
-# A smaller spread, relative to that of X, is rounding.
+# A smaller spread, relative to that of X or the largest, is rounding.
 MIN_SPREAD = 1e-8
+
+NO_SPREAD = "X is the same for all items, which carries no information: use the graph alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,33 +35,36 @@ class PropagatedFeatures:
     """What the features of the items around each node are on average.
 
     Z = P^h X with P = (D + s I)^-1 (A + s I): a walk of h steps, each to a neighbor in proportion
-    to the weight of the edge, or nowhere with the weight s, which is the mean weight of the edges.
+    to the weight of the edge, or nowhere with the weight s, which is the mean entry of A that is
+    not 0.
     Wu et al. 2019, *Simplifying graph convolutional networks*, classify by Z. Here `LinearPrior`
     and `FeaturePrior` take it in place of X. A node without links keeps its features.
 
-    Beyond 100 features Z has their first 100 principal components. P^h X is never formed, so that a
-    sparse X may be large.
+    Beyond 100 features Z has the first 100 principal components of P^h X, which is never formed, so
+    that a sparse X may be large. A new item far from all others then has lost what lies outside of
+    these.
 
     Parameters
     ----------
     X : array_like or sparse matrix, shape (N, d)
-        Features, one row for each node. Scale columns of different units first, and rows of word
-        counts to length 1.
+        Features, one row for each node; they are copied. Scale columns of different units first,
+        and rows of word counts to length 1.
     graph : Graph, or what makes one
         Links that are known beside X. A graph of nearest neighbors in X adds little.
     hops : int
         h; 0 leaves the features where they are. With an even number two items are alike if their
-        neighbors are, also where links join items of different classes.
+        neighbors are, also where links join items of different classes, if nodes have many links.
 
     Attributes
     ----------
-    values : ndarray, shape (N, min(d, 100))
-        Z.
+    values : ndarray, shape (N, r)
+        Z, with r = d up to 100 features, and else at most 100.
 
     Raises
     ------
     ValueError, TypeError
-        Missing or infinite features, or another number of rows than of nodes.
+        Missing or infinite features, or another number of rows than of nodes. Priors refuse
+        averages that are the same for all nodes, as in a complete graph.
 
     Examples
     --------
@@ -80,65 +87,91 @@ class PropagatedFeatures:
 
     def __post_init__(self) -> None:
         graph = Graph.of(self.graph)
-        X = check_node_features(self.X, graph.n_nodes, accept_sparse=True)
+        X = check_node_features(self.X, graph.n_nodes, accept_sparse=True).copy()
+        if sparse.issparse(X):
+            X.eliminate_zeros()
         object.__setattr__(self, "graph", graph)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "hops", validation.integer("hops", self.hops, 0, MAX_HOPS))
 
+    @property
+    def is_reduced(self) -> bool:
+        """Whether there are so many features that principal components stand for them."""
+        return bool(self.X.shape[1] > COMPONENTS)
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether all nodes have the same averages, but for rounding, as in a complete graph."""
+        if not require_spread(self.X):
+            return True
+        probe = np.random.default_rng(0).standard_normal((self.X.shape[1], 2))
+        start = np.asarray(self.X @ probe)
+        return bool((np.ptp(self._walk(start), axis=0) <= MIN_SPREAD * np.ptp(start, axis=0)).all())
+
+    def require_spread(self) -> None:
+        """Refuse features that are the same for all nodes, or are after all steps."""
+        if not require_spread(self.X):
+            raise ValueError(NO_SPREAD)
+        if self.is_constant:
+            raise ValueError(
+                f"after {count(self.hops, 'step')} along the graph all nodes have the same "
+                "features: take fewer hops, or X itself"
+            )
+
     def fingerprint(self) -> dict[str, Any]:
-        """Return plain values that identify what was propagated, and how far."""
-        return {"hops": self.hops, "features": digest(self.X)}
+        """Return plain values that identify X, the graph and the steps.
+
+        ``mark`` changes with the order of the nodes.
+        """
+        weights = np.random.default_rng(0).standard_normal(len(self.values))
+        mark = float(np.sum((weights @ self.values) ** 2))
+        return {"features": digest(self.X), "hops": self.hops, "mark": mark}
 
     @cached_property
     def _stay(self) -> float:
-        """S, the weight of staying."""
+        """The weight s of staying."""
         A = self.graph.adjacency
         weights = A.data if sparse.issparse(A) else A[A > 0]
         return float(weights.mean()) if weights.size else 1.0
 
-    def _step(self, Z: Array) -> Array:
-        """Return P Z."""
-        total = self.graph.degrees + self._stay
-        return np.asarray((self.graph.adjacency @ Z + self._stay * Z) / total[:, None])
+    @cached_property
+    def _steps(self) -> Any:
+        """P."""
+        A, s = self.graph.adjacency, self._stay
+        eye = sparse.eye_array if sparse.issparse(A) else np.eye
+        return sparse.diags_array(s / (self.graph.degrees + s)) @ (A / s + eye(self.graph.n_nodes))
 
-    def _step_back(self, Z: Array) -> Array:
-        """Return P' Z."""
-        Z = Z / (self.graph.degrees + self._stay)[:, None]
-        return np.asarray(self.graph.adjacency @ Z + self._stay * Z)
-
-    @property
-    def is_reduced(self) -> bool:
-        """Whether there are so many features that their principal components are kept."""
-        return min(self.X.shape) > COMPONENTS
+    def _walk(self, Z: Array) -> Array:
+        """Return P^h Z."""
+        for _ in range(self.hops):
+            Z = np.asarray(self._steps @ Z)
+        return Z
 
     @cached_property
     def _directions(self) -> Array | None:
-        """The principal directions that are kept, shape (d, 100), or None for all features."""
+        """The principal directions that are kept, shape (d, r), or None for all features."""
         if not self.is_reduced:
             return None
+        self.require_spread()
 
         def forward(V: Array) -> Array:
-            Z = np.asarray(self.X @ V)
-            for _ in range(self.hops):
-                Z = self._step(Z)
+            Z = self._walk(np.asarray(self.X @ V))
             return Z - Z.mean(axis=0)
 
         def back(U: Array) -> Array:
             Z = U - U.mean(axis=0)
             for _ in range(self.hops):
-                Z = self._step_back(Z)
+                Z = self._steps.T @ Z
             return np.asarray(self.X.T @ Z)
 
+        n, d = self.X.shape
         columns = LinearOperator(
-            self.X.shape,
-            dtype=np.float64,
-            matvec=lambda v: forward(v.reshape(-1, 1)).ravel(),
-            rmatvec=lambda u: back(u.reshape(-1, 1)).ravel(),
-            matmat=forward,
-            rmatmat=back,
+            (n, d), forward, back, matmat=forward, rmatmat=back, dtype=np.float64
         )
-        start = np.random.default_rng(0).standard_normal(min(self.X.shape))
-        return np.asarray(svds(columns, COMPONENTS, v0=start)[2].T)
+        start = np.random.default_rng(0).standard_normal(min(n, d))
+        with one_blas_thread():
+            _, sizes, directions = svds(columns, min(COMPONENTS, n - 1), v0=start)
+        return np.asarray(directions[sizes > MIN_SPREAD * sizes.max()].T)
 
     def _along(self, X: Any) -> Array:
         """Return X in the directions that are kept, as a dense matrix."""
@@ -147,18 +180,10 @@ class PropagatedFeatures:
         return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
     @cached_property
-    def is_constant(self) -> bool:
-        """Whether all nodes have the same averages, but for rounding, as in a complete graph."""
-        spread = require_spread(self.X)
-        return spread == 0 or bool(np.ptp(self.values, axis=0).max() <= MIN_SPREAD * spread)
-
-    @cached_property
     def values(self) -> Array:
         """Z."""
-        Z = self._along(self.X)
-        for _ in range(self.hops):
-            Z = self._step(Z)
-        return Z
+        with one_blas_thread():
+            return self._walk(self._along(self.X))
 
     def of_new(self, weights: Any, X: Any) -> Array:
         """Return the averages of new items, which have links to known ones, shape (m, r).
@@ -174,18 +199,28 @@ class PropagatedFeatures:
         Raises
         ------
         ValueError
-            Another number of columns.
+            Missing or infinite features, other shapes, negative weights.
         """
         X = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != self.X.shape[1]:
-            raise ValueError(
-                f"new items must have the {self.X.shape[1]} features of the known ones, got shape "
-                f"{X.shape}"
-            )
         weights = sparse.csr_array(weights)
+        n, d = self.X.shape
+        if X.shape != (weights.shape[0], d) or weights.shape[1] != n:
+            raise ValueError(
+                f"new items must have the {d} features of the known ones and a weight for each of "
+                f"{n} nodes, got shapes {X.shape} and {weights.shape}"
+            )
+        if not np.isfinite(X.data if sparse.issparse(X) else X).all():
+            raise ValueError("features of new items hold NaN or infinite values: fill them in")
+        if not (np.isfinite(weights.data).all() and (weights.data >= 0).all()):
+            raise ValueError("weights of new items must be finite and not negative")
         total = np.asarray(weights.sum(axis=1)) + self._stay
+        to_known = sparse.diags_array(1 / total) @ weights
         Z, new = self._along(self.X), self._along(X)
         for _ in range(self.hops):
-            new = (weights @ Z + self._stay * new) / total[:, None]
-            Z = self._step(Z)
+            new = to_known @ Z + (self._stay / total)[:, None] * new
+            Z = np.asarray(self._steps @ Z)
         return np.asarray(new)
+
+    def __repr__(self) -> str:
+        n, d = self.X.shape
+        return f"PropagatedFeatures({n} x {d}, {count(self.hops, 'hop')})"

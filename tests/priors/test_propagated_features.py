@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from unittest.mock import ANY
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +14,7 @@ from scipy import sparse
 import graphuq as gq
 from graphuq.posterior.new_items import new_probability
 from graphuq.priors.propagated_features import COMPONENTS
+from graphuq.utils.fingerprint import same_fingerprint
 
 RNG = np.random.default_rng(0)
 N = 130
@@ -151,21 +155,60 @@ def test_a_sparse_matrix_of_words_has_the_default_of_a_dense_one():
     np.testing.assert_allclose(*found, atol=1e-6)
 
 
-def test_where_all_nodes_have_the_same_averages_they_are_left_out():
-    complete = np.ones((6, 6)) - np.eye(6)
-    X = np.arange(12.0).reshape(6, 2) ** 2
+@pytest.mark.parametrize("d", [2, COMPONENTS + 20])
+def test_where_all_nodes_have_the_same_averages_they_are_left_out(d):
+    complete = np.ones((N, N)) - np.eye(N)
+    X = RNG.normal(size=(N, d))
     features = gq.PropagatedFeatures(X, complete)
-    with pytest.raises(ValueError, match="4 steps along the graph leave all nodes with the same"):
+    with pytest.raises(ValueError, match="after 4 steps along the graph all nodes have the same"):
         gq.LinearPrior(features)
     assert len(gq.default_prior(complete, X).parts) == 3
+    with pytest.raises(ValueError, match="X is the same for all items"):
+        gq.LinearPrior(gq.PropagatedFeatures(np.ones((N, d)), A))
 
 
 def test_saved_and_shown_with_the_number_of_steps():
-    prior = gq.FeaturePrior(gq.PropagatedFeatures(FEW, A, hops=2), length_scale=1.5)
-    assert repr(prior) == "FeaturePrior(130 x 4, 2 hops, length_scale 1.5)"
-    assert repr(prior.with_parameters(length_scale=2.0)).endswith("2 hops, length_scale 2)")
-    assert prior.fingerprint()["hops"] == 2
+    features = gq.PropagatedFeatures(FEW, A, hops=1)
+    assert repr(features) == "PropagatedFeatures(130 x 4, 1 hop)"
+    prior = gq.FeaturePrior(features, length_scale=1.5)
+    assert repr(prior) == "FeaturePrior(130 x 4, 1 hop, length_scale 1.5)"
+    for other in (prior.with_parameters(length_scale=2.0), replace(prior, length_scale=2.0)):
+        assert repr(other).endswith("1 hop, length_scale 2)")
     assert "hops" not in gq.FeaturePrior(FEW, 1.5).fingerprint()
+
+
+def test_a_fingerprint_knows_features_graph_and_steps_and_no_rounding():
+    found = gq.LinearPrior(gq.PropagatedFeatures(MANY, A)).fingerprint()
+    same = gq.PropagatedFeatures(sparse.csr_array(MANY), sparse.csr_array(3 * A))
+    assert same_fingerprint(found, gq.LinearPrior(same).fingerprint() | {"features": ANY})
+    for X, graph, hops in ((MANY[::-1], A, 4), (MANY, random_graph(seed=1), 4), (MANY, A, 2)):
+        other = gq.LinearPrior(gq.PropagatedFeatures(X, graph, hops)).fingerprint()
+        assert not same_fingerprint(found, other)
+
+
+@pytest.mark.parametrize("hops", [0, 4])
+def test_features_are_copied(hops):
+    X = FEW.copy()
+    features = gq.PropagatedFeatures(X, A, hops)
+    X *= 100
+    np.testing.assert_allclose(features.values, averages(A, FEW, hops), atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "hops"), [(2, 0), (4, 1), (40, 1)])
+def test_fewer_nodes_than_features_lose_nothing(n, hops):
+    X, ring = RNG.normal(size=(n, COMPONENTS + 20)), np.roll(np.eye(n), 1, axis=0)
+    ring = np.minimum(ring + ring.T, 1) * (1 - np.eye(n))
+    found = gq.PropagatedFeatures(X, ring, hops).values
+    exact = averages(ring, X, hops)
+    exact -= exact.mean(axis=0)
+    found = found - found.mean(axis=0)
+    assert found.shape[1] < n
+    np.testing.assert_allclose(found @ found.T, exact @ exact.T, atol=1e-9)
+
+
+def test_of_low_rank_no_more_directions_are_kept():
+    X = RNG.normal(size=(N, 3)) @ RNG.normal(size=(3, COMPONENTS + 20))
+    assert gq.PropagatedFeatures(X, A).values.shape == (N, 3)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +225,21 @@ def test_what_cannot_be_propagated_is_refused(X, hops, message):
         gq.PropagatedFeatures(X, A, hops)
 
 
-def test_new_items_must_have_the_same_features():
-    with pytest.raises(ValueError, match="the 4 features of the known ones"):
-        gq.PropagatedFeatures(FEW, A).of_new(A[:2], MANY[:2])
-    with pytest.raises(ValueError, match="leave all nodes with the same features"):
-        gq.LinearPrior(gq.PropagatedFeatures(np.ones((N, 2)), A))
+@pytest.mark.parametrize(
+    ("weights", "X", "message"),
+    [
+        (A[:2], MANY[:2], "the 4 features of the known ones"),
+        (A[:3], FEW[:1], r"got shapes \(1, 4\) and \(3, 130\)"),
+        (A[:2, :9], FEW[:2], "a weight for each of 130 nodes"),
+        (A[:1], FEW[:1] * np.nan, "NaN or infinite"),
+        (-A[:1], FEW[:1], "finite and not negative"),
+    ],
+)
+def test_new_items_that_cannot_be_are_refused(weights, X, message):
+    with pytest.raises(ValueError, match=message):
+        gq.PropagatedFeatures(FEW, A).of_new(weights, X)
+
+
+def test_the_default_checks_labels():
+    with pytest.raises(ValueError, match="from 0 to 129, got 500"):
+        gq.default_prior(A, FEW, gq.Labels([0, 500], [0, 1]))
