@@ -17,7 +17,7 @@ from graphuq.priors.feature_prior import FeaturePrior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.linear_prior import LinearPrior
 from graphuq.priors.prior import Prior, default_rank
-from graphuq.priors.propagated_features import PropagatedFeatures
+from graphuq.priors.propagated_features import HOPS, PropagatedFeatures
 from graphuq.priors.sum_prior import Level, SumPrior, check_level
 from graphuq.utils import validation
 from graphuq.utils.features import check_node_features, require_spread
@@ -145,7 +145,7 @@ def default_sum(
         near = PropagatedFeatures(X, links, hops=0)  # the principal components, if X are words
         own: Any = near if near.is_reduced or sparse.issparse(X) else X
         parts = [graph, FeaturePrior(own), LinearPrior(own)]
-        averages = PropagatedFeatures(X, links)
+        averages = near.with_hops(HOPS)
         if not averages.is_constant:
             parts.append(LinearPrior(averages))
     return SumPrior(tuple(parts), (graph_weight, *[validation.AUTO] * (len(parts) - 2)), level)

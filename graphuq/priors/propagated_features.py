@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, svds
 
 from graphuq.graphs import Graph
 from graphuq.utils import validation
@@ -40,9 +40,8 @@ class PropagatedFeatures:
     Wu et al. 2019, *Simplifying graph convolutional networks*, classify by Z. Here `LinearPrior`
     and `FeaturePrior` take it in place of X. A node without links keeps its features.
 
-    Beyond 100 features Z has the first 100 principal components of P^h X, which is never formed, so
-    that a sparse X may be large. A new item far from all others then has lost what lies outside of
-    these.
+    Beyond 100 features the first 100 principal components of X stand for X, so that a sparse X may
+    be large. A new item far from all others then loses what lies outside of these.
 
     Parameters
     ----------
@@ -75,6 +74,9 @@ class PropagatedFeatures:
     >>> features = gq.PropagatedFeatures([[0.0], [0.0], [6.0]], path)
     >>> gq.LinearPrior(features) + gq.Level()
     LinearPrior(3 x 1, 4 hops) + Level(auto)
+    >>> features.with_hops(2)
+    PropagatedFeatures(3 x 1, 2 hops)
+    >>> features.require_spread()                              # passes, since they are not constant
     >>> features.is_constant, features.is_reduced, features.fingerprint()["hops"]
     (False, False, 4)
     >>> features.of_new([[0, 0, 1]], [[2.0]]).round(2)         # a new item with a link to the last
@@ -92,7 +94,23 @@ class PropagatedFeatures:
             X.eliminate_zeros()
         object.__setattr__(self, "graph", graph)
         object.__setattr__(self, "X", X)
-        object.__setattr__(self, "hops", validation.integer("hops", self.hops, 0, MAX_HOPS))
+        self._set_hops(self.hops)
+
+    def _set_hops(self, hops: Any) -> None:
+        object.__setattr__(self, "hops", validation.integer("hops", hops, 0, MAX_HOPS))
+
+    def with_hops(self, hops: int) -> PropagatedFeatures:
+        """Return the same features after another number of steps; principal components are kept.
+
+        Parameters
+        ----------
+        hops : int
+        """
+        other = copy.copy(self)
+        other._set_hops(hops)
+        for name in ("values", "is_constant"):
+            other.__dict__.pop(name, None)
+        return other
 
     @property
     def is_reduced(self) -> bool:
@@ -152,26 +170,15 @@ class PropagatedFeatures:
         """The principal directions that are kept, shape (d, r), or None for all features."""
         if not self.is_reduced:
             return None
-        self.require_spread()
+        if not require_spread(self.X):
+            raise ValueError(NO_SPREAD)
+        from sklearn.decomposition import PCA  # takes a moment to import
 
-        def forward(V: Array) -> Array:
-            Z = self._walk(np.asarray(self.X @ V))
-            return Z - Z.mean(axis=0)
-
-        def back(U: Array) -> Array:
-            Z = U - U.mean(axis=0)
-            for _ in range(self.hops):
-                Z = self._steps.T @ Z
-            return np.asarray(self.X.T @ Z)
-
-        n, d = self.X.shape
-        columns = LinearOperator(
-            (n, d), forward, back, matmat=forward, rmatmat=back, dtype=np.float64
-        )
-        start = np.random.default_rng(0).standard_normal(min(n, d))
+        n_kept = min(COMPONENTS, self.X.shape[0] - 1)
         with one_blas_thread():
-            _, sizes, directions = svds(columns, min(COMPONENTS, n - 1), v0=start)
-        return np.asarray(directions[sizes > MIN_SPREAD * sizes.max()].T)
+            found = PCA(n_kept, svd_solver="arpack", random_state=0).fit(self.X)
+        sizes = found.singular_values_
+        return np.asarray(found.components_[sizes > MIN_SPREAD * sizes.max()].T)
 
     def _along(self, X: Any) -> Array:
         """Return X in the directions that are kept, as a dense matrix."""

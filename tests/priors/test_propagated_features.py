@@ -51,14 +51,12 @@ def test_they_are_averages_over_walks(kind, links, hops):
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("hops", [0, 4])
 def test_of_many_features_the_principal_components_are_kept(kind, hops):
-    """The operator has the singular values of the dense matrix, which is never formed."""
     found = gq.PropagatedFeatures(kind(MANY), A, hops).values
-    exact = averages(A, MANY, hops)
-    left, size, _ = np.linalg.svd(exact - exact.mean(axis=0), full_matrices=False)
-    kept = (left[:, :COMPONENTS] * size[:COMPONENTS]) @ (left[:, :COMPONENTS] * size[:COMPONENTS]).T
-    centered = found - found.mean(axis=0)
+    left, size, _ = np.linalg.svd(MANY - MANY.mean(axis=0), full_matrices=False)
+    kept = averages(A, left[:, :COMPONENTS] * size[:COMPONENTS], hops)
     assert found.shape == (N, COMPONENTS)
-    np.testing.assert_allclose(centered @ centered.T, kept, atol=1e-8 * kept.max())
+    found, kept = (Z - Z.mean(axis=0) for Z in (found, kept))
+    np.testing.assert_allclose(found @ found.T, kept @ kept.T, atol=1e-8 * kept.max() ** 2)
 
 
 @given(st.integers(0, 1000), st.floats(1e-3, 1e3))
@@ -184,6 +182,16 @@ def test_a_fingerprint_knows_features_graph_and_steps_and_no_rounding():
     for X, graph, hops in ((MANY[::-1], A, 4), (MANY, random_graph(seed=1), 4), (MANY, A, 2)):
         other = gq.LinearPrior(gq.PropagatedFeatures(X, graph, hops)).fingerprint()
         assert not same_fingerprint(found, other)
+
+
+@pytest.mark.parametrize("X", [FEW, MANY])
+def test_other_numbers_of_steps_share_principal_components(X):
+    first = gq.PropagatedFeatures(X, A, hops=0)
+    np.testing.assert_array_equal(first.values, first.with_hops(0).values)
+    other = first.with_hops(2)
+    np.testing.assert_array_equal(other.values, gq.PropagatedFeatures(X, A, hops=2).values)
+    assert other._directions is first._directions
+    assert (first.hops, other.hops) == (0, 2)
 
 
 @pytest.mark.parametrize("hops", [0, 4])
