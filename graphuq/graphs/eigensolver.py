@@ -7,6 +7,7 @@ filter in single precision.
 from __future__ import annotations
 
 import inspect
+import itertools
 import warnings
 from typing import Any, NamedTuple
 
@@ -32,6 +33,12 @@ DENSE_SHARE = 0.25
 
 # A dense solver needs about this time for each of n^3 steps, and memory for each entry.
 DENSE_SECONDS, DENSE_BYTES = 5e-10, 32.0
+
+# A dense solver takes over from Lanczos iterations that have taken this share of its own time, in
+# operations, or as many restarts, or missed as many copies: they hardly tell copies of a repeated
+# eigenvalue apart, which a graph has where many items are equal.
+PATIENCE, RESTARTS, COPIES = 0.1, 20, 20
+DENSE_OPERATIONS = 10.0  # for each of n^3 steps
 
 # Above this many nodes "auto" iterates in single precision: it takes a third of the time, and its
 # errors of posterior means are far below the Monte Carlo error (benchmarks/speed/eigenpairs.py).
@@ -151,7 +158,7 @@ def smallest_eigenpairs(
                 values, vectors, beyond = interruptible(
                     DOING, _lanczos, M, null, bound, rank, known, bar
                 )
-        except ArpackError:  # few distinct eigenvalues leave no room to iterate
+        except ArpackError:  # few distinct eigenvalues leave no room to iterate, or too little
             require_memory(DENSE_BYTES * n**2, *too_large)
             values, vectors, beyond = interruptible(
                 DOING, _solve_dense, M, null, bound, rank, count
@@ -227,11 +234,17 @@ def _lanczos(
     if known is not None:
         values, vectors = half - known[0], np.asarray(known[1], dtype=np.float64)
     # 2. Compute the others, orthogonal to these.
-    top, found = _largest_eigenpairs(deflate(vectors), rank - values.size, draw_start(vectors))
+    wanted = rank - values.size
+    restarts = _restarts(L, wanted)
+    top, found = _largest_eigenpairs(
+        deflate(vectors), wanted, draw_start(vectors), restarts=restarts
+    )
     values, vectors = np.append(values, top), np.hstack([vectors, found])
     # 3. The iterations may silently miss copies of a repeated eigenvalue. Look for a pair beyond
     #    the last one kept, orthogonal to all that are known, until there is none.
-    while True:
+    for copies in itertools.count():
+        if restarts is not None and copies == COPIES:
+            raise ArpackError(1)
         rest = deflate(vectors)
         top, vector = _largest_eigenpairs(rest, 1, draw_start(vectors), 1e-3 * MISSED_SHARE)
         if half * MISSED_SHARE > top[0] - values.min():
@@ -241,18 +254,32 @@ def _lanczos(
         order = np.argsort(-np.append(values, top), kind="stable")[:rank]
         values = np.append(values, top)[order]
         vectors = np.column_stack([vectors, vector])[:, order]
+    raise AssertionError("the loop returns")
+
+
+def _restarts(L: Any, count: int) -> int | None:
+    """Return after how many restarts a dense solver takes over; None where ARPACK stops earlier."""
+    n, kept = L.shape[0], 2 * count + 1
+    entries = L.nnz if hasattr(L, "nnz") else n**2
+    each = 2.0 * count * (entries + 2 * kept * n)
+    restarts = max(RESTARTS, int(PATIENCE * DENSE_OPERATIONS * n**3 / each))
+    return restarts if restarts < 10 * n else None
 
 
 def _largest_eigenpairs(
-    apply: Any, count: int, start: Array, tol: float = 0.0
+    apply: Any, count: int, start: Array, tol: float = 0.0, restarts: int | None = None
 ) -> tuple[Array, Array]:
     """Return the largest eigenpairs of a symmetric operator, in decreasing order."""
     operator = LinearOperator((start.size, start.size), matvec=apply, dtype=start.dtype)
     # where the iterations break down, ARPACK continues from random numbers
     seeded = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
     try:
-        values, vectors = eigsh(operator, k=count, which="LA", tol=tol, v0=start, **seeded)
+        values, vectors = eigsh(
+            operator, k=count, which="LA", tol=tol, v0=start, maxiter=restarts, **seeded
+        )
     except ArpackNoConvergence as error:
+        if restarts is not None:
+            raise
         found = error.eigenvectors.T
         pairs = zip(found, error.eigenvalues, strict=True)
         residuals = [np.linalg.norm(apply(q) - value * q) for q, value in pairs]

@@ -142,6 +142,20 @@ def test_single_precision_finds_every_copy_too(family, sizes):
     np.testing.assert_allclose(spectrum.basis.T @ spectrum.basis, np.eye(21), atol=1e-12)
 
 
+def test_a_dense_solver_takes_over_where_many_items_are_equal(monkeypatch):
+    """Six distinct rows make six near cliques: nearly all eigenvalues are one, which has copies."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(6, 2)), 190, axis=0)
+    graph = knn_graph(X, 10, connect=True)
+    solved = []
+    solve = module._solve_dense
+    monkeypatch.setattr(module, "_solve_dense", lambda *a: solved.append(1) or solve(*a))
+    monkeypatch.setattr(module, "RESTARTS", 3)
+    spectrum = Spectrum.of(graph, 100, precision="double")
+    assert solved == [1]
+    expected = np.linalg.eigvalsh(graph.laplacian("normalized").toarray())
+    np.testing.assert_allclose(spectrum.values, expected[1:101], atol=1e-10)
+
+
 def test_single_precision_moves_no_posterior_mean_that_matters(cloud):
     exact, single = (Spectrum.of(cloud, 60, precision=p) for p in ("double", "single"))
     assert not np.array_equal(exact.values, single.values)
@@ -173,6 +187,7 @@ def test_iterations_that_stop_say_how_far_they_came(cloud, monkeypatch):
         raise module.ArpackNoConvergence("no", values, vectors)
 
     monkeypatch.setattr(module, "eigsh", stopping)
+    monkeypatch.setattr(module, "PATIENCE", 1e9)  # no dense solver takes over
     with pytest.raises(RuntimeError, match=r"found 3 of 9 eigenpairs, with residuals up to \d"):
         Spectrum.of(cloud, 9, precision="double")
 
