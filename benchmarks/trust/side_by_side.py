@@ -14,17 +14,19 @@ leave papers apart, so that the ten papers with the nearest words are linked, to
 GCN and DAPS, which take citations alone.
 
 graphuq is its default: the graph, the features and a level, with parameters chosen by the labels,
-and the instant posterior of gq.approximate. "graph + level" and "features + level" are its parts.
+and the instant posterior of gq.approximate. For CCT and the citations, whose links are known beside
+features, that is gq.default_prior on these links. "graph + level" and "features + level" are parts.
 Peers come with `pip install graphuq[peers]`, which needs a C++ compiler; those that do not start
-are reported absent. torchcp also needs torchsort, which builds only beside an installed torch. The
-methods are in peers/, one file per package; this file compares them.
+are reported absent. torchcp also needs torchsort, which builds only beside an installed torch.
+Sets of peers/public_sets.py come with `pip install --no-deps aeon orange3 river`. The methods are in
+peers/, one file per package; this file compares them.
 
 "ECE" is gq.expected_calibration_error, with ten bins on [1/K, 1]; the others have equal bins on
 [0, 1]. Coverage and size are those of 90% prediction sets: split conformal sets, with half of the
 labels held out, for "graphuq, conformal" and DAPS, and else the likeliest classes whose
 probabilities add up to 0.9. Figures are means over draws; the best of each row is bold, with the
-parts and the set sizes left out. Takes about half an hour on two cores. Each draw is kept in
-OUT/side_by_side/ when it is done, and --resume takes it from there. OUT/side_by_side.csv has the
+parts and the set sizes left out. Takes about an hour on two cores. Each draw is kept in
+OUT/side_by_side/ when it is done, and --resume takes it from there, also what was absent. OUT/side_by_side.csv has the
 mean scores of each cell; docs/numbers has a copy, which the pages quote.
 """
 
@@ -62,8 +64,6 @@ def kept(name: str, draw: int, quick: bool, folder: Path, resume: bool) -> list[
     if resume and file.exists():
         return json.loads(file.read_text())
     records = one_draw(name, draw, quick)
-    if any("error" in record for record in records):  # what was absent may be there next time
-        return records
     with write_atomically(file) as temporary:
         Path(temporary).write_text(json.dumps(records, indent=1))
     return records
