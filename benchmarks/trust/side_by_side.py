@@ -18,16 +18,16 @@ and the instant posterior of gq.approximate. For CCT and the citations, whose li
 features, that is gq.default_prior on these links. "graph + level" and "features + level" are parts.
 Peers come with `pip install graphuq[peers]`, which needs a C++ compiler; those that do not start
 are reported absent. torchcp also needs torchsort, which builds only beside an installed torch.
-Sets of peers/public_sets.py come with `pip install --no-deps aeon orange3 river`. The methods are in
-peers/, one file per package; this file compares them.
+Sets of peers/public_sets.py come with `pip install --no-deps aeon orange3 river`. The methods are
+in peers/, one file per package; this file compares them.
 
 "ECE" is gq.expected_calibration_error, with ten bins on [1/K, 1]; the others have equal bins on
 [0, 1]. Coverage and size are those of 90% prediction sets: split conformal sets, with half of the
 labels held out, for "graphuq, conformal" and DAPS, and else the likeliest classes whose
 probabilities add up to 0.9. Figures are means over draws; the best of each row is bold, with the
 parts and the set sizes left out. Takes about an hour on two cores. Each draw is kept in
-OUT/side_by_side/ when it is done, and --resume takes it from there, also what was absent. OUT/side_by_side.csv has the
-mean scores of each cell; docs/numbers has a copy, which the pages quote.
+OUT/side_by_side/ when it is done, and --resume takes it from there, also what was absent.
+OUT/side_by_side.csv has the mean scores of each cell; docs/numbers has a copy, which pages quote.
 """
 
 from __future__ import annotations
