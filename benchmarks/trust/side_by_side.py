@@ -11,7 +11,8 @@ their published splits. MNIST has 10,000 images, and USPS, Jasper Ridge and Reut
 Columns of tables have deviation 1, and rows of word counts length 1; the features are at most 50
 principal components of these, except in the published splits. Graphs have 20 neighbors. Citations
 leave papers apart, so that the ten papers with the nearest words are linked, too, except for the
-GCN and DAPS, which take citations alone.
+GCN and DAPS, which take citations alone. Networks are not trained on Titanic, where many rows are
+equal and the graph has 460,000 edges.
 
 graphuq is its default: the graph, the features and a level, with parameters chosen by the labels,
 and the instant posterior of gq.approximate. For CCT and the citations, whose links are known beside
