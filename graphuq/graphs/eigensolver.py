@@ -7,7 +7,6 @@ filter in single precision.
 from __future__ import annotations
 
 import inspect
-import itertools
 import warnings
 from typing import Any, NamedTuple
 
@@ -242,9 +241,7 @@ def _lanczos(
     values, vectors = np.append(values, top), np.hstack([vectors, found])
     # 3. The iterations may silently miss copies of a repeated eigenvalue. Look for a pair beyond
     #    the last one kept, orthogonal to all that are known, until there is none.
-    for copies in itertools.count():
-        if restarts is not None and copies == COPIES:
-            raise ArpackError(1)
+    for _ in range(null.size if restarts is None else COPIES):
         rest = deflate(vectors)
         top, vector = _largest_eigenpairs(rest, 1, draw_start(vectors), 1e-3 * MISSED_SHARE)
         if half * MISSED_SHARE > top[0] - values.min():
@@ -254,7 +251,7 @@ def _lanczos(
         order = np.argsort(-np.append(values, top), kind="stable")[:rank]
         values = np.append(values, top)[order]
         vectors = np.column_stack([vectors, vector])[:, order]
-    raise AssertionError("the loop returns")
+    raise ArpackError(1)  # a dense solver takes over
 
 
 def _restarts(L: Any, count: int) -> int | None:

@@ -23,7 +23,7 @@ from graphuq.utils import validation
 from graphuq.utils.features import check_node_features, require_spread
 
 
-def default_prior(graph: Any, X: Any = None, labels: Labels | None = None) -> GaussianPrior:
+def default_prior(graph: Any, X: Any = None, labels: Any = None) -> GaussianPrior:
     """Return the prior that a graph has by default, beside features if there are any.
 
     A graph alone has its smooth modes and a level. Features add a `FeaturePrior`, a `LinearPrior`,

@@ -17,11 +17,11 @@ from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
-# Steps of the walk that averages. An even number keeps signs where neighbors differ.
+# Steps of the walk that averages. An even number serves also where neighbors differ.
 HOPS = 4
 MAX_HOPS = 100
 
-# Of more features than this, as many principal components of their averages are kept.
+# Of more features than this, as many principal components are kept.
 COMPONENTS = 100
 
 # A smaller spread, relative to that of X or the largest, is rounding.
@@ -35,10 +35,9 @@ class PropagatedFeatures:
     """What the features of the items around each node are on average.
 
     Z = P^h X with P = (D + s I)^-1 (A + s I): a walk of h steps, each to a neighbor in proportion
-    to the weight of the edge, or nowhere with the weight s, which is the mean entry of A that is
-    not 0.
-    Wu et al. 2019, *Simplifying graph convolutional networks*, classify by Z. Here `LinearPrior`
-    and `FeaturePrior` take it in place of X. A node without links keeps its features.
+    to the weight of the edge, or nowhere with the weight s, the mean of the entries of A that are
+    not 0. Wu et al. 2019, *Simplifying graph convolutional networks*, classify by such Z. Here
+    `LinearPrior` and `FeaturePrior` take it in place of X. A node without links keeps its features.
 
     Beyond 100 features the first 100 principal components of X stand for X, so that a sparse X may
     be large. A new item far from all others then loses what lies outside of these.

@@ -207,7 +207,10 @@ def quotes():
     yield compare, says, losses("random forest")
     says = "networks with temperature are better in {} cases, by {} in the median"
     yield compare, says, losses("graph convolutional network with temperature")
-    counts = [len(LOG_SCORES), beside(network)[1], beside("calibrated random forest")[1]]
+    counts = [
+        len(LOG_SCORES),
+        *(beside(peer)[1] for peer in ("random forest", "calibrated random forest")),
+    ]
     says = "There are {} cases. A row has the cases in which that peer ran: in {} there are"
     yield compare, says + " features, and in {} every class has the two labels", counts
     yield compare, "by more than 0.02 in {} of {} cases", parts(0.02)
