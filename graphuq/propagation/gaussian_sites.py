@@ -59,7 +59,7 @@ def at_labeled(root: Array, tau: Array, nu: Array) -> tuple[Array, Array, float]
     """
     factor, inverse = whitened(root, tau, nu)
     spread = inverse.T
-    return spread @ (inverse @ nu), spread, 2 * float(np.log(np.diag(factor)).sum())
+    return spread @ (inverse @ nu), spread, 2 * float(np.log(factor.diagonal()).sum())
 
 
 class ClassGaussian(NamedTuple):
@@ -121,7 +121,7 @@ def classes_at_labeled(
     hubs = np.diag(total)
     for k in range(K):
         factor, inverse = whitened(root, precision[:, k], shift[:, k])
-        log_shrunk += 2 * float(np.log(np.diag(factor)).sum())
+        log_shrunk += 2 * float(np.log(factor.diagonal()).sum())
         labeled = elsewhere = inverse.T
         if others is not None:
             elsewhere = linalg.solve_triangular(factor, rows.T, lower=True, check_finite=False).T
@@ -136,7 +136,7 @@ def classes_at_labeled(
         factor = linalg.cholesky(hubs, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError as error:
         raise NotConvergedError("the total precision is not positive definite") from error
-    log_shrunk += 2 * float(np.log(np.diag(factor)).sum())
+    log_shrunk += 2 * float(np.log(factor.diagonal()).sum())
     # 3. what they add to each field
     inverse = linalg.solve_triangular(factor, np.eye(J), lower=True, check_finite=False)
     coupling = tied @ inverse.T

@@ -43,7 +43,7 @@ def reference_of(loadings: Array, bound: Bound) -> Reference:
     bound : Bound
         A sign model with one field at each node.
     """
-    sites, given = settle_signs(loadings, bound, None, MOVED, must_converge=False)
+    sites, given = settle_signs([loadings], bound, None, MOVED, must_converge=False)
     factor, _ = whitened(loadings, *sites)
     inverse, axes = linalg.eigh(factor @ factor.T, check_finite=False)
     mean = axes @ (axes.T @ (loadings.T @ sites[1]) / inverse)

@@ -15,7 +15,7 @@ pairs. The weight only matters relative to the prior on alpha.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ from graphuq.propagation.gaussian_sites import NotConvergedError
 from graphuq.propagation.sign_propagation import (
     COARSE,
     Sites,
-    propagate,
+    propagate_apart,
 )
 from graphuq.utils.threads import cpu_count, one_blas_thread
 from graphuq.utils.typing import Array
@@ -50,6 +50,9 @@ MAX_PAIRS_PER_CLASS = 4
 # Largest move of the means in deviations. The evidence is stationary in the sites, so its error is
 # of the order of the square.
 TOLERANCE = 1e-4
+
+# Pairs settle together up to so many labels, and groups of pairs in threads.
+GROUP = 1000
 
 
 class _Pair(NamedTuple):
@@ -98,6 +101,9 @@ class PairwiseEvidence:
         self.labels, self._bind = labels, BindOnce(labels)
         self._covariance = LabeledCovariance(labels.nodes)
         self._pairs = [_pair(labels.indices, a, b) for a, b in _choose_pairs(shown)]
+        before = np.cumsum([0, *(pair.y.size for pair in self._pairs)])
+        first = np.unique(before[:-1] // GROUP, return_index=True)[1].tolist()
+        self._groups = [slice(*ends) for ends in pairwise([*first, len(self._pairs)])]
         self._weight = np.log2(labels.classes.size) * shown.size / (2 * len(self._pairs))
 
     def __call__(self, prior: GaussianPrior, likelihood: Any) -> LogEvidence:
@@ -118,25 +124,37 @@ class PairwiseEvidence:
         self, prior: GaussianPrior, likelihood: Any, start: PairSites | None, tolerance: float
     ) -> Near:
         bound = self._bind(prior, likelihood)
-        starts = [None] * len(self._pairs) if start is None else start
         with one_blas_thread(), ThreadPoolExecutor(cpu_count()) as pool:
             terms = self._covariance.terms(prior)
 
-            def converge(pair: _Pair, own: tuple[Array, Array] | None) -> Sites:
+            def converge(group: slice) -> list[Sites]:
+                pairs = self._pairs[group]
+                rows, y = (np.concatenate(part) for part in zip(*pairs, strict=True))
                 theirs = bound._replace(
-                    observed=bound.observed._replace(y=pair.y), confidence=_own(bound, pair)
+                    observed=bound.observed._replace(y=y), confidence=_own(bound, rows)
                 )
-                return propagate(root_of(terms, pair.rows), theirs, own, tolerance)
+                roots = [root_of(terms, pair.rows) for pair in pairs]
+                own = None
+                if start is not None:
+                    precision, shift = zip(*start[group], strict=True)
+                    own = np.concatenate(precision), np.concatenate(shift)
+                try:
+                    return propagate_apart(roots, theirs, own, tolerance)
+                except NotConvergedError:
+                    if len(pairs) == 1:
+                        raise
+                places = range(len(self._pairs))[group]
+                return [sites for at in places for sites in converge(slice(at, at + 1))]
 
             try:
-                found = list(pool.map(converge, self._pairs, starts))
+                found = [sites for some in pool.map(converge, self._groups) for sites in some]
             except NotConvergedError as error:
                 raise not_converged(prior, likelihood, len(self.labels), error) from error
         total = sum(at_most_half(sites.log_evidence) for sites in found)
         correction = sum(sites.correction for sites in found)
         value = LogEvidence(self._weight * total, "pairwise composite", self._weight * correction)
         parts = [
-            TangentPart(*pair, sites, _own(bound, pair))
+            TangentPart(*pair, sites, _own(bound, pair.rows))
             for pair, sites in zip(self._pairs, found, strict=True)
         ]
         tangent = Tangent(self._covariance, parts, bound.rule.n_classes, self._weight)
@@ -154,9 +172,9 @@ def _choose_pairs(classes: NDArray[np.intp]) -> list[tuple[int, int]]:
     ]
 
 
-def _own(bound: Bound, pair: _Pair) -> Array | None:
-    """Return the confidence of the labels of a pair."""
-    return None if bound.confidence is None else bound.confidence[pair.rows]
+def _own(bound: Bound, rows: NDArray[np.intp]) -> Array | None:
+    """Return the confidence of some labels."""
+    return None if bound.confidence is None else bound.confidence[rows]
 
 
 def _pair(indices: NDArray[np.int64], a: int, b: int) -> _Pair:

@@ -15,6 +15,7 @@ import graphuq as gq
 from graphuq.inference.evidence import pairwise
 from graphuq.inference.evidence.pairwise import PairwiseEvidence
 from graphuq.priors.hyperprior import log_prior
+from graphuq.propagation.gaussian_sites import NotConvergedError
 
 
 def test_for_two_classes_it_is_the_evidence(small):
@@ -46,6 +47,40 @@ def test_pairs_are_binary_problems(small, model):
     again = value_of(prior, model)
     assert again == pytest.approx(expected, abs=1e-3)
     assert again.method == "pairwise composite"
+
+
+@pytest.mark.parametrize("model", [gq.Probit(0.1), gq.LevelSet(0.5), gq.NoisyProbit(0.1, 0.2)])
+def test_pairs_that_settle_together_are_apart(small, model, monkeypatch):
+    labels = many(small, 6)
+    prior = gq.Prior.projected(small[0], 12) + gq.Level(0.5)
+    together = PairwiseEvidence(labels).near(prior, model, None)
+    for size in (1, 20):  # one pair, and three pairs
+        monkeypatch.setattr(pairwise, "GROUP", size)
+        apart = PairwiseEvidence(labels).near(prior, model, None)
+        assert together.log_evidence == pytest.approx(apart.log_evidence, abs=1e-3)
+        for ours, theirs in zip(together.sites, apart.sites, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=0.01, atol=0.01)
+    # from the sites of others
+    again = PairwiseEvidence(labels).near(prior, model, together.sites)
+    assert together.log_evidence == pytest.approx(again.log_evidence, abs=1e-3)
+
+
+def test_pairs_that_do_not_settle_together_settle_alone(small, monkeypatch):
+    labels, prior = many(small, 6), gq.Prior.projected(small[0], 12)
+    together = PairwiseEvidence(labels)(prior, gq.Probit(0.1))
+    propagate, most = pairwise.propagate_apart, 1
+
+    def fails(roots, *rest):
+        if len(roots) > most:
+            raise NotConvergedError("sites still move")
+        return propagate(roots, *rest)
+
+    monkeypatch.setattr(pairwise, "propagate_apart", fails)
+    apart = PairwiseEvidence(labels)(prior, gq.Probit(0.1))
+    assert together == pytest.approx(apart, abs=1e-4)
+    most = 0
+    with pytest.raises(RuntimeError, match="did not converge"):
+        PairwiseEvidence(labels)(prior, gq.Probit(0.1))
 
 
 @pytest.mark.parametrize("n_classes", [3, 5, 6, 12])
