@@ -20,10 +20,10 @@ from graphuq.cli.result_folder import (
     UNCERTAIN,
 )
 from graphuq.cli.run_summary import RunSummary
+from graphuq.labels.labels import RANDOM
 from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.assessment.suspect_labels import FALSE_DISCOVERY_RATE
 from graphuq.posterior.predictions import SURE
-from graphuq.priors.hyperprior import LEVEL_SCALE
 from graphuq.utils.words import choose_form, count
 
 # How many shares in groups are listed.
@@ -81,7 +81,7 @@ def _print_model(run: RunSummary) -> None:
         origin = _explain_origin(run) if name in run.chosen else "given"
         if name == "weight" and glossary.COMPONENTS in _kinds(run.settings["prior"]):
             origin = "the default"  # no option gives the share of levels of components
-        if name == "level" and name in run.chosen and value == LEVEL_SCALE:
+        if name == "level" and name in run.chosen and run.sampling != RANDOM:
             origin = "the default: only labels drawn at random say how large classes are"
         if name in run.at_edge:
             origin += "; at the edge of the search range: the labels say little about it, which "

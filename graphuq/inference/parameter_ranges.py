@@ -28,9 +28,9 @@ def open_ranges(
     """Return prior and likelihood with fixed parameters set, and the ranges of the open ones.
 
     A parameter is open if it is "auto" or has a range among those ``given``. Those that change
-    nothing are set by `fix_idle`. An open level without a range is left at the deviation of its
-    prior, if ``labels`` are given that were not drawn at random: somebody chose how many there are
-    of each class, and the evidence would take these numbers for the sizes of the classes.
+    nothing are set by `fix_idle`. An open level without a range has a `fixed_level`, if ``labels``
+    are given that were not drawn at random: somebody chose how many there are of each class, and
+    the evidence would take these numbers for the sizes of the classes.
 
     Raises
     ------
@@ -62,7 +62,8 @@ def open_ranges(
     searched = random or not validation.is_auto(given.get("level", validation.AUTO))
     uninformed = not searched and "level" in prior.open
     if uninformed:
-        prior = prior.with_parameters(level=LEVEL_SCALE)
+        assert labels is not None
+        prior = prior.with_parameters(level=fixed_level(labels))
     left = (*prior.open, *open_parameters(likelihood), *others)
     # the others have the range given, or their own
     found: Ranges = {}
@@ -80,6 +81,14 @@ def open_ranges(
     for end in (0.0, 1.0):  # prior and likelihood refuse ends that are outside their domain
         with_values(prior, likelihood, {name: value_at(name, end, *found[name]) for name in found})
     return prior, likelihood, found
+
+
+def fixed_level(labels: Labels) -> float:
+    """Return the deviation of a level of which labels say nothing, that of its prior.
+
+    One label of a class cannot tell the class's level from the field at its node. It is 0 then.
+    """
+    return LEVEL_SCALE if np.bincount(labels.indices).max() > 1 else 0.0
 
 
 def reopened(prior: GaussianPrior) -> GaussianPrior:

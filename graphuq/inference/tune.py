@@ -108,8 +108,8 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     computed once. The theory chapter "Evidence" has the formulas.
 
     Only labels drawn at random say how large classes are. For others, by ``sampling`` of `Labels`,
-    an open level is not searched but left at 1, the deviation of its prior, unless its range is
-    given.
+    an open level is not searched, unless its range is given. It is 1, the deviation of its prior,
+    or 0 if no class has two labels.
 
     For K > 2 classes a composite likelihood replaces the evidence, from the labels of two classes
     at a time; for K > 5, each class is paired with four others. With labels of little information,

@@ -49,8 +49,8 @@ class Labels:
         How the labeled items were chosen: at random, so that classes have their shares; a set
         number of each class; or otherwise, such as by what a model asks for. By default it is "by
         class" if all classes have the same number of labels, and else "random". Only labels drawn
-        at random say how large classes are; for others `graphuq.tune` leaves an open `Level` at the
-        deviation of its prior.
+        at random say how large classes are; for others `graphuq.tune` does not search an open
+        `Level`.
 
     Attributes
     ----------

@@ -59,6 +59,8 @@ def test_only_labels_at_random_choose_the_level():
     few = gq.reveal(y, counts=5, seed=0)
     assert gq.tune(spectrum, few).chosen["level"] == 1.0
     assert gq.tune(spectrum, few, level="auto").chosen["level"] == 1.0
+    assert gq.tune(spectrum, gq.reveal(y, counts=1, seed=0)).chosen["level"] == 0.0
+    assert gq.tune(spectrum, gq.reveal(y, counts={0: 1, 1: 2}, seed=0)).chosen["level"] > 0
     assert gq.tune(spectrum, few, level=(0, 3)).chosen["level"] < 0.5  # as if classes were equal
     assert gq.tune(spectrum, few, level=0.3).prior.level == 0.3
     # a level that has a number keeps it, unless it is opened
