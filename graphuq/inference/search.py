@@ -35,6 +35,10 @@ DIFFERENCE, DIFFERENCE_OF_RANKS = 1e-5, 0.05
 # Decimal places of the log posterior density, which sites to a coarse tolerance know no better.
 LOSS_DIGITS = 6
 
+# Decimal places of points in the cube. A gradient near the middle of two of its own last digits
+# moves the next point by far less, and would move all later ones.
+POINT_DIGITS = 4
+
 # The first radius of the region in which the model is trusted, as a share of each side, and the
 # gain of a step, in units of the function, below which the climb ends.
 FIRST_RADIUS, SMALLEST_GAIN = 0.25, 1e-3
@@ -49,6 +53,9 @@ MAX_CLIMBS, SAME = 4, 0.1
 
 class Evidence(Protocol):
     """What is maximized; `SignEvidence` and `PairwiseEvidence` have it."""
+
+    of_shares: float
+    """That of labels that say nothing of each other but how large classes are."""
 
     def __call__(self, prior: GaussianPrior, likelihood: Any) -> LogEvidence:
         """Return the evidence."""
@@ -307,7 +314,9 @@ def _climb(
         gain = float(slope @ step - 0.5 * step @ curvature @ step)
         if gain < SMALLEST_GAIN:
             break
-        point = np.clip(best + step, 0.0, 1.0)
+        point = np.clip(best + step, 0.0, 1.0).round(POINT_DIGITS)
+        if np.array_equal(point, best):
+            break
         if any(abs(point - summit).max() < SAME for summit in summits):
             break
         there = height_at(point)
