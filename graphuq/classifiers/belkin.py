@@ -31,9 +31,9 @@ class BelkinNiyogi(TransductiveClassifier):
     n_eigenvectors : int
         p, from 1 to n, including the constant v_0. More eigenvectors follow finer structure, and
         also wrong labels.
-    laplacian : {"normalized", "combinatorial"}
+    laplacian : {"normalized", "combinatorial", "signless"}
         The Laplacian whose eigenvectors are used. The paper's text says combinatorial, but its
-        figures agree with normalized.
+        figures agree with normalized. Signless is for graphs whose neighbors differ.
 
     Attributes
     ----------

@@ -111,6 +111,9 @@ def _describe_prior(prior: dict[str, Any]) -> str:
     if weight == 0:
         return f"{alike}; the graph has weight 0"
     patterns = f"the {prior['rank']} smoothest patterns (modes)"
+    if prior.get("laplacian") == "signless":
+        patterns = patterns.replace("smoothest patterns", "patterns in which they differ most")
+        return f"linked items tend to have different classes; it uses {patterns}"
     if weight == 1:
         return f"classes vary smoothly over the graph; it uses {patterns}"
     return f"classes vary smoothly over the graph, by {patterns}, and {alike}"

@@ -203,6 +203,10 @@ def build_model(options: argparse.Namespace, data: Data, likelihood: Any) -> Mod
     """Return the graph, and a prior and a likelihood without open parameters."""
     begin_stage("building the graph")
     graph = data.items.to_graph(options.neighbors)
+    if data.items.features is None and options.rank is None and options.alpha == AUTO:
+        level = {} if options.level == AUTO else {"level": options.level}
+        begin_stage("choosing parameters from the labels")
+        return _model_of(graph, gq.tune(graph, data.labels, likelihood, **level), data.labels)
     rank = default_rank(graph) if options.rank is None else options.rank
     begin_stage("computing the modes of the graph")
     modes = default_graph_prior(graph, rank, options.alpha, data.labels)
@@ -218,7 +222,10 @@ def choose_model(
     if not prior.open and not open_parameters(likelihood):
         return Model(graph, prior, likelihood, {}, [], 0)
     begin_stage("choosing parameters from the labels")
-    found = gq.tune(prior, labels, likelihood)
+    return _model_of(graph, gq.tune(prior, labels, likelihood), labels)
+
+
+def _model_of(graph: gq.Graph, found: gq.Tuning, labels: gq.Labels) -> Model:
     return Model(
         graph, found.prior, found.likelihood, found.chosen, list(found.at_edge), len(labels)
     )

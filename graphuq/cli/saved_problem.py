@@ -123,7 +123,13 @@ def _part_of(part: dict[str, Any], graph: gq.Graph, arrays: dict[str, Any]) -> A
         return gq.ComponentLevel(graph, part.get("labeled"))
     basis = arrays["basis"]
     component = graph.component if graph.n_components > 1 else None
-    spectrum = gq.Spectrum(arrays["values"], basis[:, 1:], basis[:, 0], component=component)
+    spectrum = gq.Spectrum(
+        arrays["values"],
+        basis[:, 1:],
+        basis[:, 0],
+        laplacian=part.get("laplacian", "normalized"),
+        component=component,
+    )
     return gq.Prior(
         spectrum, **{name: part[name] for name in ("kind", "alpha", "tau", "null_mode")}
     )

@@ -24,7 +24,7 @@ HEAVY_SHARE = 0.05
 
 # ten million of the heaviest edges have a finite sum
 MAX_WEIGHT = 1e300
-LAPLACIANS = ("normalized", "combinatorial")
+LAPLACIANS = ("normalized", "combinatorial", "signless")
 
 
 def check_laplacian(name: str, kind: str) -> str:
@@ -188,11 +188,19 @@ class Graph:
         return int(self.component.max()) + 1
 
     def laplacian(self, kind: str = "normalized") -> Matrix:
-        """Return L = I - D^(-1/2) A D^(-1/2), eq. (1), or the combinatorial L = D - A."""
+        """Return L = I - D^(-1/2) A D^(-1/2), eq. (1), or another Laplacian.
+
+        Parameters
+        ----------
+        kind : {"normalized", "combinatorial", "signless"}
+            Combinatorial is D - A, and signless is the normalized I + D^(-1/2) A D^(-1/2).
+        """
         if check_laplacian("kind", kind) == "combinatorial":
             A, diagonal = self.adjacency, self.degrees
         else:
             A, diagonal = self.normalized_adjacency(), np.ones(self.n_nodes)
+        if kind == "signless":
+            A = -A
         if self.is_sparse:
             return sparse.csr_array(sparse.diags_array(diagonal) - A)
         return np.diag(diagonal) - A
@@ -338,6 +346,8 @@ def require_modes(graph: Graph) -> int:
 def laplacian_parts(graph: Graph, laplacian: str) -> tuple[Any, Array, float]:
     """Return L, q_0 and an upper bound of the eigenvalues.
 
+    The signless Laplacian has q_0 too, of eigenvalue 2.
+
     A node without an edge has a loop here: its row of L is 0, as a component's of its own must be.
     """
     if not graph.degrees.all():
@@ -346,8 +356,8 @@ def laplacian_parts(graph: Graph, laplacian: str) -> tuple[Any, Array, float]:
             sparse.diags_array(loops) if graph.is_sparse else np.diag(loops)
         )
         graph = Graph(looped, graph.nodes)
-    if laplacian == "normalized":
-        null, bound = np.sqrt(graph.degrees), 2.0
-    else:
+    if laplacian == "combinatorial":
         null, bound = np.ones(graph.n_nodes), 2 * graph.degrees.max()
+    else:
+        null, bound = np.sqrt(graph.degrees), 2.0
     return graph.laplacian(laplacian), null / np.linalg.norm(null), bound

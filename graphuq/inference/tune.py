@@ -35,6 +35,10 @@ from graphuq.utils.interruption import interruptible
 if TYPE_CHECKING:
     import pandas as pd
 
+# Prior odds of neighbors that tend to agree. At even odds two classes with 60 or 65% of the edges
+# within a class have worse log scores, by 0.01 to 0.02.
+ODDS = 2.0
+
 # An optimum within this share of its range from an end is reported to lie at the edge.
 EDGE_SHARE = 0.01
 
@@ -107,6 +111,10 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     other maxima. The gradient of the evidence costs little more than its value. Eigenpairs are
     computed once. The theory chapter "Evidence" has the formulas.
 
+    If the modes of a graph predict labels no better than the numbers of labels of each class do,
+    modes of its signless Laplacian are tried, under which neighbors tend to differ. They are taken
+    if they have more than twice the evidence.
+
     Only labels drawn at random say how large classes are. For others, by ``sampling`` of `Labels`,
     an open level is not searched, unless its range is given. It is 1, the deviation of its prior,
     or 0 if no class has two labels.
@@ -167,7 +175,19 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
     require_prior_and_labels(prior, labels)
     require_supported(likelihood, labels)
     evidence = _evidence_for(labels)
-    prior = prior_or_default(prior, ranges, labels)
+    found = _climb(prior_or_default(prior, ranges, labels), labels, likelihood, ranges, evidence)
+    if isinstance(prior, Graph) and found.log_evidence < evidence.of_shares:
+        prior = prior_or_default(prior, ranges, labels, "signless")
+        other = _climb(prior, labels, likelihood, ranges, evidence)
+        if other.log_evidence > found.log_evidence + np.log(ODDS):
+            return other
+    return found
+
+
+def _climb(
+    prior: Any, labels: Labels, likelihood: Any, ranges: Mapping[str, Any], evidence: Evidence
+) -> Tuning:
+    """Return the maximum for a prior."""
     is_open = "level" in prior.open or "level" in ranges
     is_open &= validation.is_auto(ranges.get("level", validation.AUTO))
     prior, likelihood, found = open_ranges(prior, likelihood, ranges, labels)
@@ -198,7 +218,9 @@ def _evidence_for(labels: Labels) -> Evidence:
     return SignEvidence(labels)
 
 
-def prior_or_default(source: Any, ranges: Mapping[str, Any], labels: Labels) -> Any:
+def prior_or_default(
+    source: Any, ranges: Mapping[str, Any], labels: Labels, laplacian: str = "normalized"
+) -> Any:
     """Return a prior itself; for a Spectrum or Graph the projected prior, and a level.
 
     It has all modes of a spectrum, or many of a graph. Alpha, tau and the level are open. The rank
@@ -212,7 +234,8 @@ def prior_or_default(source: Any, ranges: Mapping[str, Any], labels: Labels) -> 
     if not isinstance(source, Spectrum | Graph):
         return source
     rank = source.rank if isinstance(source, Spectrum) else default_rank(source)
-    return default_sum(default_graph_prior(source, rank, labels=labels), labels=labels)
+    modes = default_graph_prior(source, rank, labels=labels, laplacian=laplacian)
+    return default_sum(modes, labels=labels)
 
 
 def _instance(likelihood: Any) -> Any:

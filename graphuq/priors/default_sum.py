@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.graphs import Graph
-from graphuq.graphs.spectrum import GAP_SHARE
+from graphuq.graphs.spectrum import GAP_SHARE, compute_eigenspaces
 from graphuq.labels.labels import Labels
 from graphuq.priors.component_level import ComponentLevel
 from graphuq.priors.feature_prior import FeaturePrior
@@ -72,7 +72,11 @@ def default_prior(graph: Any, X: Any = None, labels: Any = None) -> GaussianPrio
 
 
 def default_graph_prior(
-    source: Any, rank: int, alpha: float | str = validation.AUTO, labels: Labels | None = None
+    source: Any,
+    rank: int,
+    alpha: float | str = validation.AUTO,
+    labels: Labels | None = None,
+    laplacian: str = "normalized",
 ) -> GaussianPrior:
     """Return `Prior.projected` on a Graph or Spectrum; tau is open if ``alpha`` is.
 
@@ -82,7 +86,12 @@ def default_graph_prior(
     On a disconnected graph only modes that agree with their neighbors are kept: those of normalized
     eigenvalue below 1, since D^(-1/2) A D^(-1/2) q = (1 - lambda) q. A pair of nodes has none. If
     all ``labels`` are in one component all modes are kept, as on a connected graph.
+
+    Modes of a Graph's signless Laplacian are for neighbors that tend to differ.
     """
+    if laplacian != "normalized":
+        source = compute_eigenspaces(source, rank, laplacian)
+        rank = source.rank
     tau = alpha if validation.is_auto(alpha) else 0.0
     prior = Prior.projected(source, rank, alpha=alpha, tau=tau)
     spectrum = prior.spectrum

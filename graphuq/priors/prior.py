@@ -442,6 +442,8 @@ class Prior(Summable):
         )
         own = np.where(tied, shares @ departure, 1.0)
         rows = np.asarray(to_field @ self.field.basis, dtype=np.float64)
+        if self.spectrum.laplacian == "signless":
+            rows = -rows
         # every item's field has the prior variance 1, also where its ties are weak
         variance = self.field.variances_of(rows) + own
         return rows / np.sqrt(variance)[:, None], own / variance
@@ -454,6 +456,7 @@ class Prior(Summable):
         """
         return {
             "kind": self.kind,
+            "laplacian": self.spectrum.laplacian,
             "nodes": self.n_nodes,
             "rank": self.rank,
             "alpha": self.alpha,
@@ -483,6 +486,8 @@ class Prior(Summable):
         ]
         if self.null_mode:
             parts.append("with q_0")
+        if self.spectrum.laplacian != "normalized":
+            parts.append(self.spectrum.laplacian)
         if not self.open and self.tail:
             share = (self.n_nodes - self.sigma.size) * self.tail**2 / self.n_nodes
             parts.append(f"{share:.0%} of the variance beyond")

@@ -135,6 +135,8 @@ def of_parts(shares: tuple[float, float]) -> str:
 
 def of_prior(prior: dict[str, Any]) -> str:
     """Return the meaning of a kind of prior."""
+    if prior.get("laplacian") == "signless":
+        return "Items that a link joins tend to have different classes."
     return _PRIORS[prior["kind"]]
 
 

@@ -104,17 +104,21 @@ def _draw_prior(posterior: Posterior, whole: GaussianPrior) -> Iterator[str]:
     prior = whole.graph_part
     if not isinstance(prior, Prior):
         return
-    if prior.rank > 1:
+    differ = prior.spectrum.laplacian == "signless"
+    if prior.rank > 1 and not differ:
         yield page.figure(
             png(lambda figure: plots.embedding(posterior, prior, ax=figure.subplots()), 8, 5.5),
             "The items in a plane, colored by their probable class.",
             "The items in the plane of the graph's two smoothest patterns, where similar items are "
             f"close to each other. {_explain_colors(posterior)}",
         )
+    truncation = _explain_truncation(prior)
     yield page.figure(
         png(lambda figure: plots.spectrum(prior, ax=figure.subplots()), 7, 4),
         "Eigenvalues of the graph Laplacian.",
-        f"The roughness of the graph's patterns, the smoothest first. {_explain_truncation(prior)} "
+        f"How much linked items agree in the graph's patterns, the least first. {truncation}"
+        if differ
+        else f"The roughness of the graph's patterns, the smoothest first. {truncation} "
         "A gap after the first few indicates how many clusters the graph has.",
     )
 

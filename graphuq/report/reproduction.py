@@ -129,6 +129,8 @@ def _part(described: dict[str, Any], data: str, lambda_bar: float | None) -> str
     if described["kind"] == "solved":
         return f"gq.SolvedPrior.of({data}, labels.nodes)"
     rank = {} if described["kind"] == "full" else {"rank": described["rank"]}
+    if (laplacian := described.get("laplacian", "normalized")) != "normalized":
+        data = f"gq.Spectrum.of({_listed(data, {**rank, 'laplacian': laplacian})})"
     parameters = {name: described[name] for name in ("alpha", "tau", "null_mode")}
     if lambda_bar is not None:
         parameters["lambda_bar"] = lambda_bar

@@ -8,6 +8,8 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln
 
 from graphuq.inference.checks import BindOnce, bind_checked
 from graphuq.inference.evidence.annealed import annealed_evidence
@@ -117,6 +119,7 @@ class SignEvidence:
 
     def __init__(self, labels: Labels) -> None:
         self._bind, self._covariance = BindOnce(labels), LabeledCovariance(labels.nodes)
+        self.of_shares = evidence_of_shares(np.bincount(labels.indices, minlength=2))
 
     def __call__(self, prior: GaussianPrior, likelihood: Likelihood) -> LogEvidence:
         """Return it for one setting.
@@ -206,6 +209,14 @@ def _nodes_of_sign_model(likelihood: Likelihood, bound: Bound) -> Nodes:
             f"gq.NoisyProbit, got {likelihood!r}"
         )
     return bound.nodes
+
+
+def evidence_of_shares(counts: NDArray[np.intp]) -> float:
+    """Return the log evidence of two classes by numbers of labels, the larger of two.
+
+    That of equal shares is 2^-J. That of a uniform prior on the shares is n! m! / (J + 1)!.
+    """
+    return max(-float(counts.sum()) * math.log(2), float(betaln(*(counts + 1))))
 
 
 def at_most_half(log_evidence: float) -> float:

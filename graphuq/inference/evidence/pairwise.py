@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.inference.checks import BindOnce
-from graphuq.inference.evidence.evidence import at_most_half, not_converged
+from graphuq.inference.evidence.evidence import at_most_half, evidence_of_shares, not_converged
 from graphuq.inference.evidence.tangent import (
     LabeledCovariance,
     Near,
@@ -105,6 +105,8 @@ class PairwiseEvidence:
         first = np.unique(before[:-1] // GROUP, return_index=True)[1].tolist()
         self._groups = [slice(*ends) for ends in pairwise([*first, len(self._pairs)])]
         self._weight = np.log2(labels.classes.size) * shown.size / (2 * len(self._pairs))
+        counts = [np.array([np.sum(pair.y < 0), np.sum(pair.y > 0)]) for pair in self._pairs]
+        self.of_shares = float(self._weight * sum(map(evidence_of_shares, counts)))
 
     def __call__(self, prior: GaussianPrior, likelihood: Any) -> LogEvidence:
         """Return it for one setting.
