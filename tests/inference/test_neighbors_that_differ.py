@@ -108,9 +108,7 @@ def test_a_new_item_differs_from_its_neighbors():
 def test_evidence_of_shares(counts):
     n, m = counts
     uniform = gammaln(n + 1) + gammaln(m + 1) - gammaln(n + m + 2)
-    assert evidence_of_shares(np.array(counts)) == pytest.approx(
-        max(uniform, -(n + m) * np.log(2))
-    )
+    assert evidence_of_shares(np.array(counts)) == pytest.approx(max(uniform, -(n + m) * np.log(2)))
 
 
 def test_a_file_keeps_the_laplacian(tmp_path):
