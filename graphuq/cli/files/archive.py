@@ -29,6 +29,9 @@ from graphuq.utils.words import count
 PREFIXES = ("", "adj_", "adjacency_")
 PARTS = ("data", "indices", "indptr", "shape")
 
+# What is said of features in the file of a graph.
+BESIDE_GRAPH = "X: not used beside the graph; in Python, gq.default_prior(graph, X) uses both"
+
 # Names of the array of labels.
 LABEL_ARRAYS = ("y", "labels", LABEL)
 
@@ -72,6 +75,8 @@ def read_archive(path: Path, options: ReadOptions) -> Contents:
         columns[LABEL] = columns[label]
     notes = () if (options.id_column or "ids") in columns else (NUMBERED,)
     if graph is not None:
+        if "X" in arrays:
+            notes = (BESIDE_GRAPH, *notes)
         return Contents(ids.astype(str), None, graph, columns, notes)
     X, kept, changes, shape, encoding = _features(path, arrays["X"], options)
     notes = (*changes, *notes)
