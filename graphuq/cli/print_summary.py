@@ -87,7 +87,8 @@ def _print_model(run: RunSummary) -> None:
             origin += "; at the edge of the search range: the labels say little about it, which "
             origin += "is no fault"
         print_paragraph(f"{name} = {value:.3g} ({origin})", "  ", hanging="    ")
-        meaning = glossary.PRIOR.get(name) or glossary.of_parameter(likelihood, name)
+        meaning = glossary.of_prior_parameter(name, run.settings["prior"])
+        meaning = meaning or glossary.of_parameter(likelihood, name)
         if (likelihood, name) == ("LevelSet", "gamma"):
             wrong = expit(np.log(len(run.classes) - 1) - 2 / value**2)
             meaning += f" Here any label is wrong with probability {wrong:.1%}."

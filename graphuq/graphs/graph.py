@@ -348,7 +348,8 @@ def laplacian_parts(graph: Graph, laplacian: str) -> tuple[Any, Array, float]:
 
     The signless Laplacian has q_0 too, of eigenvalue 2.
 
-    A node without an edge has a loop here: its row of L is 0, as a component's of its own must be.
+    A node without an edge has a loop here: its row of L is 0, as a component's of its own must be,
+    or 2 of the signless Laplacian.
     """
     if not graph.degrees.all():
         loops = np.where(graph.degrees == 0, graph.adjacency.max(), 0.0)

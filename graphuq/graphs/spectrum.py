@@ -69,6 +69,7 @@ class Spectrum:
     width : float
         An upper bound of all eigenvalues, by default 2, that of the normalized Laplacian.
     laplacian : {"normalized", "combinatorial", "signless"}
+        q_0 has the eigenvalue 2 of the signless Laplacian, and is left out too.
 
     Attributes
     ----------
@@ -135,6 +136,7 @@ class Spectrum:
             value = getattr(self, name)
             if not is_dask(value):
                 object.__setattr__(self, name, np.asarray(value, dtype=dtype))
+        check_laplacian("laplacian", self.laplacian)
         n, r = self.vectors.shape
         if self.values.shape != (r,) or self.null.shape != (n,):
             raise ValueError(
@@ -379,6 +381,11 @@ class Spectrum:
             ) from error
         if graph is None:
             return found
+        if found.laplacian != laplacian:
+            raise ValueError(
+                f"{path} has eigenpairs of the {found.laplacian} Laplacian: give "
+                f"laplacian={found.laplacian!r}, or compute them again"
+            )
         L, _, bound = laplacian_parts(Graph.of(graph), laplacian)
         _require_pairs_of(found, L, bound)
         return found

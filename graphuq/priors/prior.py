@@ -147,6 +147,11 @@ class Prior(Summable):
                 f"{type(self.spectrum).__name__} and {self.kind!r}: take Prior.full(graph), "
                 "Prior.projected(graph, rank) or Prior.approximated(graph, rank)"
             )
+        if self.null_mode and self.spectrum.laplacian == "signless":
+            raise ValueError(
+                "null_mode has no use with modes of the signless Laplacian, of which q_0 has the "
+                "largest eigenvalue: add gq.Level(), which lets classes differ in size"
+            )
         if self.spectrum.component is not None and (self.null_mode or self.kind == "approximated"):
             what = "null_mode" if self.null_mode else "Prior.approximated"
             raise ValueError(
@@ -451,12 +456,14 @@ class Prior(Summable):
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify this prior, as settings and files hold them.
 
+        ``laplacian`` is there if it is not the normalized one.
+
         ``mark`` changes with the order of the nodes and with the signs of the eigenvectors, which
         are arbitrary.
         """
+        kind = self.spectrum.laplacian
         return {
             "kind": self.kind,
-            "laplacian": self.spectrum.laplacian,
             "nodes": self.n_nodes,
             "rank": self.rank,
             "alpha": self.alpha,
@@ -465,6 +472,7 @@ class Prior(Summable):
             "log_scale": self._scaled[0],
             "tail": self.tail,
             "mark": self._mark,
+            **({} if kind == "normalized" else {"laplacian": kind}),
         }
 
     @cached_property

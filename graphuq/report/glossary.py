@@ -9,7 +9,7 @@ from typing import Any
 from graphuq.labels.labels import ANY, BY_CLASS, RANDOM
 
 PRIOR = {
-    "rank": "The number of smooth patterns (eigenvectors) of the graph that classes combine.",
+    "rank": "The number of patterns (eigenvectors) of the graph that classes combine.",
     "alpha": "How smoothly classes vary over the graph: 1 is rough, and 4 is smooth.",
     "tau": "How fast influence fades with distance on the graph; 0 is not at all.",
     "level": "The deviation of a shift that all items share: how much classes may differ in size.",
@@ -131,6 +131,13 @@ def of_parts(shares: tuple[float, float]) -> str:
         "of the items, their classes overlap. Probabilities are those of the true class; the "
         "overlap is part of them, labeling mistakes are not."
     )
+
+
+def of_prior_parameter(name: str, prior: dict[str, Any]) -> str:
+    """Return the meaning of a parameter of a prior, and nothing of others."""
+    if name == "alpha" and prior.get("laplacian") == "signless":
+        return "How much linked items differ: 1 is little, and 4 is much."
+    return PRIOR.get(name, "")
 
 
 def of_prior(prior: dict[str, Any]) -> str:

@@ -151,7 +151,7 @@ def _draw_chains(posterior: Posterior) -> Iterator[str]:
         "Densities and traces of the chains.",
         "Each chain has its own color: on the left the distribution of its values, on the right "
         "its draws in order. The log posterior measures how well a draw fits prior and labels; a "
-        f"mode is the weight of one of the graph's smoothest patterns.{worst} Where chains agree, "
+        f"mode is the weight of one of the graph's patterns.{worst} Where chains agree, "
         "the curves coincide and the draws look like noise around one level.",
     )
     if found.shape[0] > 1:

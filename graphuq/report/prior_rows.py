@@ -44,7 +44,9 @@ def prior_rows(described: dict[str, Any]) -> list[Row]:
     for part, weight in zip(parts, weights, strict=True):
         own = [("prior", part["kind"], meanings.of_prior(part))]
         names = _PARAMETERS.get(part["kind"], _OF_MODES)
-        own += [(name, short(part[name]), meanings.PRIOR[name]) for name in names]
+        own += [
+            (name, short(part[name]), meanings.of_prior_parameter(name, part)) for name in names
+        ]
         for name, value, meaning in own:
             seen[name] += 1
             numbered = name if seen[name] == 1 else f"{name}_{seen[name]}"

@@ -229,7 +229,8 @@ def test_archives(tmp_path):
     # of a graph and features the graph is used, and that is said
     np.savez(tmp_path / "both.npz", adjacency=A.toarray(), X=X[:3], labels=["u", "", "v"])
     both = read(tmp_path / "both.npz")
-    assert both.features is None and both.graph is not None
+    assert both.features is None
+    assert both.graph is not None
     assert both.notes[0].startswith("X: not used beside the graph")
 
 

@@ -152,6 +152,14 @@ def quotes():
     says = "classes the log score is {}, against {} by the smooth modes"
     yield "docs/paper.md", says, [differ["log score at 0.1"], differ["log score, smooth at 0.1"]]
 
+    for share in (0.0, 0.1, 0.3, 0.5, 0.7):
+        cells = [
+            rows("heterophily", nodes=400, classes=K, **{"share within classes": share}).iloc[0]
+            for K in (2, 4, 8)
+        ]
+        values = [c[f"{m}, by evidence"] for c in cells for m in ("accuracy", "log score")]
+        yield FAILS, f"| {share:.0%} | {{}}, {{}} | {{}}, {{}} | {{}}, {{}} |", values
+
     shares = MADE["shares"]
     says = "At equal shares {} of the predictions are right."
     yield FAILS, says, [shares["accuracy at 0.5"]]

@@ -55,6 +55,24 @@ def test_of_two_summits_the_higher_is_found():
     assert 2.98 < max(height.value for _, height in lonely) < 3.5
 
 
+def test_points_are_rounded():
+    """So that the last digits of a gradient, which rounding makes, do not move them."""
+    seen = []
+
+    def height(x, noise=0.0):
+        seen.append(x)
+        slope = -2 * (x - 0.123456789) + noise
+        return Height(float(-((x - 0.123456789) ** 2).sum()), 0.0, slope)
+
+    start = np.array([0.7, 0.6])
+    climb_from_all(height, [(start, height(start))], 20)
+    exact = list(seen)
+    seen.clear()
+    climb_from_all(lambda x: height(x, 1e-8), [(start, height(start, 1e-8))], 20)
+    np.testing.assert_array_equal(exact, seen)
+    assert len(exact) > 2
+
+
 def test_points_without_a_height_shorten_the_steps():
     height_at = quadratic(np.array([0.9]), np.array([[20.0]]))
     seen = [(np.array([0.1]), height_at(np.array([0.1])))]

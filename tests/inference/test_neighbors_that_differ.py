@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,6 +12,8 @@ from scipy.special import gammaln
 import graphuq as gq
 from graphuq.inference.evidence.evidence import evidence_of_shares
 from graphuq.posterior.new_items import new_probability
+
+tune_module = importlib.import_module("graphuq.inference.tune")
 
 
 def planted(n_classes, share, seed, degree=12, n=240):
@@ -51,6 +55,51 @@ def test_the_evidence_says_whether_neighbors_agree(n_classes, share, kind, least
     if kind == "signless":
         assert tuned.log_evidence > smooth.log_evidence + 2
         assert score.log_score < np.log(n_classes) < other.log_score
+
+
+def test_chance_does_not_keep_smooth_modes():
+    """They have a little more evidence here than labels that say nothing of each other."""
+    graph, y = planted(2, 0.1, seed=12, n=400)
+    labels = gq.reveal(y, counts=10, seed=12)
+    smooth = gq.tune(gq.Spectrum.of(graph, 300), labels)
+    assert smooth.log_evidence > -20 * np.log(2)
+    assert laplacian(gq.tune(graph, labels)) == "signless"
+
+
+def test_a_little_more_evidence_is_not_enough():
+    found = []
+    for seed in range(100, 106):
+        graph, y = planted(2, 0.4, seed, n=400)
+        labels = gq.reveal(y, counts=10, seed=seed)
+        kinds = (gq.Spectrum.of(graph, 300, kind) for kind in ("normalized", "signless"))
+        smooth, other = (float(gq.tune(modes, labels).log_evidence) for modes in kinds)
+        chosen = laplacian(gq.tune(graph, labels))
+        assert (chosen == "signless") == (other > smooth + np.log(10))
+        found.append(other > smooth)
+    assert any(found)
+
+
+def test_what_the_other_modes_cannot_do_leaves_the_smooth_ones(monkeypatch):
+    graph, y = planted(2, 0.1, seed=0)
+    labels = gq.reveal(y, counts=10, seed=0)
+    climb = tune_module._climb
+
+    def fails(prior, *rest):
+        if prior.graph_part.spectrum.laplacian == "signless":
+            raise RuntimeError("expectation propagation did not converge at any point")
+        return climb(prior, *rest)
+
+    monkeypatch.setattr(tune_module, "_climb", fails)
+    assert laplacian(gq.tune(graph, labels)) == "normalized"
+
+
+def test_several_components_keep_smooth_modes():
+    graph, y = planted(2, 0.1, seed=0)
+    both = gq.Graph(np.block([
+        [graph.adjacency, np.zeros((240, 2))], [np.zeros((2, 240)), np.eye(2)[::-1]]
+    ]))  # fmt: skip
+    labels = gq.reveal(np.append(y, [0, 1]), counts=10, seed=0)
+    assert laplacian(gq.tune(both, labels)) == "normalized"
 
 
 def test_given_numbers_are_kept():
@@ -119,5 +168,9 @@ def test_a_file_keeps_the_laplacian(tmp_path):
     again = gq.Spectrum.load(tmp_path / "modes.npz", graph, "signless")
     np.testing.assert_array_equal(again.vectors, spectrum.vectors)
     assert again.truncated(5).laplacian == "signless"
-    with pytest.raises(ValueError, match="of another graph or of the other Laplacian"):
+    with pytest.raises(ValueError, match="eigenpairs of the signless Laplacian: give"):
         gq.Spectrum.load(tmp_path / "modes.npz", graph)
+    with pytest.raises(ValueError, match="laplacian must be one of"):
+        gq.Spectrum([1.0], [[0.6], [-0.8]], [0.8, 0.6], laplacian="odd")
+    with pytest.raises(ValueError, match="null_mode has no use"):
+        gq.Prior.projected(spectrum, 10, tau=0.1, null_mode=True)
