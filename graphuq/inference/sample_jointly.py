@@ -80,8 +80,8 @@ def sample_jointly(
     prior : Prior, SumPrior, Spectrum or Graph
         `Prior.projected` or `Prior.full`, whose modes determine the field, with a rank; or a sum
         whose first part is such a prior, with any parts that leave nodes no variance of their own.
-        A spectrum or graph stands for a projected prior plus levels, as in `graphuq.tune`, if it
-        has modes that agree with their neighbors.
+        A spectrum or graph stands for a prior on its smooth modes plus levels, if it has modes that
+        agree with their neighbors.
     likelihood : Probit, LevelSet or NoisyProbit, or a sign model of your own
         The parameters of your own are not sampled.
     labels : Labels

@@ -54,7 +54,7 @@ def test_pairs_that_settle_together_are_apart(small, model, monkeypatch):
     labels = many(small, 6)
     prior = gq.Prior.projected(small[0], 12) + gq.Level(0.5)
     together = PairwiseEvidence(labels).near(prior, model, None)
-    for size in (1, 20):  # one pair, and three pairs
+    for size in (1, 20):  # a pair, and three
         monkeypatch.setattr(pairwise, "GROUP", size)
         apart = PairwiseEvidence(labels).near(prior, model, None)
         assert together.log_evidence == pytest.approx(apart.log_evidence, abs=1e-3)
