@@ -383,7 +383,7 @@ class Spectrum:
             return found
         if found.laplacian != laplacian:
             raise ValueError(
-                f"{path} has eigenpairs of the {found.laplacian} Laplacian: give "
+                f"{path} has eigenpairs of the other Laplacian: give "
                 f"laplacian={found.laplacian!r}, or compute them again"
             )
         L, _, bound = laplacian_parts(Graph.of(graph), laplacian)
