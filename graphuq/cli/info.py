@@ -7,7 +7,7 @@ from typing import Any
 
 from graphuq.cli.class_shares import ClassShares
 from graphuq.cli.options import add_command, add_json
-from graphuq.cli.print_trust import print_trust
+from graphuq.cli.print_trust import print_light, print_trust
 from graphuq.cli.printing import describe_counts, join_names, to_json
 from graphuq.cli.result import add_result, read_result
 from graphuq.posterior.assessment.class_shares import describe_shares
@@ -52,12 +52,15 @@ def run(options: argparse.Namespace) -> int:
         "complete": post.draws.complete if post.is_sampled else None,
         "diagnostics": vars(post.diagnostics()) if post.is_sampled else None,
         "trust": trust.to_dict(),
+        "model_trust": origin.get("model_trust"),
     }
     if options.json:
         print(to_json(result))
         return 0
     _print(result, found.shares)
     print_trust("can the sampler be trusted?", trust)
+    if (model := origin.get("model_trust")) is not None:
+        print_light("can the model be trusted?", model["light"], model["reasons"])
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from graphuq.cli.print_trust import print_trust
+from graphuq.cli.print_trust import print_light, print_trust
 from graphuq.cli.printing import describe_counts, join_names, print_paragraph, print_table
 from graphuq.cli.result_folder import (
     DRAWS,
@@ -136,28 +136,16 @@ def _explain_origin(run: RunSummary) -> str:
 def _print_trust(run: RunSummary) -> None:
     print()
     print_trust("CAN THE SAMPLER BE TRUSTED?", run.trust)
-    print("CAN THE MODEL BE TRUSTED?")
-    right, n_labels = run.leave_one_out_right, sum(run.labels.values())
-    if right is not None:
+    if (model := run.model_trust) is not None:
+        print_light("CAN THE MODEL BE TRUSTED?", model.light, model.reasons)
+    if run.expected_calibration_error is not None:
         print_paragraph(
-            f"{right} of {count(n_labels, 'label')} are predicted correctly from the other labels "
-            "(leave-one-out).",
+            f"Confidence differs from accuracy by {run.expected_calibration_error:.1%} on average "
+            "(expected calibration error).",
             "  ",
         )
-    if run.accuracy is None:
+    elif not run.random_sample:
         print("  To measure the accuracy of the predictions, give true classes (--truth).")
-    else:
-        scored, source = "unlabeled items", " (--truth)"
-        if run.random_sample is not None:
-            labeled, drawn = run.random_sample["labeled"], run.random_sample["drawn"]
-            part = "the" if labeled == drawn else f"{labeled} of the"
-            scored, source = f"{part} {drawn} items of the random sample", ""
-        print_paragraph(
-            f"{run.accuracy:.1%} of {scored} are predicted correctly{source}. Confidence differs "
-            f"from accuracy by {run.expected_calibration_error:.1%} on average (expected "
-            "calibration error).",
-            "  ",
-        )
 
 
 def _print_predictions(run: RunSummary) -> None:

@@ -20,12 +20,17 @@ ESS_MEANING = (
 
 def print_trust(question: str, trust: Trust) -> None:
     """Print whether the computation can be trusted, the reasons, and the numbers behind them."""
-    print(f"{question}  {ANSWERS[trust.light]} ({trust.light})")
-    for reason in trust.reasons:
-        print_paragraph(f"- {reason}", "  ", hanging="    ")
+    print_light(question, trust.light, trust.reasons)
     advise_draws(trust.reasons, "  ")
     for name, value, wanted, _ in trust.numbers:
         print_paragraph(f"{name}: {value} (wanted: {wanted})", "  ", hanging="    ")
+
+
+def print_light(question: str, light: str, reasons: Sequence[str]) -> None:
+    """Print an answer to the question, and its reasons."""
+    print(f"{question}  {ANSWERS[light]} ({light})")
+    for reason in reasons:
+        print_paragraph(f"- {reason}", "  ", hanging="    ")
 
 
 def advise_draws(reasons: Sequence[str], indent: str = "") -> None:

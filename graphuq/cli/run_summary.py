@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import platform
-import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -21,6 +20,7 @@ from graphuq.cli.sample_steps import Answers, Data, Model, Source
 if TYPE_CHECKING:
     from graphuq.posterior.assessment.diagnostics import Diagnostics
     from graphuq.posterior.assessment.estimated_shares import ClassShares
+    from graphuq.posterior.assessment.model_trust import ModelTrust
     from graphuq.posterior.assessment.trust import Trust
     from graphuq.report.subject import Subject
 
@@ -79,9 +79,9 @@ class RunSummary:
         False after an interruption.
     diagnostics : Diagnostics
     trust : Trust
-        The light of the report and its reasons.
-    leave_one_out_right : int or None
-        How many labels are predicted correctly from the other labels; None if unknown.
+        The light of the report for the sampler, and its reasons.
+    model_trust : ModelTrust or None
+        That for the model; None if labels cannot be predicted from each other.
     estimated_shares : list of dict, or None
         Share of each class among all items, with the low and high end of its 90% interval; None
         if shares are given.
@@ -141,7 +141,7 @@ class RunSummary:
     complete: bool
     diagnostics: Diagnostics
     trust: Trust
-    leave_one_out_right: int | None
+    model_trust: ModelTrust | None
     predicted: dict[str, int]
     estimated_shares: list[dict[Any, Any]] | None
     group_shares: list[dict[Any, Any]] | None
@@ -165,6 +165,7 @@ class RunSummary:
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         values["diagnostics"] = vars(self.diagnostics)
         values["trust"] = self.trust.to_dict()
+        values["model_trust"] = None if self.model_trust is None else self.model_trust.to_dict()
         if self.accuracy is None:
             for name in SCORES:
                 del values[name]
@@ -213,7 +214,7 @@ def summarize_run(
         complete=post.draws.complete,
         diagnostics=post.diagnostics(),
         trust=post.trust(),
-        leave_one_out_right=_leave_one_out(model, labels),
+        model_trust=subject.model_trust,
         predicted=_count_classes(predictions.prediction, labels),
         estimated_shares=_to_records(subject.class_shares),
         group_shares=_to_records(subject.group_shares),
@@ -245,24 +246,6 @@ def _without_label(model: Model, labels: gq.Labels) -> NDArray[np.bool_]:
     if component is None:
         return np.zeros(model.graph.n_nodes, dtype=bool)
     return ~np.isin(component, component[labels.nodes])
-
-
-def _leave_one_out(model: Model, labels: gq.Labels) -> int | None:
-    """Return how many labels are predicted correctly from the others.
-
-    None if expectation propagation does not converge. Probabilities that are off by some percent
-    hardly change the number.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "expectation propagation is (poor|not)")
-            post = gq.approximate(model.prior, model.likelihood, labels)
-    except RuntimeError:
-        return None
-    predicted = post.sites.leave_one_out >= 0.5
-    if post.sites.leave_one_out.ndim == 2:
-        predicted = post.sites.leave_one_out.argmax(axis=1)
-    return int((predicted == labels.indices).sum())
 
 
 def _scores(subject: Subject) -> dict[str, Any]:

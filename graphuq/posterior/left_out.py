@@ -25,8 +25,9 @@ from graphuq.utils.typing import Array
 # covariance singular.
 JITTER = 1e-8
 
-# Draws that are weighed: more of them change little and take longer.
-MOST_DRAWS = 4000
+# Draws that are weighed: more of them change little and take longer. Fewer are where draws x labels
+# x classes would exceed the second number.
+MOST_DRAWS, MOST_TERMS = 4000, 2**25
 
 # Probabilities of labels are at least this, so that weights are finite.
 LEAST = 1e-12
@@ -92,7 +93,8 @@ def left_out_from_draws(
     model = SignModel.flipping(**settings["sign_model"], n_classes=n_classes)
     given = model.with_confidence(labels.confidence, n_classes)
     total, weights = np.zeros((n_labels, n_classes)), np.zeros(n_labels)
-    draws = draws.thinned(math.ceil(math.prod(draws.shape) / MOST_DRAWS))
+    most = min(MOST_DRAWS, max(MOST_TERMS // (n_labels * n_classes), 1))
+    draws = draws.thinned(math.ceil(math.prod(draws.shape) / most))
     rule, others_say = label_rule(labels), GivenOthers.of(prior, labels.nodes)
     for block in draws.latent(prior, labels, labels.nodes, settings["noise"], seed):
         u = block.reshape(-1, n_labels, rule.n_fields)

@@ -16,6 +16,7 @@ from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class, label_rule
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.diagnostics import Diagnostics, diagnose
+from graphuq.posterior.assessment.model_trust import ModelTrust, trust_in_model
 from graphuq.posterior.assessment.suspect_labels import (
     FALSE_DISCOVERY_RATE,
     Doubts,
@@ -38,6 +39,7 @@ from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
 from graphuq.utils.warnings import warn
+from graphuq.utils.words import choose_form, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,6 +225,39 @@ class Posterior(PredictionMixin):
             target = "the probability of a class (or, under Ginzburg-Landau, of its field)"
         worst = float(self.mcse.max()), target
         return trust_in_draws(self._diagnostics, *self.source.shape, worst)
+
+    def model_trust(self, prior: GaussianPrior | None = None) -> ModelTrust:
+        """Return how far the model can be trusted: a traffic light with reasons.
+
+        Each label is compared with what all other labels predict, `pred_probs`. A label that is the
+        only one of its class is left out, since no other label can predict it.
+
+        Parameters
+        ----------
+        prior : Prior, optional
+            The prior of the posterior; needed if it was sampled and read from a file.
+
+        Raises
+        ------
+        ValueError
+            Not a sign model; hyperparameters that were sampled; another prior.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> X, y = gq.datasets.two_moons(100, seed=0)
+        >>> graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+        >>> labels = gq.reveal(y, counts=10, seed=0)
+        >>> post = gq.sample(graph, gq.Probit(), labels, seed=0, progress=False)
+        >>> trust = post.model_trust()
+        >>> trust.light, trust.judged, trust.most_frequent
+        ('green', 20, 10)
+        """
+        predicted, given = self.pred_probs(prior), self.labels.indices
+        known = np.bincount(given)[given] > 1
+        n = int(known.sum())
+        judged = f"{count(n, 'label')} {choose_form(n, 'is', 'are')}"
+        return trust_in_model(predicted[known], given[known], judged, "from the other labels")
 
     def call(self) -> Call:
         """Return the call of graphuq that makes this posterior again."""
@@ -548,7 +583,7 @@ class Posterior(PredictionMixin):
         Parameters
         ----------
         prior : Prior, optional
-            The prior of the posterior; needed if it was read from a file.
+            The prior of the posterior; needed if it was sampled and read from a file.
 
         Returns
         -------
@@ -581,9 +616,11 @@ class Posterior(PredictionMixin):
                 "predictions of labels need a sign model, such as gq.Probit, and "
                 f"{self.settings['likelihood']['name']} is not one"
             )
-        prior = self._own_prior(prior)
         if isinstance(self.source, GaussianSites):
+            if prior is not None:
+                self._own_prior(prior)
             return as_by_class(self.source.leave_one_out)
+        prior = self._own_prior(prior)
         if self.source.hyperparameters:
             raise ValueError(
                 "hyperparameters were sampled, and predictions of labels need one prior: take "

@@ -13,6 +13,7 @@ from graphuq.plots.rendering import png, thumbnail
 from graphuq.posterior.assessment.calibration import Calibration
 from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.assessment.estimated_shares import ClassShares
+from graphuq.posterior.assessment.model_trust import ModelTrust
 from graphuq.posterior.assessment.suspect_labels import FALSE_DISCOVERY_RATE
 from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.posterior import Posterior
@@ -40,6 +41,7 @@ def sections(subject: Subject, found: Trust) -> list[Section]:
     """Return all sections in their order, without those that have nothing to say."""
     parts = [
         Section("trust", "Can the sampler be trusted?", _trust(found)),
+        Section("model", "Can the model be trusted?", _model_trust(subject.model_trust)),
         Section("run", "What was run", _run(subject)),
         Section("accuracy", "How often is it right?", _accuracy(subject)),
         Section("shares", "How many items are there of each class?", _shares(subject)),
@@ -58,9 +60,23 @@ def _trust(found: Trust) -> str:
         + page.table(("", "value", "wanted", "what it means"), found.numbers)
         + page.paragraph(
             "Green: no problem was found. Amber: the run misses the limits for published results. "
-            "Red: the numbers below are not yet those of the model. The light judges only the "
-            "computation. Whether the model is right can only be judged by items whose true "
-            "class is known: see below how often it is right."
+            "Red: the numbers below are not yet those of the model. This light judges only the "
+            "computation."
+        )
+    )
+
+
+def _model_trust(found: ModelTrust | None) -> str:
+    if found is None:
+        return ""
+    return (
+        page.paragraph(Markup(f"<strong>{found.light.capitalize()}:</strong> {found.verdict}"))
+        + page.items(found.reasons)
+        + page.paragraph(
+            "Green: by its 95% interval the accuracy is above that of always predicting the most "
+            "frequent class, and confidence is not above the interval. Red: the accuracy is below "
+            "that. Amber: neither is shown. The interval assumes that the items were drawn "
+            "at random."
         )
     )
 

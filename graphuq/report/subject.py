@@ -13,9 +13,11 @@ from graphuq.graphs import Graph
 from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.estimated_shares import ClassShares
+from graphuq.posterior.assessment.model_trust import ModelTrust, trust_in_model
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import check_images
+from graphuq.utils.words import choose_form, count
 
 # Labels from which calibration is computed without the truth: fewer leave bins almost empty.
 MIN_LABELS = 20
@@ -113,6 +115,28 @@ class Subject:
         if self.groups is None:
             return None
         return self.posterior.class_shares(self.groups, prior=self.prior)
+
+    @cached_property
+    def model_trust(self) -> ModelTrust | None:
+        """How far the model can be trusted: by the truth, a random sample, or the labels.
+
+        None if labels cannot be predicted from each other; see `Posterior.model_trust`.
+        """
+        known, classes = self.predictions, self.posterior.labels.classes.tolist()
+        if self.truth is not None and self.hidden.size:
+            nodes, truth = self.hidden, self.truth[self.hidden]
+            judged = f"{count(nodes.size, 'item')} without a label"
+        elif self.sample is not None:
+            nodes, truth = self.sample.nodes, self.sample.values
+            judged = f"{count(nodes.size, 'item')} of the random sample"
+        else:
+            try:
+                return self.posterior.model_trust(self.prior)
+            except ValueError:  # for example without the prior, or of a label that is a field
+                return None
+        judged += f" {choose_form(nodes.size, 'is', 'are')}"
+        indices = np.array([classes.index(name) for name in truth.tolist()], dtype=np.int64)
+        return trust_in_model(known.by_class[nodes], indices, judged, "from the labels")
 
     @cached_property
     def hidden(self) -> NDArray[np.int64]:

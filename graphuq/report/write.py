@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from graphuq.posterior.assessment.model_trust import ModelTrust
 from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.predictions import SURE
@@ -40,9 +41,10 @@ def write_report(
 
     A traffic light with reasons says whether the sampler can be trusted: red if
     `Posterior.diagnostics` has messages; amber if the run misses R-hat 1.01 or an effective sample
-    size of 400 (Vehtari et al. 2021), has one chain, or is an approximation; otherwise green. Then
-    follow what was run, accuracy and calibration if the truth is known, the uncertain items, the
-    suspect labels, plots, and the code that reproduces the result.
+    size of 400 (Vehtari et al. 2021), has one chain, or is an approximation; otherwise green. A
+    second light says whether the model can be trusted, as `Posterior.model_trust` does, or by the
+    truth if it is given. Then follow what was run, accuracy and calibration if the truth is known,
+    the uncertain items, the suspect labels, plots, and the code that reproduces the result.
 
     Parameters
     ----------
@@ -144,6 +146,15 @@ def _question(classes: list[Any]) -> str:
     return f"Class {question}" if are_numbers else question
 
 
+def _light(found: Trust | ModelTrust) -> str:
+    """Return a light, what it means, and its first reason."""
+    return (
+        f'<div class="light {found.light}" role="status"><b aria-hidden="true">'
+        f"{SIGNS[found.light]}</b><span><strong>{found.light.capitalize()}:</strong> "
+        f"{page.text(found.verdict)} {page.text(found.reasons[0])}</span></div>\n"
+    )
+
+
 def _opening(subject: Subject, found: Trust) -> str:
     posterior, hidden, predictions = subject.posterior, subject.hidden, subject.predictions
     classes = posterior.labels.classes
@@ -159,12 +170,9 @@ def _opening(subject: Subject, found: Trust) -> str:
         if classes.size == 2
         else f"most probable class has a probability below {SURE:.0%}."
     )
-    light = (
-        f'<div class="light {found.light}" role="status"><b aria-hidden="true">'
-        f"{SIGNS[found.light]}</b><span><strong>{found.light.capitalize()}:</strong> "
-        f"{page.text(found.verdict)} {page.text(found.reasons[0])}</span></div>\n"
-    )
-    return light + page.paragraph(
+    model = subject.model_trust
+    lights = _light(found) + ("" if model is None else _light(model))
+    return lights + page.paragraph(
         f"The graph connects {posterior.n_nodes:,} items with similar ones. "
         f"{len(posterior.labels):,} of them came with a label, which may be wrong. From these "
         "labels graphuq computes the probability of each class for every item. Predictions for "

@@ -124,7 +124,8 @@ def test_sample_writes_what_the_posterior_says(records, capsys):
     assert run["labels"] == {"Démocrate": 3, "the others": 2}
     chosen = {"alpha", "tau", "length_scale", "weight", "weight_2", "level", "gamma"}
     assert set(run["chosen"]) == chosen
-    assert f"{run['accuracy']:.1%} of unlabeled items" in printed
+    told = " ".join(printed.split())
+    assert f"are predicted correctly from the labels: {run['accuracy']:.1%}" in told
     unlabeled = nodes[nodes["label"].isna()].sort_values("rank")
     assert re.findall(r"^ +(m\d{3}) +(?:Dém|the)", printed, re.M) == unlabeled["id"][:10].tolist()
     assert set(run["label_next"]) <= set(unlabeled["id"])

@@ -86,7 +86,11 @@ def test_run_json_has_all_classes(iris_run, iris_post, irises):
     assert iris_run["unsure"] == int((iris_post.probability.max(axis=1) < 0.85).sum())
     assert iris_run["accuracy"] == pytest.approx(iris_post.accuracy(species))
     assert iris_run["accuracy"] > 0.75
-    assert 6 <= iris_run["leave_one_out_right"] <= 9
+    judged = iris_run["model_trust"]  # by the truth, which was given
+    assert judged["judged"] == 141
+    assert judged["right"] == pytest.approx(141 * iris_run["accuracy"])
+    assert judged["light"] == "amber"
+    assert "too sure" in judged["reasons"][-1]
     hidden = [i for i in iris_post.ranking() if i not in iris_post.labels.nodes]
     assert [int(row["id"]) for row in iris_run["most_uncertain"]] == hidden[:10]
     assert not {int(name) for name in iris_run["label_next"]} & set(iris_post.labels.nodes.tolist())

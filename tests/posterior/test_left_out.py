@@ -82,11 +82,13 @@ def test_what_cannot_be_predicted_is_refused(small, prior, tmp_path):
         dataclasses.replace(post, settings=post.settings | smooth).pred_probs()
     with pytest.raises(ValueError, match=re.escape("take those of gq.sample(...)")):
         with_draws(post, hyperparameters={"gamma": np.ones((4, 20))}).pred_probs()
-    gq.approximate(prior, gq.Probit(0.3), small[1]).save(tmp_path / "post.nc")
+    post.save(tmp_path / "post.nc")
     read = gq.load(tmp_path / "post.nc")
     with pytest.raises(ValueError, match="pass prior="):
         read.pred_probs()
     assert read.pred_probs(prior).shape == (5, 2)
+    gq.approximate(prior, gq.Probit(0.3), small[1]).save(tmp_path / "quick.nc")
+    assert gq.load(tmp_path / "quick.nc").pred_probs().shape == (5, 2)  # its sites say it
 
 
 @pytest.mark.filterwarnings("ignore:expectation propagation is poor")
