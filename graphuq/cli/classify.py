@@ -14,6 +14,7 @@ from graphuq.cli.files.table import stem
 from graphuq.cli.heartbeat import begin_stage
 from graphuq.cli.options import add_command, add_file, add_json, read_items
 from graphuq.cli.output_file import require_output
+from graphuq.cli.print_columns import format_columns
 from graphuq.cli.printing import describe_counts, print_paragraph, to_json
 from graphuq.utils.atomic_files import write_atomically
 
@@ -89,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
             "items": items.ids.size,
             "labels": len(labels),
             "left_out": items.left_out,
+            "columns": [column._asdict() for column in items.columns],
             "notes": items.notes,
             "predicted": predicted,
             "accuracy": accuracy,
@@ -97,6 +99,8 @@ def run(options: argparse.Namespace) -> int:
         print(to_json(result))
         return 0
     print(f"{options.file}: {items.ids.size} items; {labels!r}")
+    for line in format_columns(items.columns) if items.columns else ():
+        print(line)
     for note in items.notes:
         print(f"  {note}")
     print(f"\n{classifier!r} predicts {describe_counts(predicted)}.")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 import graphuq as gq
 from graphuq.cli.files.problems import FileProblemsError
+from graphuq.cli.print_columns import format_columns
 from graphuq.cli.printing import visible
 
 # Errors of the options, of a file or of the machine, whose messages say what to do.
@@ -18,23 +21,42 @@ EXPECTED = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportErr
 DEBUG = "GRAPHUQ_DEBUG"
 
 
-def describe_error(command: str, error: Exception) -> str:
-    """Return the message of an error, in one line, or one line for each problem of a file."""
-    if isinstance(error, FileProblemsError) and len(error.problems) > 1:
-        lines = [f"graphuq {command}: {len(error.problems)} problems:"]
-        lines += [f"  {k}. {visible(text)}" for k, text in enumerate(error.problems, 1)]
-        if error.remedy:
-            how = "To continue without editing the file, add"
-            if error.some:
-                how = f"For {', '.join(map(str, error.some))}, add"
-            lines.append(f"  {how}: {visible(error.remedy)}")
-        return "\n".join(lines)
+def describe_error(command: str, error: Exception, arguments: Sequence[str] = ()) -> str:
+    """Return the message of an error.
+
+    It is one line, unless a file has several problems: then it is the table of its columns, a line
+    for each other problem, and the command that goes on, made of the ``arguments``.
+    """
+    if isinstance(error, FileProblemsError) and (error.columns or len(error.problems) > 1):
+        return "\n".join(_describe_problems(command, error, arguments))
     text = visible(" ".join(str(error).split()))
     if isinstance(error, MemoryError):  # Python's own has no message
         text = text or "there is not enough memory"
     if isinstance(error, EXPECTED) and text:
         return f"graphuq {command}: {text}"
     return f"graphuq {command}: {_describe_bug(error, text)}"
+
+
+def _describe_problems(
+    command: str, error: FileProblemsError, arguments: Sequence[str]
+) -> list[str]:
+    name, others = f"graphuq {command}:", [visible(text) for text in error.others]
+    question = "how should the columns marked ? be used?"
+    if not others:
+        lines = [f"{name} {question}"]
+    elif len(others) == 1:
+        lines = [f"{name} {others[0]}"]
+    else:
+        lines = [f"{name} {len(others)} problems:"]
+        lines += [f"  {k}. {text}" for k, text in enumerate(others, 1)]
+    if others and any(column.use for column in error.columns):
+        lines.append(question.capitalize())
+    lines += format_columns(error.columns) if error.columns else []
+    if error.remedy:
+        how = "To continue without editing the file" if error.complete else "This remedies a part"
+        line = visible(f"{shlex.join(['graphuq', *arguments])} {error.remedy}")
+        lines += [f"{how}:", f"  {line}"]
+    return lines
 
 
 def describe_warning(command: str, message: Any) -> str:

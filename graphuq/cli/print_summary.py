@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from graphuq.cli.print_columns import format_columns
 from graphuq.cli.print_trust import print_light, print_trust
 from graphuq.cli.printing import describe_counts, join_names, print_paragraph, print_table
 from graphuq.cli.result_folder import (
@@ -53,6 +54,8 @@ def _print_input(run: RunSummary) -> None:
     print_paragraph(
         f"{run.file}: {count(run.items, 'item')}, {sum(run.labels.values())} labeled: {labels}."
     )
+    for line in format_columns(run.columns) if run.columns else ():
+        print(line)
     for note in run.notes:
         print_paragraph(f"- {note}", "  ", hanging="    ")
     source = (

@@ -84,7 +84,7 @@ def execute(options: argparse.Namespace) -> int:
         print(f"graphuq {options.command}: {str(error) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
-        print(describe_error(options.command, error), file=sys.stderr)
+        print(describe_error(options.command, error, options.arguments), file=sys.stderr)
         return REFUSED if isinstance(error, EXPECTED) else BUG
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphuq as gq
+from graphuq.cli.files.columns import Column
 from graphuq.cli.printing import to_json
 from graphuq.cli.sample_steps import Answers, Data, Model, Source
 
@@ -49,6 +50,7 @@ class RunSummary:
     sha256 : dict of str to str
         Checksums of the files that were read.
     seed : int
+    columns : tuple of Column
     notes, left_out : tuple of str
         See `graphuq.cli.files.Items`.
     items, edges : int
@@ -120,6 +122,7 @@ class RunSummary:
     file: Path
     sha256: dict[str, str]
     seed: int
+    columns: tuple[Column, ...]
     notes: tuple[str, ...]
     left_out: tuple[str, ...]
     items: int
@@ -164,6 +167,7 @@ class RunSummary:
         """Return the contents of ``run.json``."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         values["diagnostics"] = vars(self.diagnostics)
+        values["columns"] = [column._asdict() for column in self.columns]
         values["trust"] = self.trust.to_dict()
         values["model_trust"] = None if self.model_trust is None else self.model_trust.to_dict()
         if self.accuracy is None:
@@ -194,6 +198,7 @@ def summarize_run(
         **_origin(source),
         file=source.file,
         seed=post.settings["seed_entropy"],
+        columns=items.columns,
         notes=items.notes,
         left_out=items.left_out,
         items=post.n_nodes,

@@ -93,6 +93,7 @@ def sample_and_write(
         sample=data.sample,
         drawn=data.drawn,
         groups=data.items.groups,
+        columns=[column[:4] for column in data.items.columns],
     )
     # Ask the posterior for uncertain items, suspect labels and items to label next.
     answers = ask(data, post, predictions, options.seed)

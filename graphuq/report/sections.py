@@ -25,8 +25,8 @@ from graphuq.report.prior_rows import prior_rows, short
 from graphuq.report.subject import Subject
 from graphuq.utils.words import choose_form, count
 
-# Items in a list, and shares of classes in groups.
-MAX_ITEMS, MAX_SHARES = 20, 100
+# Items in a list, shares of classes in groups, and columns.
+MAX_ITEMS, MAX_SHARES, MAX_COLUMNS = 20, 100, 50
 
 # Headers of a share and its interval.
 SHARE = ("share", "90% interval")
@@ -42,6 +42,7 @@ def sections(subject: Subject, found: Trust) -> list[Section]:
     parts = [
         Section("trust", "Can the sampler be trusted?", _trust(found)),
         Section("model", "Can the model be trusted?", _model_trust(subject.model_trust)),
+        Section("columns", "How was each column read?", _columns(subject)),
         Section("run", "What was run", _run(subject)),
         Section("accuracy", "How often is it right?", _accuracy(subject)),
         Section("shares", "How many items are there of each class?", _shares(subject)),
@@ -79,6 +80,14 @@ def _model_trust(found: ModelTrust | None) -> str:
             "at random."
         )
     )
+
+
+def _columns(subject: Subject) -> str:
+    rows, n = subject.columns[:MAX_COLUMNS], len(subject.columns)
+    if not rows:
+        return ""
+    table = page.table(("column", "read as", "different values", "missing"), rows)
+    return table + (page.paragraph(f"And {n - len(rows):,} more.") if n > len(rows) else "")
 
 
 def _run(subject: Subject) -> str:

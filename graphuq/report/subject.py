@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,6 +50,9 @@ class Subject:
         All nodes that were drawn, if some of them got no certain label.
     groups : array_like, shape (N,), optional
         The group of each node, whose shares of the classes are wanted.
+    columns : sequence of (str, str, int, int), optional
+        Columns of the table of the items: name, how it was read, numbers of different and of
+        missing values.
     """
 
     posterior: Posterior
@@ -63,6 +67,7 @@ class Subject:
     sample: Labels | None = None
     drawn: Any = None
     groups: Any = None
+    columns: Sequence[tuple[str, str, int, int]] = ()
 
     def __post_init__(self) -> None:
         n = self.posterior.n_nodes

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from graphuq.cli import files
+from graphuq.cli.files.read_new import read_new
 from graphuq.cli.program import main
 
 
@@ -48,6 +49,12 @@ def refused(capsys, *arguments, code=2):
     error = capsys.readouterr().err
     assert "Traceback" not in error
     return error
+
+
+def remedy_of(error, file="items.csv"):
+    """Return the options that a message adds to the command."""
+    (found,) = re.findall(rf"without editing the file:\n  graphuq \w+ {file} (.*)\n", error)
+    return found
 
 
 def cycle(n):
@@ -330,9 +337,9 @@ def test_items_without_ids_are_said_to_be_numbered(capsys):
     np.savez("items.npz", X=frame[["x", "y"]], y=np.arange(30) % 2)
     assert note in classify(capsys, "items.csv")["notes"]
     assert note in classify(capsys, "items.npz")["notes"]
-    notes = classify(capsys, "indexed.csv")["notes"]
-    assert "the ids are in the first column, which has no name" in notes
-    assert note not in notes
+    result = classify(capsys, "indexed.csv")
+    assert result["columns"][0]["read_as"] == "ids"
+    assert note not in result["notes"]
 
 
 def test_commas_in_quoted_names_do_not_separate_columns(capsys):
@@ -419,7 +426,7 @@ def test_columns_that_may_be_missing_in_parquet(capsys):
     whole = pd.array([1, 2, None] * 10, dtype="Int64")
     frame.assign(flag=flags, whole=whole).to_parquet("items.parquet")
     error = refused(capsys, "classify", "items.parquet")
-    assert re.search(r"row 2, column 'flag': the value is missing .*--fill-missing", error)
+    assert re.search(r"^\? flag +yes and no, as 1 and -1 .* 10  --fill-missing", error, re.M)
     assert classify(capsys, "items.parquet", "--fill-missing")["items"] == 30
 
 
@@ -615,35 +622,51 @@ f;2018-02-20;1,7;blue;;2;v
 def test_a_messy_table_is_through_in_two_runs(capsys):
     write("messy.csv", MESSY)
     error = refused(capsys, "classify", "messy.csv")
-    assert error.startswith("graphuq classify: 3 problems:\n  1. ")
-    assert "column 'team': 'red' is not a number" in error
-    assert "column 'city': 'Rome' is not a number" in error
-    assert "the value is missing (found in 2 of 6 rows in 'joined', 'height')" in error
-    remedy = re.search(r"without editing the file, add: (.*)\n", error)[1]
+    assert error.splitlines()[:9] == [
+        "graphuq classify: how should the columns marked ? be used?",
+        "  column  read as                  distinct  missing  to use it",
+        "  id      ids                             6        0",
+        "? joined  dates, as days                  5        1  --fill-missing (column mean), or "
+        "--drop-missing (rows)",
+        "? height  numbers, decimal commas         5        1  --fill-missing (column mean), or "
+        "--drop-missing (rows)",
+        "? team    text: red, blue                 2        0  --categorical team, or "
+        "--ignore team",
+        "? city    text: Rome, Oslo                2        1  --categorical city, or "
+        "--ignore city",
+        "  votes   numbers                         6        0",
+        "  label   labels                          2        2",
+    ]
+    remedy = remedy_of(error, "messy.csv")
     assert remedy == "--categorical team --categorical city --fill-missing"
     result = classify(capsys, "messy.csv", *remedy.split())
     assert result["items"] == 6
-    assert "read dates as days in 'joined'" in result["notes"]
-    assert "read decimal commas in 'height'" in result["notes"]
+    assert [column["read_as"] for column in result["columns"]] == [
+        "ids", "dates, as days", "numbers, decimal commas", "categories: blue, red",
+        "categories: Oslo, Rome", "numbers", "labels",
+    ]  # fmt: skip
+    assert [column["missing"] for column in result["columns"]] == [0, 1, 1, 0, 1, 0, 2]
 
 
 def test_a_text_column_that_is_mostly_empty_is_probably_the_labels(capsys):
     frame = table().rename(columns={"label": "kind"})
     frame.to_csv("items.csv", index=False)
     error = refused(capsys, "classify", "items.csv")
-    assert "'a' is not a number: if these are the labels, use --label kind; otherwise" in error
-    remedy = re.search(r"file, add: (.*)\n", error)[1]
+    assert "--label kind, --categorical kind, or --ignore kind" in error
+    remedy = remedy_of(error)
     assert remedy == "--label kind"
     assert classify(capsys, "items.csv", *remedy.split())["items"] == 30
     # "unknown" in place of blanks
     frame.fillna("unknown").to_csv("items.csv", index=False)
-    assert "if these are the labels, use --label kind" in refused(capsys, "classify", "items.csv")
+    assert remedy_of(refused(capsys, "classify", "items.csv")) == "--label kind"
     # not where the labels are known, or where no text repeats
     frame.assign(label=frame["kind"]).to_csv("items.csv", index=False)
-    assert "these are the labels" not in refused(capsys, "classify", "items.csv")
+    assert "--label" not in refused(capsys, "classify", "items.csv")
     frame["kind"] = [*"abcd", *[""] * 26]
     frame.to_csv("items.csv", index=False)
-    assert "add: --label COLUMN --ignore kind" in refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "classify", "items.csv")
+    assert remedy_of(error) == "--label COLUMN --ignore kind"
+    assert "--ignore kind, --label kind, or --categorical kind" in error
 
 
 def test_whole_numbers_in_few_rows_are_probably_the_labels(capsys):
@@ -651,12 +674,13 @@ def test_whole_numbers_in_few_rows_are_probably_the_labels(capsys):
     frame = table(rank=["0.5", *["1.5"] * 28, ""]).drop(columns="label")
     frame.assign(kind=cells).to_csv("items.csv", index=False)
     error = refused(capsys, "classify", "items.csv")
-    assert "column 'kind': 27 of 30 values are missing, and others repeat: if these are " in error
-    assert "the value is missing (found in 1 of 30 rows)" in error
-    remedy = re.search(r"file, add: (.*)\n", error)[1]
+    assert "? kind" in error
+    assert "27  --label kind, --ignore kind, or --fill-missing" in error
+    assert "1  --fill-missing (column mean), or --drop-missing (rows)" in error
+    remedy = remedy_of(error)
     assert remedy == "--label kind --fill-missing"
-    notes = classify(capsys, "items.csv", *remedy.split())["notes"]
-    assert not any("'kind'" in note for note in notes if note.startswith("features"))
+    columns = classify(capsys, "items.csv", *remedy.split())["columns"]
+    assert [row["name"] for row in columns if row["read_as"] == "labels"] == ["kind"]
     # not where the labels are known, numbers are fractions, or none repeats
     frame = frame.drop(columns="rank")
     for others in (
@@ -667,8 +691,8 @@ def test_whole_numbers_in_few_rows_are_probably_the_labels(capsys):
     ):
         frame.assign(**others).to_csv("items.csv", index=False)
         error = refused(capsys, "classify", "items.csv")
-        assert "these are the labels" not in error
-        assert "the value is missing" in error
+        assert "--label kind, --ignore" not in error
+        assert "--fill-missing (column mean)" in error
 
 
 @pytest.mark.parametrize("kind", ["text", "numbers"])
@@ -679,8 +703,8 @@ def test_columns_that_may_be_the_labels_are_left_to_choose_from(kind, capsys):
     frame.assign(group=["3", "", "1", "3", *[""] * 26]).to_csv("items.csv", index=False)
     error = refused(capsys, "classify", "items.csv")
     for name in ("kind", "group"):
-        assert f"if these are the labels, use --label {name}; otherwise" in error
-    assert "file, add:" not in error
+        assert f"--label {name}, " in error
+    assert "without editing" not in error
     assert classify(capsys, "items.csv", "--label", "kind", "--ignore", "group")["labels"] == 10
 
 
@@ -696,10 +720,10 @@ def test_texts_that_are_complete_and_distinct_are_probably_ids(capsys):
     ):
         frame.assign(**names).to_csv("items.csv", index=False)
         error = refused(capsys, "classify", "items.csv")
-        assert re.search(r"file, add: (.*)\n", error)[1].replace("--label kind ", "") == remedy
+        assert remedy_of(error).replace("--label kind ", "") == remedy
     many = pd.concat([frame] * 3, ignore_index=True)  # more texts than categories
     many.assign(name=[f"item {k}" for k in range(3 * n)]).to_csv("items.csv", index=False)
-    assert "file, add: --label kind --id name\n" in refused(capsys, "classify", "items.csv")
+    assert remedy_of(refused(capsys, "classify", "items.csv")) == "--label kind --id name"
 
 
 @pytest.mark.filterwarnings("default:.*each once:RuntimeWarning")
@@ -708,14 +732,14 @@ def test_consecutive_whole_numbers_are_probably_counts_of_the_items(capsys):
     frame.assign(number=numbers).to_csv("items.csv", index=False)
     assert main(["classify", "items.csv"]) == 0
     warned = capsys.readouterr().err
-    assert "column 'number' has the whole numbers from 1000 to 1029, each once: if it" in warned
-    assert "use --id number, or exclude it with --ignore number; now it is a feature" in warned
+    assert "column 'number' has the whole numbers from 1000 to 1029, each once: if they" in warned
+    assert "use --id number, or --ignore number; now it is a feature" in warned
     # beside another problem it is one, with its remedy
     frame.rename(columns={"label": "kind"}).assign(number=numbers, rank=range(30)).to_csv(
         "items.csv", index=False
     )
     error = refused(capsys, "classify", "items.csv")
-    assert "file, add: --label kind --id number --ignore rank\n" in error
+    assert remedy_of(error) == "--label kind --id number --ignore rank"
     # no warning of numbers that repeat or leave gaps, nor of few rows
     for other in (numbers // 2, numbers * 2, numbers + 0.5):
         frame.assign(number=other).to_csv("items.csv", index=False)
@@ -766,7 +790,9 @@ def test_classes_that_differ_only_in_case_or_spaces_are_asked_about(other, capsy
     assert f"{other!r} in 1 row differs from 'light red' only in case or spaces: write" in error
     assert f"or list them with --class 'light red' --class '{other}'" in error
     table(label=labels, y=[None] + [1] * 29).to_csv("both.csv", index=False)
-    assert refused(capsys, "classify", "both.csv").endswith("  For 1, add: --fill-missing\n")
+    assert refused(capsys, "classify", "both.csv").endswith(
+        "This remedies a part:\n  graphuq classify both.csv --fill-missing\n"
+    )
     error = refused(capsys, "classify", "items.csv", "--class", other)
     assert f"'light red' in 15 rows differs from {other!r} only in case or spaces" in error
     found = classify(capsys, "items.csv", "--class", "light red", "--class", other)
@@ -849,20 +875,19 @@ def test_a_text_column_of_the_classes_is_probably_the_labels(capsys):
     frame = table(team=["red", "blue"] * 15, note=["x", "y", "x", *[None] * 27])
     frame.drop(columns="label").to_csv("items.csv", index=False)
     error = refused(capsys, "classify", "items.csv", "--class", "red", "--class", "blue")
-    assert "add: --label team --categorical note\n" in error
+    assert remedy_of(error).endswith(" --label team --categorical note")
 
 
 def test_the_encoding_does_not_hide_other_problems(capsys):
     text = "Name;Größe;Stadt;Gruppe\nA;1,82;Köln;u\nB;;Ulm;v\nC;1,7;Ulm;\nD;1,6;Köln;u\n"
     Path("de.csv").write_bytes(text.encode("latin-1"))
     error = refused(capsys, "classify", "de.csv")
-    for message in ("byte 0xf6 is not UTF-8 text", "no column 'label'", "'Köln' is not a number",
-                    "column 'Größe': the value is missing"):  # fmt: skip
+    for message in ("byte 0xf6 is not UTF-8 text", "no column 'label'", "? Stadt", "? Größe"):
         assert message in error
-    remedy = re.search(r"file, add: (.*)\n", error)[1].replace("COLUMN", "Gruppe")
+    remedy = remedy_of(error, "de.csv").replace("COLUMN", "Gruppe")
     assert remedy.startswith("--encoding latin-1 --label Gruppe ")
-    notes = classify(capsys, "de.csv", *remedy.split())["notes"]
-    assert not any("'Gruppe'" in note for note in notes if note.startswith(("features", "categ")))
+    columns = classify(capsys, "de.csv", *remedy.split())["columns"]
+    assert columns[-1]["read_as"] == "labels"
     Path("de.csv").write_bytes(text.encode("utf-16"))
     assert "--encoding utf-16 --label COLUMN" in refused(capsys, "classify", "de.csv")
     # a problem that stops the reading is told beside the encoding
@@ -906,7 +931,7 @@ def test_numbers_and_dates_are_read_as_their_country_writes_them(cells, values):
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (["1,234", "2,500", "7"], "'1,234' may be 1.234 or 1234: use --decimal comma"),
+        (["1,234", "2,500", "7"], "line 2: '1,234' may be 1.234 or 1234"),
         (["03/04/2020", "05/06/2020", "01/01/2021"], "may begin with the day or with the month"),
     ],
 )
@@ -914,9 +939,39 @@ def test_numbers_and_dates_of_two_meanings_are_asked_about(cells, message, capsy
     rows = "".join(f"{k};{cell};{'uv'[k % 2]}\n" for k, cell in enumerate(cells))
     write("items.csv", f"k;x;label\n{rows}")
     assert message in refused(capsys, "classify", "items.csv")
-    if "decimal" in message:
+    if "1.234" in message:
         for mark in ("comma", "point"):
             assert main(["classify", "items.csv", "--decimal", mark]) == 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "read_as"),
+    [
+        (["64.9%", "12%", "7.5 %"], [64.9, 12, 7.5], "numbers with %"),
+        (["$1,792.13", "-$5", "$12"], [1792.13, -5, 12], "numbers with $, decimal points"),
+        (["1.792,13 €", "5 €", "12,5 €"], [1792.13, 5, 12.5], "numbers with €, decimal commas"),
+    ],
+)
+def test_one_currency_or_unit_stands_beside_all_numbers_of_a_column(cells, values, read_as, capsys):
+    rows = "".join(f"{k};{cell};{'uv'[k % 2]}\n" for k, cell in enumerate(cells))
+    write("items.csv", f"k;x;label\n{rows}")
+    items = files.read("items.csv", files.ReadOptions(scale=False))
+    np.testing.assert_allclose(items.features[:, 1], values)
+    assert items.columns[1].read_as == read_as
+    # two of them, or none beside some numbers, are asked about
+    for odd in ("5", "£5"):
+        write("items.csv", f"k;x;label\n{rows}9;{odd};u\n")
+        assert "? x" in refused(capsys, "classify", "items.csv")
+
+
+def test_new_items_need_the_unit_of_the_first(tmp_path):
+    write("items.csv", "x,label\n50%,u\n20%,v\n30%,\n")
+    encoding = files.read("items.csv").encoding
+    write("same.csv", "x\n40%\n")
+    write("other.csv", "x\n0.4\n")
+    assert read_new(Path("same.csv"), encoding).features.shape == (1, 1)
+    with pytest.raises(ValueError, match="expected numbers with %, as in the first file"):
+        read_new(Path("other.csv"), encoding)
 
 
 def test_one_point_among_decimal_commas_stands_between_thousands_or_is_a_misfit(capsys):
@@ -929,7 +984,8 @@ def test_one_point_among_decimal_commas_stands_between_thousands_or_is_a_misfit(
         "items.csv", sep=";", index=False
     )
     error = refused(capsys, "classify", "items.csv")
-    assert "line 61, column 'x': '1.45' is written in another way than the other" in error
+    assert "line 61: '1.45' is written in another way than the other" in error
+    assert "without editing" not in error  # what is written is not replaced unasked
 
 
 @pytest.mark.parametrize(("cell", "given"), [("1.5", "comma"), ("1,5", "point")])
@@ -938,22 +994,23 @@ def test_another_decimal_mark_than_the_file_has_is_named(cell, given, capsys):
     rows = "".join(f"{cell}{k % 10};{'uv'[k % 2]}\n" for k in range(60))
     write("items.csv", f"x;label\n7;u\n{rows}")
     error = refused(capsys, "classify", "items.csv", "--decimal", given)
-    assert f"'{cell}0' has a decimal {mark}, where a decimal {given} is expected: leave" in error
+    assert f"'{cell}0' has a decimal {mark}, where a decimal {given} is expected" in error
+    assert "leave out --decimal, or --ignore x" in error
     assert main(["classify", "items.csv"]) == 0
 
 
 def test_points_beside_decimal_commas_are_asked_about(capsys):
     write("items.csv", "pop;height;label\n1.234;1,75;u\n2.500;1,8;\n12;1,62;v\n")
     error = refused(capsys, "classify", "items.csv")
-    assert "line 2, column 'pop': the point in '1.234' may be a decimal point or stand" in error
+    assert "line 2: the point in '1.234' may be a decimal point or stand" in error
     items = files.read("items.csv", files.ReadOptions(decimal=",", scale=False))
     np.testing.assert_allclose(items.features, [[1234, 1.75], [2500, 1.8], [12, 1.62]])
 
 
 def test_empty_columns_at_the_end_of_a_spreadsheet_are_ignored(capsys):
     write("items.csv", "x,label,,\n1,u,,\n2,v,,\n3,,,\n")
-    notes = classify(capsys, "items.csv")["notes"]
-    assert "ignored 'empty column 3', 'empty column 4' without a name" in notes
+    columns = classify(capsys, "items.csv")["columns"]
+    assert [row["read_as"] for row in columns] == ["numbers", "labels", "not used", "not used"]
 
 
 def test_all_rows_of_a_wrong_length_are_told(capsys):

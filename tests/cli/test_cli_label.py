@@ -262,8 +262,8 @@ def test_labels_of_one_class_ask_for_the_others(mail, capsys):
 def test_a_column_of_the_classes_is_probably_the_labels(mail, capsys):
     table = mail.assign(x=range(120)).drop(columns="body")
     table.to_csv("mail.csv", index=False)
-    assert "if these are" not in refused(capsys, "mail.csv", "--classes", "ham", "eggs")
-    assert "use --label kind;" in refused(capsys, "mail.csv", "--classes", "ham", "spam")
+    assert "--label" not in refused(capsys, "mail.csv", "--classes", "ham", "eggs")
+    assert "--label kind, " in refused(capsys, "mail.csv", "--classes", "ham", "spam")
 
 
 def test_answers_to_other_items_are_refused(mail, capsys):

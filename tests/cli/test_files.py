@@ -109,8 +109,7 @@ def test_dropped_rows_have_no_influence(tmp_path):
     assert items.known.tolist() == plain.known.tolist()
     np.testing.assert_array_equal(items.features, plain.features)
     assert items.left_out == ("x", "y", "z")
-    assert items.notes[0] == "features: 'length', 'width'"
-    assert "dropped 3 of 6 rows (50.0%)" in items.notes[1]
+    assert "dropped 3 of 6 rows (50.0%)" in items.notes[0]
     assert any(note.endswith("1 labeled item") for note in items.notes)
 
 
@@ -118,7 +117,7 @@ def test_missing_values_are_filled_with_the_mean(tmp_path):
     content = "x,z,label\n1,a,u\n,a,v\n4,,\n4,b,\n"
     items = read(written(tmp_path, content), missing="fill", categorical=True, scale=False)
     np.testing.assert_allclose(items.features, [[1, 1, 0], [3, 1, 0], [4, 2 / 3, 1 / 3], [4, 0, 1]])
-    assert "2 missing or invalid values in 2 rows" in items.notes[1]
+    assert "2 missing or invalid values in 2 rows" in items.notes[0]
 
 
 def test_answers_are_numbers(tmp_path):
@@ -461,7 +460,7 @@ def test_labels_of_one_class_or_none(tmp_path):
 
 def test_notes_count_one_row_in_the_singular(tmp_path):
     path = written(tmp_path, GOOD + "d,,2,\n")
-    assert "1 missing or invalid value in 1 row by" in read(path, missing="fill").notes[1]
+    assert "1 missing or invalid value in 1 row by" in read(path, missing="fill").notes[0]
     with pytest.raises(ValueError, match="has 1 row without missing values"):
         read(written(tmp_path, "x,label\n1,u\n,v\n"), missing="drop")
 

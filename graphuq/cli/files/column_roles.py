@@ -14,7 +14,6 @@ from graphuq.cli.files.label_table import ID, LABEL, no_column
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
-from graphuq.utils.words import list_names
 
 # The option that remedies a table whose labels are in no known column.
 NAME_LABELS = "--label COLUMN"
@@ -33,6 +32,8 @@ class ColumnRoles:
         Columns that are read as they are written.
     key : str or None
         The column of ids.
+    described : dict of str to str
+        What columns are, other than features.
     misnamed : bool
         Whether an option names a column that does not exist.
     """
@@ -45,7 +46,7 @@ class ColumnRoles:
         if options.needs_labels and options.labels is None and own is None and not options.truth:
             problems.add(
                 f"{table.path} has no column 'label': name the column of labels with --label, or a "
-                f"file of labels with --labels: the columns are {list_names(names)}",
+                "file of labels with --labels",
                 NAME_LABELS,
             )
         self.key = options.id_column
@@ -59,6 +60,14 @@ class ColumnRoles:
         text = options.text if options.text in names else None
         self.as_text = [*self.classes, *(name for name in (self.key, text) if name is not None)]
         self.features = [name for name in names if name not in roles] if text is None else [text]
+        self.described: dict[str | None, str] = {
+            **{name: "not used" for name in names if name not in self.features},
+            **{text: "text: its words are the features" for text in self.features if options.text},
+            options.groups: "groups",
+            options.truth: "true classes",
+            own: "labels",
+            self.key: "ids",
+        }
 
     def ids(self, frame: pd.DataFrame, problems: Problems) -> NDArray[Any]:
         """Return the ids of the rows, each one once."""

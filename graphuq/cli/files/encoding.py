@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from graphuq.cli.files.numbers import ANSWERS, Numbers
+from graphuq.cli.files.numbers import ANSWERS, Numbers, symbol_of
 from graphuq.utils.typing import Array
 
-# The form of a column that holds categories.
-CATEGORIES = "categories"
+# The forms of columns that hold categories and numbers.
+CATEGORIES, NUMBERS = "categories", "numbers"
+
+# The decimal mark that a note on numbers tells.
+MARKS = {"decimal commas": ",", "commas between thousands": "."}
 
 
 class ColumnForm(NamedTuple):
@@ -94,8 +97,9 @@ def form_of(column: pd.Series, numbers: Numbers, decimal: str | None = None) -> 
         texts = column.dropna().astype(str).str.strip().str.lower()
         if texts.isin(list(ANSWERS)).all():
             return ColumnForm("yes and no")
-    marks = {"decimal commas": ",", "commas between thousands": "."}
-    return ColumnForm("numbers", decimal or marks.get(numbers.note))
+        if symbol := symbol_of(texts):
+            return ColumnForm(f"{NUMBERS} with {symbol}", decimal or MARKS.get(numbers.note))
+    return ColumnForm(NUMBERS, decimal or MARKS.get(numbers.note))
 
 
 def to_indicators(column: pd.Series, categories: list[str]) -> Array:

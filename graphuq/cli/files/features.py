@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from shlex import quote
 from typing import NamedTuple
 
@@ -24,27 +24,17 @@ from graphuq.cli.files.missing_values import describe_invalid, report_invalid, t
 from graphuq.cli.files.numbers import (
     COMMAS,
     AmbiguousColumnError,
-    Numbers,
-    first_misfit,
     may_be_thousands,
     read_numbers,
 )
 from graphuq.cli.files.options import ReadOptions
-from graphuq.cli.files.probable_roles import find_ids, find_labels
-from graphuq.cli.files.problems import MAX_NAMED, Problems
+from graphuq.cli.files.probable_roles import find_ids, find_labels, known_texts
+from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
-from graphuq.cli.files.undeclared_columns import (
-    report_counters,
-    report_numbers_of_labels,
-    report_texts,
-)
+from graphuq.cli.files.undeclared_columns import MAX_CATEGORIES, report_counters, report_texts
 from graphuq.utils import validation
 from graphuq.utils.outliers import describe_outliers
 from graphuq.utils.typing import Array
-from graphuq.utils.words import list_names
-
-# A text column with more different values is refused: it is probably a column of names.
-MAX_CATEGORIES = 50
 
 
 class Features(NamedTuple):
@@ -57,22 +47,30 @@ class Features(NamedTuple):
     notes : tuple of str
     encoding : Encoding or None
         None if there are problems.
+    columns : dict of str to ColumnForm
+        How columns were read.
+    invalid : dict of str to ndarray of bool, shape (rows,)
+        Which of their cells are missing or invalid.
     """
 
     values: Array
     kept: NDArray[np.bool_]
     notes: tuple[str, ...]
     encoding: Encoding | None = None
+    columns: Mapping[str, ColumnForm] = {}
+    invalid: Mapping[str, NDArray[np.bool_]] = {}
 
 
 class _Encoded(NamedTuple):
-    """All columns as numbers, before missing values are treated."""
+    """All columns as numbers, before missing values are treated; without X if there are problems.
 
-    X: Array
-    is_number: NDArray[np.bool_]  # for each column of X; the others are indicators of categories
-    invalid: NDArray[np.bool_]  # for each row and column of the table
-    notes: list[str]
+    ``is_number`` says which columns of X are no indicators of categories.
+    """
+
     columns: dict[str, ColumnForm]
+    invalid: dict[str, NDArray[np.bool_]]
+    X: Array = np.empty((0, 0))
+    is_number: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
 
 
 def build_features(
@@ -105,11 +103,18 @@ def build_features(
             "or name fewer columns with --ignore"
         )
     encoded = _encode(table, frame, options, problems)
-    if encoded is None:
-        return Features(np.empty((len(frame), 0)), np.ones(len(frame), dtype=np.bool_), ())
-    X, kept, notes = treat_missing(str(table.path), encoded.X, encoded.invalid, options.missing)
+    if problems.found:
+        return Features(
+            np.empty((len(frame), 0)),
+            np.ones(len(frame), dtype=np.bool_),
+            (),
+            columns=encoded.columns,
+            invalid=encoded.invalid,
+        )
+    invalid = np.column_stack(list(encoded.invalid.values()))
+    X, kept, notes = treat_missing(str(table.path), encoded.X, invalid, options.missing)
     used = frame[list(encoded.columns)]
-    notes += describe_invalid(table, used, encoded.invalid, options.missing)
+    notes += describe_invalid(table, used, invalid, options.missing)
     numeric = [name for name, column in encoded.columns.items() if column.form != CATEGORIES]
     warn_of_outliers(
         np.where(kept[:, None], encoded.X, np.nan)[:, encoded.is_number],
@@ -124,17 +129,14 @@ def build_features(
             f"{table.path}: every feature column is constant: add a column whose values differ"
         )
     X, is_number = X[:, varying], encoded.is_number[varying]
-    notes = [
-        f"features: {list_names([str(name) for name in frame.columns], MAX_NAMED)}",
-        *notes,
-        *encoded.notes,
-    ]
     center, scale = np.zeros(is_number.size), np.ones(is_number.size)
     if options.scale is not False and is_number.any():
         center[is_number], scale[is_number] = X.mean(axis=0)[is_number], X.std(axis=0)[is_number]
         notes.append("scaled each numeric column to mean 0 and standard deviation 1")
     encoding = Encoding(encoded.columns, fill, varying, center, scale)
-    return Features((X - center) / scale, kept, tuple(notes), encoding)
+    return Features(
+        (X - center) / scale, kept, tuple(notes), encoding, encoded.columns, encoded.invalid
+    )
 
 
 def warn_of_outliers(X: Array, name: Callable[[int, int], str]) -> None:
@@ -162,77 +164,69 @@ def warn_of_outliers(X: Array, name: Callable[[int, int], str]) -> None:
 
 def _encode(
     table: Table, frame: pd.DataFrame, options: ReadOptions, problems: Problems
-) -> _Encoded | None:
-    """Return all columns as numbers, NaN where invalid; None if there are problems."""
+) -> _Encoded:
+    """Return all columns as numbers, NaN where invalid."""
     blocks: dict[str, Array] = {}
     columns: dict[str, ColumnForm] = {}
-    forms: dict[str, list[str]] = {}
+    notes: dict[str, str] = {}
     undeclared: list[pd.Series] = []
-    ids = find_ids(table.columns, frame, options)
     for name in frame.columns:
-        column = frame[name]
-        if not column.notna().any():
-            _report_no_values(table, name, problems)
-            continue
+        column, ignore = frame[name], f"--ignore {quote(name)}"
+        categorical = options.categorical is True or name in _named_categorical(options)
         try:
-            numbers = _numbers_unless_categories(column, options)
+            numbers = (
+                None
+                if name in _named_categorical(options)
+                else read_numbers(column, options.decimal)
+            )
         except AmbiguousColumnError as error:
-            where = table.where(int(np.flatnonzero(column.notna())[0]), name)
-            problems.add(f"{where}: {error}, or exclude the column with --ignore {quote(name)}")
+            row = int(np.flatnonzero(column.notna())[0])
+            problems.ask(
+                name,
+                f"{table.where(row, name)}: {error.fault}",
+                f"{error.remedy}, or {ignore}",
+                odd=f"{table.line(row)}: {error.fault}",
+            )
             continue
         if numbers is not None and not np.isfinite(numbers.values).any():
-            _report_no_values(table, name, problems)
+            problems.ask(
+                name,
+                f"{table.path}, column {name!r} has no valid values",
+                ignore,
+                ignore,
+                odd="no valid values",
+            )
         elif numbers is not None:
-            require_moderate(table, name, numbers.values, problems, f"--ignore {quote(name)}")
+            require_moderate(table, name, numbers.values, problems, ignore)
             _require_spread(table, name, numbers.values, problems)
             blocks[name] = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
-            forms.setdefault(numbers.note, []).append(name)
-            columns[name] = form_of(column, numbers, options.decimal)
-        elif not _has_few_texts(table, column, ids, problems):
-            continue
-        elif options.categorical is True or name in _named_categorical(options):
+            columns[name], notes[name] = form_of(column, numbers, options.decimal), numbers.note
+        elif categorical and known_texts(column).nunique() <= MAX_CATEGORIES:
             columns[name] = ColumnForm(CATEGORIES, None, find_categories(column))
             blocks[name] = to_indicators(column, columns[name].categories)
         else:
             undeclared.append(column)
-    plain = {name: blocks[name][:, 0] for name in forms.get("", [])}
+    plain = {name: blocks[name][:, 0] for name, note in notes.items() if not note}
     labels = find_labels(table.columns, undeclared, plain, options)
     if len(labels) == 1:
         problems.replace_option(NAME_LABELS, f"--label {quote(labels[0])}")
+    ids = find_ids(table.columns, frame, options)
     report_texts(table, undeclared, labels, ids, problems)
     invalid: dict[str, NDArray[np.bool_]] = {
         name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()
     }
-    if COMMAS in forms and options.decimal is None:
-        _require_decimal_points(table, forms.get("", []), problems)
+    if COMMAS in notes.values() and options.decimal is None:
+        _require_decimal_points(table, list(plain), problems)
     if options.missing == "refuse":
-        for name in [name for name in labels if name in invalid]:
-            option = f"--label {quote(name)}" if len(labels) == 1 else ""
-            report_numbers_of_labels(table, name, invalid.pop(name), option, problems)
-        report_invalid(table, frame, invalid, problems)
+        report_invalid(table, frame, invalid, labels, problems)
     named = options.id_column is not None or default_id(table.columns, options.ignore) is not None
     report_counters(table, plain, named or ids is not None, problems)
     if problems.found:
-        return None
+        return _Encoded(columns, invalid)
     X = np.hstack(list(blocks.values()))
-    categories = [name for name, column in columns.items() if column.form == CATEGORIES]
-    is_number = [name not in categories for name in blocks for _ in range(blocks[name].shape[1])]
-    notes = [
-        f"read {form}{' as days' * (form == 'dates')} in {list_names(names, MAX_NAMED)}"
-        for form, names in forms.items()
-        if form
-    ]
-    if categories:
-        listed = list_names(categories, MAX_NAMED)
-        notes.append(f"categories, with one indicator column each: {listed}")
-    invalid_cells = np.column_stack(list(invalid.values()))
-    return _Encoded(X, np.array(is_number), invalid_cells, notes, columns)
-
-
-def _report_no_values(table: Table, name: str, problems: Problems) -> None:
-    """Add the problem of a column that has no mean with which to fill it."""
-    fix = f"--ignore {quote(name)}"
-    problems.add(f"{table.path}, column {name!r} has no valid values: exclude it with {fix}", fix)
+    widths = [block.shape[1] for block in blocks.values()]
+    is_number = np.repeat([columns[name].form != CATEGORIES for name in blocks], widths)
+    return _Encoded(columns, invalid, X, is_number)
 
 
 def _require_decimal_points(table: Table, names: list[str], problems: Problems) -> None:
@@ -241,19 +235,17 @@ def _require_decimal_points(table: Table, names: list[str], problems: Problems) 
         texts = table.texts(name)
         if may_be_thousands(texts):
             row = next(k for k, text in enumerate(texts) if "." in text)
-            problems.add(
-                f"{table.where(row, name)}: the point in {texts[row]!r} may be a decimal point or "
-                "stand between thousands, because other columns have decimal commas: use --decimal "
-                f"comma for the latter, or exclude the column with --ignore {quote(name)}",
-                "--decimal comma",
+            fault = (
+                f"the point in {texts[row]!r} may be a decimal point or stand between thousands, "
+                "because other columns have decimal commas"
             )
-
-
-def _numbers_unless_categories(column: pd.Series, options: ReadOptions) -> Numbers | None:
-    """Return the column as numbers, or None if it is text or declared to hold categories."""
-    if column.name in _named_categorical(options):
-        return None
-    return read_numbers(column, options.decimal)
+            problems.ask(
+                name,
+                f"{table.where(row, name)}: {fault}",
+                f"--decimal comma, or --ignore {quote(name)}",
+                "--decimal comma",
+                odd=f"{table.line(row)}: {fault}",
+            )
 
 
 def _named_categorical(options: ReadOptions) -> tuple[str, ...]:
@@ -286,18 +278,3 @@ def _require_spread(table: Table, name: str, numbers: Array, problems: Problems)
             f"{quote(name)}",
             f"--ignore {quote(name)}",
         )
-
-
-def _has_few_texts(table: Table, column: pd.Series, ids: str | None, problems: Problems) -> bool:
-    """Return whether a text column may hold categories; otherwise add the problem."""
-    name, n_different = str(column.name), column.dropna().astype(str).str.strip().nunique()
-    if n_different <= MAX_CATEGORIES:
-        return True
-    row, _ = first_misfit(column)
-    problems.add(
-        f"{table.where(row, name)}: expected at most {MAX_CATEGORIES} categories, got "
-        f"{n_different} different texts such as {str(column.iloc[row]).strip()!r}: exclude the "
-        f"column with --ignore {quote(name)}, or, if it names the items, use --id {quote(name)}",
-        f"--{'id' if name == ids else 'ignore'} {quote(name)}",
-    )
-    return False

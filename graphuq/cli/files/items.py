@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.cli.files.columns import Column
 from graphuq.cli.files.encoding import Encoding
 from graphuq.cli.files.numbers import DECIMAL_COMMA, POINTED
+from graphuq.cli.files.problems import FileProblemsError
 from graphuq.graphs import Graph, knn_graph
 from graphuq.labels.labels import Labels
 from graphuq.utils.typing import Array
@@ -53,6 +55,8 @@ class Items:
         The probability that each label is right; None if all are certain.
     groups : ndarray of str, shape (n,), or None
         The group of each item, whose shares of the classes are wanted.
+    columns : tuple of Column
+        How the columns of a table were read.
     """
 
     path: Path
@@ -68,6 +72,7 @@ class Items:
     classes: tuple[str, ...] = ()
     confidence: Array | None = None
     groups: NDArray[Any] | None = None
+    columns: tuple[Column, ...] = ()
 
     def labels(self, sampling: str | None = None) -> Labels:
         """Return the known labels, and how they were chosen, if that is known.
@@ -86,7 +91,7 @@ class Items:
         nodes = np.flatnonzero([label is not None for label in self.known])
         values = [str(label) for label in self.known[nodes]]
         if not values:
-            raise ValueError(
+            raise self._error(
                 f"{self.path}: no item has a label: name the column of labels with --label, or a "
                 "file of labels with --labels"
             )
@@ -100,12 +105,12 @@ class Items:
         if len(classes) < 2:
             found = f"all {len(values)} labels are" if len(values) > 1 else "the only label is"
             marks = "".join(f"; {note}" for note in self.notes if "use --class" in note)
-            raise ValueError(
+            raise self._error(
                 f"{self.path}: {found} {values[0]!r}: label at least one item of another class"
                 f"{marks}"
             )
         if len(set(values)) == len(values) == self.ids.size > 2:
-            raise ValueError(
+            raise self._error(
                 f"{self.path}: each of the {len(values)} items has a label of its own, such as "
                 f"{values[0]!r}: name the column of labels with --label; if this one names the "
                 "items, use it with --id"
@@ -113,11 +118,15 @@ class Items:
         decimals = [name for name in classes if re.fullmatch(f"{POINTED}|{DECIMAL_COMMA}", name)]
         whole = sum(name.lstrip("+-").isdigit() for name in classes)
         if len(decimals) > MAX_DECIMALS and len(decimals) + whole == len(classes):
-            raise ValueError(
+            raise self._error(
                 f"{self.path}: the labels are {len(classes)} different numbers, such as "
                 f"{decimals[0]!r}: name a column of classes with --label, write ranges of the "
                 "numbers as classes, or, if they are names, write a letter in front of each"
             )
+
+    def _error(self, problem: str) -> FileProblemsError:
+        """Return an error that shows how the columns were read."""
+        return FileProblemsError([problem], columns=self.columns)
 
     def to_graph(self, n_neighbors: int | None = None) -> Graph:
         """Return the graph of the file, or the nearest-neighbor graph of its features.

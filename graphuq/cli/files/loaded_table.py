@@ -60,9 +60,13 @@ class LoadedTable:
 
     def where(self, row: int, column: str) -> str:
         """Return the place of a cell in words."""
+        return f"{self.path}, {self.line(row)}, column {column!r}"
+
+    def line(self, row: int) -> str:
+        """Return the place of a row in words."""
         # Spreadsheets and text files count from 1; the first row of a spreadsheet has the names.
         first = {".xlsx": 2, ".parquet": 0, ".pq": 0}.get(self.path.suffix.lower(), 1)
-        return f"{self.path}, row {row + first}, column {column!r}"
+        return f"row {row + first}"
 
     def cell(self, row: int, column: str) -> str:
         """Return a cell as text."""

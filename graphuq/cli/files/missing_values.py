@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Mapping, Sequence
 from shlex import quote
 
 import numpy as np
@@ -17,25 +18,45 @@ from graphuq.utils.words import count, list_names
 
 
 def report_invalid(
-    table: Table, frame: pd.DataFrame, invalid: dict[str, NDArray[np.bool_]], problems: Problems
+    table: Table,
+    frame: pd.DataFrame,
+    invalid: Mapping[str, NDArray[np.bool_]],
+    labels: Sequence[str],
+    problems: Problems,
 ) -> None:
-    """Add the problem of missing or invalid values: the first of them, and the columns."""
-    names = [name for name, mask in invalid.items() if mask.any()]
+    """Ask what to do with missing or invalid values: name the first of them, and the columns.
+
+    Columns that are probably the labels are asked about one by one.
+    """
+    for name in [name for name in labels if name in invalid]:
+        n_missing, option = int(invalid[name].sum()), f"--label {quote(name)}"
+        problems.ask(
+            name,
+            f"{table.path}, column {name!r}: {n_missing} of {count(len(frame), 'value')} are "
+            "missing, and others repeat",
+            f"{option}, --ignore {quote(name)}, or --fill-missing",
+            option if len(labels) == 1 else "",
+        )
+    names = [name for name, mask in invalid.items() if mask.any() and name not in labels]
     if not names:
         return
     rows = np.column_stack([invalid[name] for name in names])
-    row, at = (int(index[0]) for index in np.nonzero(rows))
-    name = names[at]
-    fault = "the value is missing"
-    if pd.notna(frame[name].iloc[row]):
+    written = rows & frame[names].notna().to_numpy()
+    row, at = (int(index[0]) for index in np.nonzero(written if written.any() else rows))
+    name, fault, odd = names[at], "the value is missing", ""
+    if written.any():
         text = table.cell(row, name)
         fault = f"{reprlib.repr(text)} {_fault_of(text)}"
+        odd = f"{table.line(row)}: {fault}"
     where = f" in {list_names(names, MAX_NAMED)}" if len(names) > 1 else ""
-    problems.add(
+    problems.ask(
+        name,
         f"{table.where(row, name)}: {fault} (found in {int(rows.any(axis=1).sum())} of "
-        f"{count(len(frame), 'row')}{where}): correct it, replace such values by the column mean "
-        "with --fill-missing, or leave such rows out of the results with --drop-missing",
-        "--fill-missing",
+        f"{count(len(frame), 'row')}{where})",
+        "--fill-missing (column mean), or --drop-missing (rows)",
+        "" if written.any() else "--fill-missing",  # what is written may have a meaning
+        odd=odd,
+        also=names,
     )
 
 

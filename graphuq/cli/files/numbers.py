@@ -26,6 +26,12 @@ POINTED = r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?"
 # Numbers with points are few if this many times as many have a decimal comma.
 FEW = 10
 
+# A currency, or a unit of one sign, which all values of a column may have.
+SYMBOL = r"[$¢£¥\u20a0-\u20cf%‰°]"
+
+# What most misfits are.
+NOT_A_NUMBER = "not a number"
+
 # How numbers with decimal commas were read.
 COMMAS = "decimal commas"
 
@@ -40,13 +46,13 @@ class AmbiguousColumnError(ValueError):
 
     Attributes
     ----------
-    fault : str
+    fault, remedy : str
     rewrite : str
         How to write the values, where no option can be used.
     """
 
     def __init__(self, fault: str, remedy: str, rewrite: str) -> None:
-        self.fault, self.rewrite = fault, rewrite
+        self.fault, self.remedy, self.rewrite = fault, remedy, rewrite
         super().__init__(f"{fault}: {remedy}")
 
 
@@ -107,6 +113,8 @@ def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, str] 
     answers = texts.str.lower().map(ANSWERS)
     if answers.notna().all():
         return answers.astype(float), ""
+    if symbol_of(texts):
+        texts = texts.str.replace(rf"\s*{SYMBOL}\s*", "", regex=True)
     with_comma = texts.str.contains(",", regex=False)
     mark = decimal or (_find_decimal_mark(texts, texts[with_comma]) if with_comma.any() else ".")
     numbers, note = _with_mark(texts, mark)
@@ -118,6 +126,20 @@ def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, str] 
     if dates is not None:
         return dates, "dates"
     return None
+
+
+def symbol_of(texts: pd.Series) -> str:
+    """Return the currency or unit that each text has once, before or after a number.
+
+    Examples
+    --------
+    >>> symbol_of(pd.Series(["-$1,792.13", "$5"])), symbol_of(pd.Series(["64.9%", "0.5"]))
+    ('$', '')
+    """
+    found = texts.str.extract(rf"^[+-]?\s*({SYMBOL})?[^%$]*?({SYMBOL})?$")
+    signs = found[0].fillna("") + found[1].fillna("")
+    first = str(signs.iloc[0])
+    return first if len(first) == 1 and (signs == first).all() else ""
 
 
 def _with_mark(texts: pd.Series, mark: str) -> tuple[pd.Series, str]:
@@ -161,7 +183,7 @@ def first_misfit(column: pd.Series) -> tuple[int, str]:
     row = int(np.flatnonzero(odd if odd.any() else known)[0])
     if mostly_answers:
         return row, "neither yes nor no, as most values of the column are"
-    return row, "not a number"
+    return row, NOT_A_NUMBER
 
 
 def may_be_thousands(texts: Iterable[str]) -> bool:
@@ -181,7 +203,7 @@ def _find_decimal_mark(texts: pd.Series, with_comma: pd.Series) -> str:
             first = with_comma.iloc[0]
             raise AmbiguousColumnError(
                 f"{first!r} may be {float(first.replace(',', '.')):g} or {first.replace(',', '')}",
-                "use --decimal comma or --decimal point",
+                "--decimal comma, --decimal point",
                 "write numbers with a decimal point, and without commas",
             )
         return "."

@@ -16,6 +16,9 @@ from graphuq.utils.typing import Array
 # With fewer rows, measurements may be consecutive whole numbers by chance.
 MIN_COUNTED = 10
 
+# A column of labels is empty in more than this share of the rows.
+MOSTLY = 0.5
+
 
 def find_labels(
     columns: Sequence[str],
@@ -57,7 +60,7 @@ def find_labels(
         found = [
             str(column.name)
             for column in (*map(_without_marks, texts), *whole)
-            if column.isna().mean() > 0.5 and column.nunique() > 1 and has_repeats(column)
+            if column.isna().mean() > MOSTLY and column.nunique() > 1 and has_repeats(column)
         ]
     return found
 

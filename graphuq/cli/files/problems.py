@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from graphuq.cli.files.columns import Column, Question
 
 # A message lists this many problems.
 MAX_LISTED = 12
@@ -18,23 +21,44 @@ class FileProblemsError(ValueError):
     ----------
     problems : tuple of str
         One line for each problem: its place, the problem and the remedy.
+    others : tuple of str
+        Those that ``columns`` does not show.
     remedy : str
         Options that remedy them, or "".
-    some : tuple of int
-        Numbers of these problems, from 1, if there are others.
+    complete : bool
+        Whether the options remedy all problems.
+    columns : tuple of Column
+        All columns of the table, if it can be read.
     """
 
     def __init__(
-        self, problems: Sequence[str], remedy: str = "", some: tuple[int, ...] = ()
+        self,
+        problems: Sequence[str],
+        remedy: str = "",
+        complete: bool = True,
+        columns: Sequence[Column] = (),
+        shown: Sequence[str] = (),
     ) -> None:
-        self.problems, self.remedy, self.some = tuple(problems), remedy, some
+        self.problems, self.remedy, self.complete = tuple(problems), remedy, complete
+        self.columns = tuple(columns)
+        shown = shown if columns else ()
+        self.others = _first(problem for problem in problems if problem not in shown)
         if len(problems) == 1:
             text = problems[0]
         else:
-            listed = (f"({k}) {problem}" for k, problem in enumerate(problems, 1))
+            listed = (f"({k}) {problem}" for k, problem in enumerate(_first(problems), 1))
             text = f"{len(problems)} problems: {'; '.join(listed)}"
-            text += f"; these options remedy them: {remedy}" if remedy and not some else ""
+            text += f"; these options remedy them: {remedy}" if remedy and complete else ""
         super().__init__(text)
+
+
+def _first(problems: Iterable[str]) -> tuple[str, ...]:
+    """Return the problems that a message lists."""
+    problems = tuple(problems)
+    rest = len(problems) - MAX_LISTED
+    return (
+        problems if rest <= 0 else (*problems[:MAX_LISTED], f"and {rest} more: correct these first")
+    )
 
 
 class Problems:
@@ -54,10 +78,39 @@ line 3: the value is missing; these options remedy them: --ignore name --fill-mi
 
     def __init__(self) -> None:
         self._found: dict[str, str] = {}
+        self._shown: list[str] = []
+        self.questions: dict[str, Question] = {}
+        """Columns that cannot be used as they are."""
+        self.columns: Sequence[Column] = ()
+        """The columns of the table, once they are known."""
 
     def add(self, message: str, option: str = "") -> None:
         """Add a problem, and the option that remedies it, if there is one."""
         self._found.setdefault(message, option)
+
+    def ask(
+        self, name: str, message: str, use: str, option: str = "", *, odd: str = "", also: Any = ()
+    ) -> None:
+        """Add a problem of the column, and of some others, which their table shows.
+
+        Parameters
+        ----------
+        name, message : str
+        use : str
+            What to do to use the column.
+        option : str
+            The option that remedies the problem, if there is one.
+        odd : str
+            What is odd about the column, where the table does not say so.
+        also : iterable of str
+            Other columns with the same problem.
+        """
+        text = f"{message}: {use}"
+        self.add(text, option)
+        self._shown.append(text)
+        self.questions.setdefault(name, Question(use, odd))
+        for other in also:
+            self.questions.setdefault(other, Question(use, ""))
 
     def replace_option(self, old: str, new: str) -> None:
         """Replace an option that remedies a problem by one that says more."""
@@ -82,12 +135,6 @@ line 3: the value is missing; these options remedy them: --ignore name --fill-mi
         """Raise the problems that were added."""
         if not self._found:
             return
-        messages, options = list(self._found), list(self._found.values())
-        if len(messages) > MAX_LISTED:
-            rest = len(messages) - MAX_LISTED
-            messages = [*messages[:MAX_LISTED], f"and {rest} more: correct these first"]
-        if not all(options):
-            options = options[:MAX_LISTED]
+        options = self._found.values()
         remedy = " ".join(option for option in dict.fromkeys(options) if option)
-        some = tuple(k for k, option in enumerate(options, 1) if option)
-        raise FileProblemsError(messages, remedy, () if all(options) else some)
+        raise FileProblemsError([*self._found], remedy, all(options), self.columns, self._shown)

@@ -15,6 +15,7 @@ from graphuq.cli.files.archive import read_archive
 from graphuq.cli.files.cells import read_h5ad
 from graphuq.cli.files.class_column import read_class_column, to_ids
 from graphuq.cli.files.column_roles import ColumnRoles
+from graphuq.cli.files.columns import tabulate_columns
 from graphuq.cli.files.contents import NUMBERED, Contents
 from graphuq.cli.files.edges import keep_largest, read_edges
 from graphuq.cli.files.features import build_features
@@ -111,6 +112,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         options.classes,
         None if trust is None else trust[kept],
         None if groups is None else groups[kept],
+        tuple(problems.columns),
     )
 
 
@@ -161,10 +163,9 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
     notes = found.notes
     if roles.key is None:
         notes += (NUMBERED,)
-    elif not roles.key:
-        notes += ("the ids are in the first column, which has no name",)
-    if table.empty_columns:
-        notes += (f"ignored {list_names(table.empty_columns)} without a name",)
+    problems.columns = tabulate_columns(
+        frame, roles.described, found.columns, found.invalid, problems.questions
+    )
     encoding = None if found.encoding is None else found.encoding._replace(id_column=roles.key)
     return Contents(
         ids, found.values, None, columns, notes, found.kept, names=table.columns, encoding=encoding

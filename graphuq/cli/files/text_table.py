@@ -144,9 +144,13 @@ class TextTable:
 
     def where(self, row: int, column: str) -> str:
         """Return the place of a cell in words."""
+        return f"{self.path}, {self.line(row)}, column {column!r}"
+
+    def line(self, row: int) -> str:
+        """Return the place of a row in words."""
         # In a table of one column, pandas counts an empty text in quotes, and `rows` does not.
         line, _ = next(islice(self.rows(), row + 1, None), (row + 2, []))
-        return f"{self.path}, line {line}, column {column!r}"
+        return f"line {line}"
 
     def cell(self, row: int, column: str) -> str:
         """Return a cell as it is written."""

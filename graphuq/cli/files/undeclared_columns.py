@@ -6,16 +6,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from shlex import quote
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from graphuq.cli.files.numbers import first_misfit
-from graphuq.cli.files.probable_roles import find_counters, has_repeats
+from graphuq.cli.files.numbers import NOT_A_NUMBER, first_misfit
+from graphuq.cli.files.probable_roles import MOSTLY, find_counters, has_repeats, known_texts
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
 from graphuq.utils.typing import Array
-from graphuq.utils.words import count
+
+# A text column with more different values is probably a column of names, or of sentences.
+MAX_CATEGORIES = 50
+
+# Texts of so many words, on average, are sentences.
+N_WORDS = 4
 
 
 def report_texts(
@@ -25,7 +28,7 @@ def report_texts(
     ids: str | None,
     problems: Problems,
 ) -> None:
-    """Add the problem of each column, and offer the remedy that is probably right first.
+    """Ask about each column, and offer the use that is probably right first.
 
     Parameters
     ----------
@@ -41,43 +44,51 @@ def report_texts(
     for column in columns:
         name = str(column.name)
         row, fault = first_misfit(column)
-        first, option = "", f"--{'categorical' if has_repeats(column) else 'ignore'} {quote(name)}"
+        n_different, repeats = known_texts(column).nunique(), has_repeats(column)
+        uses = ["ignore"]
         if name == ids:
-            option = f"--id {quote(name)}"
+            uses = ["id", *uses]
         elif name in labels:
-            option = f"--label {quote(name)}" if len(labels) == 1 else ""
-            first = f"if these are the labels, use --label {quote(name)}; otherwise "
-        problems.add(
-            f"{table.where(row, name)}: {str(column.iloc[row]).strip()!r} is {fault}: {first}"
-            "correct it; or, if the column may tell classes apart, make its categories features "
-            f"with --categorical {quote(name)} (those of all text columns with --categorical); if "
-            f"not, leave it out with --ignore {quote(name)}; if it names the items, use --id "
-            f"{quote(name)}",
-            option,
+            uses = ["label", "categorical", *uses]
+        elif _are_sentences(column):
+            uses += ["text"]
+        elif not repeats and fault == NOT_A_NUMBER:
+            mostly = column.isna().mean() > MOSTLY
+            uses += ["label"] if mostly else ["id"] if column.notna().all() else []
+        if n_different <= MAX_CATEGORIES and "categorical" not in uses:
+            uses = ["categorical", *uses] if repeats else [*uses, "categorical"]
+        options = [f"--{use} {quote(name)}" for use in uses]
+        text = repr(str(column.iloc[row]).strip())
+        fits = f"{text} is {fault}"
+        if n_different > MAX_CATEGORIES:
+            fits = (
+                f"expected at most {MAX_CATEGORIES} categories, got {n_different} different texts "
+                f"such as {text}"
+            )
+        problems.ask(
+            name,
+            f"{table.where(row, name)}: {fits}",
+            list_options(options),
+            "" if name in labels and len(labels) > 1 else options[0],
+            odd="" if fault == NOT_A_NUMBER else f"{table.line(row)}: {fits}",
         )
 
 
-def report_numbers_of_labels(
-    table: Table, name: str, missing: NDArray[np.bool_], option: str, problems: Problems
-) -> None:
-    """Add the problem of a column of numbers, mostly empty, that is probably the labels.
+def list_options(options: Sequence[str]) -> str:
+    """Return options to choose from.
 
-    Parameters
-    ----------
-    table : Table
-    name : str
-    missing : ndarray of bool, shape (rows,)
-    option : str
-        The option that remedies it, "" if the user has to choose.
-    problems : Problems
+    Examples
+    --------
+    >>> list_options(["--id name", "--label name", "--ignore name"])
+    '--id name, --label name, or --ignore name'
     """
-    problems.add(
-        f"{table.path}, column {name!r}: {int(missing.sum())} of {count(missing.size, 'value')} "
-        f"are missing, and others repeat: if these are the labels, use --label {quote(name)}; "
-        f"otherwise exclude it with --ignore {quote(name)}, or replace missing values by the "
-        "column mean with --fill-missing",
-        option,
-    )
+    *first, last = options
+    return f"{', '.join(first)}, or {last}" if first else last
+
+
+def _are_sentences(column: pd.Series) -> bool:
+    """Return whether the texts have several words."""
+    return float(known_texts(column).str.split().str.len().mean()) >= N_WORDS
 
 
 def report_counters(
@@ -98,16 +109,25 @@ def report_counters(
     """
     for name in find_counters(numbers):
         low, high = numbers[name].min(), numbers[name].max()
-        exclude, ids = f"--ignore {quote(name)}", f"--id {quote(name)}"
-        remedy = f"counts the items, exclude it with {exclude}"
+        use = exclude = f"--ignore {quote(name)}"
         if not named:
-            remedy = f"names or counts the items, use {ids}, or exclude it with {exclude}"
+            use = list_options([f"--id {quote(name)}", exclude])
         text = (
             f"{table.path}, column {name!r} has the whole numbers from {low:.0f} to {high:.0f}, "
-            f"each once: if it {remedy}"
+            f"each once"
         )
         if problems.found:
-            problems.add(text, exclude if named else ids)
+            problems.ask(
+                name,
+                text,
+                use,
+                exclude if named else f"--id {quote(name)}",
+                odd="whole numbers, each once",
+            )
         else:
-            warnings.warn(f"{text}; now it is a feature", RuntimeWarning, stacklevel=2)
+            warnings.warn(
+                f"{text}: if they count the items, use {use}; now it is a feature",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         named = True

@@ -1,0 +1,115 @@
+"""The columns of a table: how each was read, for the user to check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graphuq.cli.files.encoding import CATEGORIES, NUMBERS, ColumnForm
+
+# Texts that are shown of a column, and their length.
+N_TEXTS, TEXT_LENGTH = 3, 16
+
+
+class Column(NamedTuple):
+    """How a column of a table was read, or what has to be said of it before it can be.
+
+    Attributes
+    ----------
+    name, read_as : str
+    distinct, missing : int
+        Numbers of different values, and of cells without a valid one.
+    use : str
+        What to do to use the column; "" if nothing is asked.
+    odd : str
+        What is odd about it; "" if that is plain.
+    """
+
+    name: str
+    read_as: str
+    distinct: int
+    missing: int
+    use: str = ""
+    odd: str = ""
+
+
+class Question(NamedTuple):
+    """What to do to use a column, and what is odd about it."""
+
+    use: str
+    odd: str
+
+
+def tabulate_columns(
+    frame: pd.DataFrame,
+    roles: Mapping[str | None, str],
+    forms: Mapping[str, ColumnForm],
+    invalid: Mapping[str, NDArray[np.bool_]],
+    questions: Mapping[str, Question],
+) -> tuple[Column, ...]:
+    """Return a row for each column of a table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        All columns.
+    roles : mapping of str to str
+        What columns are, other than features.
+    forms : mapping of str to ColumnForm
+        How columns of features were read.
+    invalid : mapping of str to ndarray of bool, shape (rows,)
+        Which cells of features are missing or invalid.
+    questions : mapping of str to Question
+        Columns that cannot be used as they are.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame(
+    ...     {"id": [*"abc"], "size": [1, 2, np.nan], "town": ["Ulm", "Ulm", "Bonn"]}
+    ... )
+    >>> gaps = {"size": frame["size"].isna()}
+    >>> for column in tabulate_columns(
+    ...     frame, {"id": "ids"}, {"size": ColumnForm("numbers")}, gaps, {}
+    ... ):
+    ...     print(*column[:4], sep=", ")
+    id, ids, 3, 0
+    size, numbers, 2, 1
+    town, text: Ulm, Bonn, 2, 0
+    """
+    rows = []
+    for name in frame.columns:
+        column = frame[name]
+        missing = invalid[name] if name in invalid else column.isna()
+        distinct = int(column[~np.asarray(missing)].nunique())
+        how = roles.get(name) or _describe(column, forms.get(name))
+        if distinct <= 1 and name in forms and name not in questions:
+            how = "constant: not used"
+        asked = questions.get(name, Question("", ""))
+        rows.append(Column(str(name), how, distinct, int(missing.sum()), *asked))
+    return tuple(rows)
+
+
+def _describe(column: pd.Series, form: ColumnForm | None) -> str:
+    """Return how a column of features was read; its texts if it was not."""
+    if form is None:
+        return f"text: {_first_texts(column.dropna().unique())}"
+    if form.form == CATEGORIES:
+        return f"categories: {_first_texts(form.categories)}"
+    if form.form.startswith(NUMBERS) and form.decimal is not None:
+        mark = {",": "commas", ".": "points"}[form.decimal]
+        return f"{form.form}, decimal {mark}"
+    return {"dates": "dates, as days", "yes and no": "yes and no, as 1 and -1"}.get(
+        form.form, form.form
+    )
+
+
+def _first_texts(values: Any) -> str:
+    texts = [str(value).strip() for value in values[:N_TEXTS]]
+    shown = [
+        text if len(text) <= TEXT_LENGTH else f"{text[: TEXT_LENGTH - 3]}..." for text in texts
+    ]
+    return ", ".join(shown) + ", ..." * (len(values) > N_TEXTS)

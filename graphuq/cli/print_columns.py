@@ -1,0 +1,62 @@
+"""The table of the columns of a file, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphuq.cli.files.columns import Column
+from graphuq.cli.files.encoding import NUMBERS
+from graphuq.cli.printing import visible
+
+# Columns that are listed, and those beyond which plain ones are counted together.
+MOST, MOST_PLAIN = 60, 12
+
+# Characters of a name.
+NAME_LENGTH = 30
+
+
+def format_columns(columns: Sequence[Column]) -> list[str]:
+    """Return the lines of the table; plain numbers of wide tables are counted in one line.
+
+    Examples
+    --------
+    >>> for line in format_columns([Column("size", "numbers", 9, 1, "--fill-missing")]):
+    ...     print(line)
+      column  read as  distinct  missing  to use it
+    ? size    numbers         9        1  --fill-missing
+    """
+    listed = [column for column in columns if not _is_plain(column)]
+    if len(columns) - len(listed) <= MOST_PLAIN:
+        listed = list(columns)
+    listed = sorted(listed, key=lambda column: not column.use)[:MOST]
+    shown = [column for column in columns if column in listed]
+    rows = [
+        (_short(c.name), visible(c.read_as), f"{c.distinct:,}", f"{c.missing:,}", visible(c.use))
+        for c in shown
+    ]
+    uses = "to use it" if any(c.use for c in shown) else ""
+    rows.insert(0, ("column", "read as", "distinct", "missing", uses))
+    widths = [max(len(row[k]) for row in rows) for k in range(4)]
+    lines = []
+    odd = [("", ""), *((c.use, c.odd) for c in shown)]
+    for (asked, note), (name, how, distinct, missing, use) in zip(odd, rows, strict=True):
+        mark = "?" if asked else " "
+        line = f"{mark} {name:{widths[0]}}  {how:{widths[1]}}  {distinct:>{widths[2]}}"
+        lines.append(f"{line}  {missing:>{widths[3]}}  {use}".rstrip())
+        if note:
+            lines.append(f"    {visible(note)}")
+    others = [column for column in columns if column not in listed]
+    if others:
+        what = "columns of numbers" if all(map(_is_plain, others)) else "columns"
+        lines.append(f"  and {len(others):,} more {what}")
+    return lines
+
+
+def _is_plain(column: Column) -> bool:
+    """Return whether there is nothing to say of a column: numbers without gaps."""
+    return column.read_as == NUMBERS and not column.missing and not column.use
+
+
+def _short(name: str) -> str:
+    name = visible(name)
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 3]}..."
