@@ -1,4 +1,4 @@
-"""Handwritten digits, a pair or all ten: the problem of ``demo`` and of ``compare --pairs``."""
+"""Handwritten digits, a pair or all ten: the problem of ``graphuq demo``."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def add_seed(add: Any) -> None:
     add("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
 
 
-def add_file(parser: Parser, **file: Any) -> None:
+def add_file(parser: Parser) -> None:
     """Add FILE and the options that say how it is read."""
     parser.add_argument(
         "file",
@@ -71,7 +71,6 @@ def add_file(parser: Parser, **file: Any) -> None:
         help=".csv, .tsv (also .csv.gz), .parquet, .xlsx, .jsonl: a table with one row per item, "
         "or a list of edges (source, target and optionally weight); .npz: features X or an "
         "adjacency matrix, and optionally labels y; .graphml; .h5ad: cells of AnnData",
-        **file,
     )
     group = parser.add_argument_group("contents of the file")
     _add_columns(group.add_argument)

@@ -11,7 +11,6 @@ from itertools import zip_longest
 
 import graphuq as gq
 from graphuq.cli import (
-    classify,
     compare,
     demo,
     example,
@@ -112,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"graphuq {gq.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in (
-        sample, label, suggest, update, predict, classify, compare, info, report, demo, example,
+        sample, label, suggest, update, predict, compare, info, report, demo, example,
     ):  # fmt: skip
         command.add(commands)
     return parser

@@ -63,37 +63,6 @@ FILES = [
 VOTES = ["votes.csv", "--id", "member", "--label", "known"]
 
 
-def test_compare_lists_the_pairs(capsys):
-    assert main(["compare", *QUICK, "--pairs", "4,9", "5,7"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[2:6]] == ["4,9", "4,9", "5,7", "5,7"]
-    assert main(["compare", *QUICK, "--pairs", "4,9", "--gamma", "0.1", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [(row["model"], row["gamma"]) for row in rows] == [("probit", 0.1), ("level-set", 0.1)]
-    assert all(row["alpha"] > 1 for row in rows)  # chosen
-    assert main(["compare", *QUICK, "--pairs", "4,9", "--alpha", "1", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert all(row["alpha"] == 1 and row["gamma"] != 0.1 for row in rows)
-
-
-def test_pairs_differ_only_if_draws_of_labels_say_so(capsys):
-    settings = ["--alpha", "2", "--gamma", "0.1", "--rank", "30", "--fraction", "0.05"]
-    arguments = ["compare", *QUICK, *settings, "--pairs", "0,1", "8,9", "1,0", "--json"]
-    assert main(arguments) == 0
-    rows = {row["pair"]: row for row in json.loads(capsys.readouterr().out) if
-            row["model"] == "probit"}  # fmt: skip
-    # the digits 8 and 9 are alike, and the first pair is the third
-    assert rows["8,9"]["differs_from"] == ["0,1", "1,0"]
-    assert rows["0,1"]["differs_from"] == rows["1,0"]["differs_from"] == ["8,9"]
-    for row in rows.values():
-        low, high = row["variance_interval"]
-        assert row["variance"] == pytest.approx(np.mean(row["variances"]))
-        assert low < row["variance"] < high
-        assert len(row["variances"]) == row["label_draws"] == 5
-    assert main([*arguments[:-1], "--label-draws", "1"]) == 0
-    assert "One draw of labels does not tell whether pairs differ" in capsys.readouterr().out
-
-
 def test_sample_writes_what_the_posterior_says(records, capsys):
     begun = time.process_time()
     assert main(["sample", *VOTES, "--truth", "party", "--out", "result"]) == 0
@@ -371,13 +340,12 @@ def test_the_advice_to_raise_draws_names_the_option(karate, capsys):
         assert ("sample again with --draws" in capsys.readouterr().out) == advised
 
 
-@pytest.mark.parametrize("command", [["demo"], ["compare", "--pairs", "4,9"]])
-def test_digits_name_the_option_only_if_draws_are_few(command, tmp_path, monkeypatch, capsys):
+def test_digits_name_the_option_only_if_draws_are_few(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     model = ["--per-class", "20", "--fraction", "0.2", "--alpha", "1", "--gamma", "0.1"]
     model += ["--rank", "20"]
     for draws, lines in (("5", 1), ("2000", 0)):
-        assert main([*command, *model, "--draws", draws]) == 0
+        assert main(["demo", *model, "--draws", draws]) == 0
         assert capsys.readouterr().out.count("sample again with --draws.") == lines
 
 
@@ -387,37 +355,6 @@ def test_nothing_is_to_label_next_if_every_item_is_labeled(karate, capsys):
     arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *QUICK]
     assert main(arguments) == 0
     assert "LABEL NEXT" not in capsys.readouterr().out
-
-
-def test_classify_any_number_of_classes(tmp_path, monkeypatch, capsys):
-    from sklearn.datasets import load_iris
-
-    iris = load_iris(as_frame=True)
-    names = pd.Series(iris.target_names[iris.target])
-    labels = gq.reveal(names.to_numpy(), counts=3, seed=0)
-    frame = iris.data.assign(
-        label=pd.Series(labels.values, labels.nodes).reindex(names.index), species=names
-    )
-    monkeypatch.chdir(tmp_path)
-    frame.to_csv("iris.csv", index=False)
-    X = iris.data.to_numpy()
-    graph = gq.knn_graph((X - X.mean(axis=0)) / X.std(axis=0), 10, connect=True)
-    for method, classifier in {
-        "laplace": gq.LaplaceLearning(),
-        "pagerank": gq.PageRankSSL(),
-        "robust": gq.RobustGC(),
-        "kernel": gq.LaplacianKernel(),
-    }.items():
-        assert main(["classify", "iris.csv", "--truth", "species", "--method", method]) == 0
-        table = pd.read_csv("iris-classes.csv")
-        expected = classifier.fit(graph, labels)
-        assert table["prediction"].tolist() == expected.predict().tolist()
-        accuracy = re.search(r"items: ([\d]\.\d+)", capsys.readouterr().out)[1]
-        assert accuracy == f"{expected.accuracy(names.to_numpy()):.3f}"
-    assert main(["classify", "iris.csv", "--truth", "species", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["items"] == 150
-    assert main(["classify", "iris.csv", "--out", "iris.csv"]) == 2
-    assert "is an input file" in capsys.readouterr().err
 
 
 def test_compare_methods_on_a_file(records, capsys):
@@ -633,15 +570,8 @@ def _page(path):
             ["sample", "ragged.csv"],
             "ragged.csv, line 3: expected 3 values as in the first line, got 2",
         ),
-        (["classify", "items.csv", "--out", "full"], "full is a folder"),
-        (["classify", "one.csv"], "all 2 labels are 'u'"),
+        (["sample", "one.csv"], "all 2 labels are 'u'"),
         (["compare", "items.csv"], "--truth"),
-        (["compare", "items.csv", "--truth", "label", "--pairs", "4,9"], "--pairs compares digits"),
-        (["compare", "--label-draws", "0"], "--label-draws must be at least 1, got 0"),
-        (
-            ["compare", "items.csv", "--truth", "label", "--label-draws", "3"],
-            "--label-draws compares digits",
-        ),
         (["info", "full"], "no posterior.nc"),
         (["info", "items.csv"], "items.csv"),
         (["info", "none.nc"], "there is no file none.nc"),
@@ -699,7 +629,6 @@ def test_arguments_that_do_not_parse_exit_with_2(capsys):
         "suggest",
         "update",
         "predict",
-        "classify",
         "compare",
         "info",
         "report",

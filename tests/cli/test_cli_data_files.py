@@ -13,9 +13,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from references.reading import take
 
 from graphuq.cli import files
 from graphuq.cli.files.read_new import read_new
+from graphuq.cli.options import read_items
 from graphuq.cli.program import main
 
 
@@ -37,10 +39,11 @@ def table(n=30, seed=0, **columns):
     return frame.assign(**columns)
 
 
-def classify(capsys, *arguments):
-    """Return the JSON result of classify."""
-    assert main(["classify", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+def classify(*arguments):
+    """Return what a command reads, and predictions."""
+    code, found = take(*arguments)
+    assert code == 0
+    return found
 
 
 def refused(capsys, *arguments, code=2):
@@ -74,22 +77,20 @@ def write_edges(header, n=12, shift=0, more=""):
 def test_edges_are_recognized_by_ids_that_are_no_row_numbers(header, capsys):
     write_edges(header, shift=100)
     write("labels.csv", "id,label\n100,p\n106,q\n")
-    assert classify(capsys, "edges.csv", "--labels", "labels.csv")["items"] == 12
-    nodes = pd.read_csv("edges-classes.csv")
-    assert sorted(nodes["id"]) == list(range(100, 112))
+    ids = classify("edges.csv", "--labels", "labels.csv")["ids"]
+    assert sorted(ids) == [str(k) for k in range(100, 112)]
 
 
 @pytest.mark.parametrize("header", ["u,v,w", "src_id,dst_id,w", "first,second,weight"])
 def test_edges_in_doubt_are_asked_about(header, capsys):
     write_edges(header, more=",2")
     write("labels.csv", "id,label\n0,p\n6,q\n")
-    error = refused(capsys, "classify", "edges.csv", "--labels", "labels.csv")
+    error = refused(capsys, "sample", "edges.csv", "--labels", "labels.csv")
     assert "may list edges or be features: use --edges if each row is an edge, or --table" in error
     assert sorted(os.listdir()) == ["edges.csv", "labels.csv"]
-    assert classify(capsys, "edges.csv", "--labels", "labels.csv", "--edges")["items"] == 12
+    assert classify("edges.csv", "--labels", "labels.csv", "--edges")["items"] == 12
     rows = ["--labels", "labels.csv", "--table"]
-    assert classify(capsys, "edges.csv", *rows)["items"] == 13
-    assert pd.read_csv("edges-classes.csv")["id"].tolist() == list(range(13))
+    assert classify("edges.csv", *rows)["ids"] == [str(k) for k in range(13)]
 
 
 @pytest.mark.parametrize(
@@ -101,9 +102,8 @@ def test_edges_are_recognized_by_the_names_of_their_ends(header, capsys):
     write("labels.csv", "id,label\n0,p\n6,q\n")
     arguments = ["edges.csv", "--labels", "labels.csv"]
     arguments += ["--ignore", "Type", "--ignore", "Id"] if "Type" in header else []
-    result = classify(capsys, *arguments)
+    result = classify(*arguments)
     assert result["items"] == 12
-    assert len(pd.read_csv("edges-classes.csv")) == 12
     if "time" in header:
         assert "ignored the columns 'time'" in result["notes"]
         assert "edges: each joins 'source' to 'target', with weight 'weight'" in result["notes"]
@@ -112,7 +112,7 @@ def test_edges_are_recognized_by_the_names_of_their_ends(header, capsys):
 def test_numbers_that_may_be_weights_are_asked_about(capsys):
     write_edges("from,to,value", more=",3")
     write("labels.csv", "id,label\n0,p\n6,q\n")
-    arguments = ["classify", "edges.csv", "--labels", "labels.csv"]
+    arguments = ["sample", "edges.csv", "--labels", "labels.csv"]
     error = refused(capsys, *arguments)
     assert "use --weight value if they are, or --ignore value" in error
     assert main([*arguments, "--weight", "value"]) == 0
@@ -123,7 +123,7 @@ def test_numbers_that_may_be_weights_are_asked_about(capsys):
 def test_a_star_is_not_taken_for_a_table(capsys):
     write("edges.csv", "hub,leaf\n" + "".join(f"0,{k}\n" for k in range(1, 9)))
     write("labels.csv", "id,label\n1,p\n2,q\n")
-    error = refused(capsys, "classify", "edges.csv", "--labels", "labels.csv")
+    error = refused(capsys, "sample", "edges.csv", "--labels", "labels.csv")
     assert "'hub' and 'leaf', whose values hold the ids of the labels, may list edges" in error
 
 
@@ -137,12 +137,12 @@ def test_features_are_not_taken_for_edges(kind, capsys):
         frame = pd.DataFrame({"id": range(60), "i": range(0, 120, 2), "j": rng.permutation(60) * 2})
     frame.to_csv("items.csv", index=False)
     write("labels.csv", "id,label\n10,p\n26,q\n41,q\n")
-    assert classify(capsys, "items.csv", "--labels", "labels.csv")["items"] == 60
+    assert classify("items.csv", "--labels", "labels.csv")["items"] == 60
 
 
 def test_a_table_that_looks_like_edges_and_has_no_labels_names_both_remedies(capsys):
     write_edges("u,v")
-    error = refused(capsys, "classify", "edges.csv")
+    error = refused(capsys, "sample", "edges.csv")
     assert "no column 'label'" in error
     assert "if each row is an edge between 'u' and 'v', use --edges" in error
 
@@ -151,13 +151,13 @@ def test_the_first_line_of_a_list_is_an_edge_or_names_columns(capsys):
     write("labels.csv", "id,label\nann,p\ncid,q\n")
     for first in ("one,two\n", ""):
         write("edges.csv", first + "ann,bob\nbob,cid\ncid,dan\n")
-        assert classify(capsys, "edges.csv", "--labels", "labels.csv", "--edges")["items"] == 4
+        assert classify("edges.csv", "--labels", "labels.csv", "--edges")["items"] == 4
 
 
 def test_lines_with_other_columns_than_the_first_are_refused(capsys):
     write("edges.csv", "source,target\na,b,2\nb\n")
     write("labels.csv", "id,label\na,p\nb,q\n")
-    error = refused(capsys, "classify", "edges.csv", "--labels", "labels.csv")
+    error = refused(capsys, "sample", "edges.csv", "--labels", "labels.csv")
     assert "line 2: expected source,target, got 3 columns" in error
     assert "line 3: expected source,target, got 1 column" in error
 
@@ -166,7 +166,7 @@ def test_repeated_edges_are_added_with_a_note(capsys):
     write("edges.csv", "source,target,weight\na,b,1\nb,c,1\na,b,2\nb,a,4\n")
     write("labels.csv", "id,label\na,p\nc,q\n")
     note = "added the weights of edges listed more than once (2 repeated)"
-    assert note in classify(capsys, "edges.csv", "--labels", "labels.csv")["notes"]
+    assert note in classify("edges.csv", "--labels", "labels.csv")["notes"]
 
     def read(text):
         write("edges.csv", text)
@@ -205,7 +205,7 @@ def test_parquet_may_list_edges(capsys):
     frame = pd.DataFrame(cycle(12), columns=["source", "target"])
     frame.to_parquet("edges.parquet")
     write("labels.csv", "id,label\n0,p\n6,q\n")
-    assert classify(capsys, "edges.parquet", "--labels", "labels.csv")["items"] == 12
+    assert classify("edges.parquet", "--labels", "labels.csv")["items"] == 12
 
 
 # What is a class, and what is missing
@@ -216,10 +216,10 @@ def test_a_class_whose_name_looks_missing_is_kept_if_blanks_are_missing(name, ca
     frame = table()
     frame["label"] = frame["label"].replace("b", name)
     frame.to_csv("items.csv", index=False)
-    result = classify(capsys, "items.csv")
+    result = classify("items.csv")
     assert set(result["predicted"]) == {"a", name}
     assert any(f"kept {name!r} as a class in 5 rows" in note for note in result["notes"])
-    error = refused(capsys, "classify", "items.csv", "--unlabeled", name)
+    error = refused(capsys, "sample", "items.csv", "--unlabeled", name)
     assert "all 5 labels are 'a'" in error
 
 
@@ -227,21 +227,20 @@ def test_a_class_whose_name_looks_missing_is_asked_about_if_nothing_is_blank(cap
     frame = table()
     frame["label"] = frame["label"].fillna("NA")
     frame.to_csv("items.csv", index=False)
-    for command in ("classify", "sample"):
-        error = refused(capsys, command, "items.csv")
-        assert "'NA' occurs in 20 rows: use --unlabeled NA" in error
-        assert "or --class NA if it is a class" in error
-    assert set(classify(capsys, "items.csv", "--unlabeled", "NA")["predicted"]) == {"a", "b"}
-    assert classify(capsys, "items.csv", "--class", "NA")["labels"] == 30
+    error = refused(capsys, "sample", "items.csv")
+    assert "'NA' occurs in 20 rows: use --unlabeled NA" in error
+    assert "or --class NA if it is a class" in error
+    assert set(classify("items.csv", "--unlabeled", "NA")["predicted"]) == {"a", "b"}
+    assert classify("items.csv", "--class", "NA")["labels"] == 30
 
 
 def test_a_file_of_labels_decides_by_its_own_rows(capsys):
     table().drop(columns="label").to_csv("items.csv", index=False)
     write("labels.csv", "id,label\n0,EU\n1,NA\n2,EU\n3,NA\n")  # other items have no row
-    error = refused(capsys, "classify", "items.csv", "--labels", "labels.csv")
+    error = refused(capsys, "sample", "items.csv", "--labels", "labels.csv")
     assert "labels.csv: 'NA' occurs in 2 rows: use --unlabeled NA" in error
     arguments = ["items.csv", "--labels", "labels.csv", "--class", "NA"]
-    assert set(classify(capsys, *arguments)["predicted"]) == {"EU", "NA"}
+    assert set(classify(*arguments)["predicted"]) == {"EU", "NA"}
 
 
 @pytest.mark.parametrize(
@@ -253,17 +252,18 @@ def test_ids_are_kept_as_written_and_found_again(own, given, capsys):
     write("items.csv", "id,x\n" + "".join(f"{name},{k}\n" for k, name in enumerate(own)))
     rows = "".join(f"{name},{'uv'[k % 2]}\n" for k, name in enumerate(given))
     write("labels.csv", f"id,label\n{rows}")
-    assert classify(capsys, "items.csv", "--labels", "labels.csv")["labels"] == len(given)
-    assert pd.read_csv("items-classes.csv", dtype=str)["id"].tolist() == own
+    found = classify("items.csv", "--labels", "labels.csv")
+    assert found["labels"] == len(given)
+    assert found["ids"] == own
 
 
 def test_true_classes_that_no_label_shows_are_refused_or_listed(capsys):
     truth = np.where(np.arange(30) % 2, "b", "a")
     table().assign(truth=np.where(np.arange(30) < 9, "c", truth)).to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv", "--truth", "truth")
+    error = refused(capsys, "sample", "items.csv", "--truth", "truth")
     assert "truth: 9 items of the true class 'c', which no label shows" in error
     assert "list the class with --class c" in error
-    accuracy = classify(capsys, "items.csv", "--truth", "truth", "--class", "c")["accuracy"]
+    accuracy = classify("items.csv", "--truth", "truth", "--class", "c")["accuracy"]
     assert 0.7 < accuracy < 0.8  # 5 of the 20 items without a label are of this class
 
 
@@ -277,28 +277,26 @@ def test_minus_one_is_no_label_in_every_kind_of_file(capsys):
     X = frame[["x", "y"]].to_numpy(copy=True)
     np.savez("items.npz", X=X, y=frame["label"])
     for file in ("items.csv", "items.parquet", "items.npz"):
-        result = classify(capsys, file)
+        result = classify(file)
         assert set(result["predicted"]) == {"0", "1"}
         assert result["labels"] == 10
         assert any("20 items without a label: 20 with '-1' (if '-1' is a class, use --class -1)"
                    in note for note in result["notes"])  # fmt: skip
-        assert classify(capsys, file, "--class", "-1")["labels"] == 30
+        assert classify(file, "--class", "-1")["labels"] == 30
 
 
 def test_the_largest_byte_may_be_minus_one(capsys):
     frame = table()
     y = frame["label"].map({"a": 0, "b": 1}).fillna(-1).astype(int).to_numpy().astype(np.uint8)
     np.savez("items.npz", X=frame[["x", "y"]], y=y)
-    assert "'255' occurs in 20 rows: use --unlabeled 255" in refused(
-        capsys, "classify", "items.npz"
-    )
-    assert classify(capsys, "items.npz", "--unlabeled", "255")["labels"] == 10
+    assert "'255' occurs in 20 rows: use --unlabeled 255" in refused(capsys, "sample", "items.npz")
+    assert classify("items.npz", "--unlabeled", "255")["labels"] == 10
 
 
 def test_an_ignored_label_is_not_learned_from(capsys):
     frame = table()
     frame.assign(truth=np.where(np.arange(30) % 2, "b", "a")).to_csv("items.csv", index=False)
-    arguments = ["classify", "items.csv", "--truth", "truth", "--ignore", "label"]
+    arguments = ["sample", "items.csv", "--truth", "truth", "--ignore", "label"]
     assert "no item has a label" in refused(capsys, *arguments)
     error = refused(capsys, *arguments[:4], "--label", "label", "--ignore", "label")
     assert "--label and --ignore both name the column 'label'" in error
@@ -309,11 +307,9 @@ def test_zero_is_the_same_class_with_and_without_a_point(capsys):
     frame["label"] = frame["label"].map({"a": 0.0, "b": 1.0})
     frame["truth"] = np.arange(30) % 2
     frame.to_csv("items.csv", index=False)  # blanks turn the labels into 0.0 and 1.0
-    assert classify(capsys, "items.csv", "--truth", "truth")["accuracy"] == 1.0
-    assert pd.read_csv("items-classes.csv", dtype=str)["label"].dropna().unique().tolist() == [
-        "0",
-        "1",
-    ]
+    found = classify("items.csv", "--truth", "truth")
+    assert found["accuracy"] == 1.0
+    assert found["classes"] == ["0", "1"]
 
 
 def test_true_classes_come_from_a_column_or_from_a_table(capsys):
@@ -323,9 +319,9 @@ def test_true_classes_come_from_a_column_or_from_a_table(capsys):
     pd.DataFrame({"id": range(30), "label": truth}).to_csv("truth.csv", index=False)
     for given in ("kind", "truth.csv"):
         arguments = ["--ignore", "kind"] if given == "truth.csv" else []
-        assert classify(capsys, "items.csv", "--truth", given, *arguments)["accuracy"] == 1.0
+        assert classify("items.csv", "--truth", given, *arguments)["accuracy"] == 1.0
     assert "there is no file none.csv" in refused(
-        capsys, "classify", "items.csv", "--ignore", "kind", "--truth", "none.csv"
+        capsys, "sample", "items.csv", "--ignore", "kind", "--truth", "none.csv"
     )
 
 
@@ -335,16 +331,16 @@ def test_items_without_ids_are_said_to_be_numbered(capsys):
     frame.to_csv("indexed.csv")
     note = "the items have no ids: they are numbered from 0, in the order of the file"
     np.savez("items.npz", X=frame[["x", "y"]], y=np.arange(30) % 2)
-    assert note in classify(capsys, "items.csv")["notes"]
-    assert note in classify(capsys, "items.npz")["notes"]
-    result = classify(capsys, "indexed.csv")
+    assert note in classify("items.csv")["notes"]
+    assert note in classify("items.npz")["notes"]
+    result = classify("indexed.csv")
     assert result["columns"][0]["read_as"] == "ids"
     assert note not in result["notes"]
 
 
 def test_commas_in_quoted_names_do_not_separate_columns(capsys):
     write("items.csv", '"a, b, c, d";"e, f";label\n1;2;u\n3;1;v\n')
-    assert classify(capsys, "items.csv")["items"] == 2
+    assert classify("items.csv")["items"] == 2
 
 
 # Archives
@@ -359,19 +355,20 @@ def test_an_archive_heeds_the_options(capsys):
     wrong = np.where(known == "a", "b", np.where(known == "b", "a", ""))
     np.savez("items.npz", X=X, y=wrong, mine=known, key=names, truth=truth)
     arguments = ["--label", "mine", "--id", "key", "--truth", "truth"]
-    assert classify(capsys, "items.npz", *arguments)["accuracy"] == 1.0
-    assert pd.read_csv("items-classes.csv")["id"].tolist() == names.tolist()
-    assert "no item has a label" in refused(capsys, "classify", "items.npz", "--ignore", "y")
+    found = classify("items.npz", *arguments)
+    assert found["accuracy"] == 1.0
+    assert found["ids"] == names.astype(str).tolist()
+    assert "no item has a label" in refused(capsys, "sample", "items.npz", "--ignore", "y")
     for option, name in (("--label", "his"), ("--id", "nobody"), ("--ignore", "none")):
         assert f"no column {name!r} ({option})" in refused(
-            capsys, "classify", "items.npz", option, name
+            capsys, "sample", "items.npz", option, name
         )
     X = np.where((np.arange(30) == 3)[:, None], np.nan, X)
     np.savez("gaps.npz", X=X, y=known)
-    assert "--drop-missing, or replace such values" in refused(capsys, "classify", "gaps.npz")
-    assert classify(capsys, "gaps.npz", "--fill-missing")["items"] == 30
-    assert classify(capsys, "gaps.npz", "--drop-missing")["left_out"] == ["3"]
-    error = refused(capsys, "classify", "items.npz", "--categorical")
+    assert "--drop-missing, or replace such values" in refused(capsys, "sample", "gaps.npz")
+    assert classify("gaps.npz", "--fill-missing")["items"] == 30
+    assert classify("gaps.npz", "--drop-missing")["left_out"] == ["3"]
+    error = refused(capsys, "sample", "items.npz", "--categorical")
     assert "--categorical cannot be used with an .npz file" in error
 
 
@@ -382,7 +379,7 @@ def test_images_may_have_rows_and_columns(capsys):
     rng = np.random.default_rng(0)
     for shape in ((6, 4, 4), (6, 2, 5)):
         np.savez("digits.npz", X=rng.random(shape), y=[0, 1, -1, -1, -1, -1])
-        assert classify(capsys, "digits.npz")["items"] == 6
+        assert classify("digits.npz")["items"] == 6
         items = files.read("digits.npz")
         assert items.image_shape == shape[1:]
         assert pixels_of(items).shape == (6, shape[1] * shape[2])
@@ -413,7 +410,7 @@ def test_damaged_archives_are_told_in_one_line(spoil, capsys):
             "a flipped bit": raw[:300] + bytes([raw[300] ^ 1]) + raw[301:],
         }[spoil]
         Path("items.npz").write_bytes(damaged)
-    error = refused(capsys, "classify", "items.npz")
+    error = refused(capsys, "sample", "items.npz")
     assert "items.npz is damaged, or not a plain npz file" in error
     assert "allow_pickle" not in error
     assert error.count("\n") == 1
@@ -425,9 +422,9 @@ def test_columns_that_may_be_missing_in_parquet(capsys):
     flags = pd.array([True, False, None] * 10, dtype="boolean")
     whole = pd.array([1, 2, None] * 10, dtype="Int64")
     frame.assign(flag=flags, whole=whole).to_parquet("items.parquet")
-    error = refused(capsys, "classify", "items.parquet")
+    error = refused(capsys, "sample", "items.parquet")
     assert re.search(r"^\? flag +yes and no, as 1 and -1 .* 10  --fill-missing", error, re.M)
-    assert classify(capsys, "items.parquet", "--fill-missing")["items"] == 30
+    assert classify("items.parquet", "--fill-missing")["items"] == 30
 
 
 def test_an_unforeseen_error_says_what_to_report(capsys, monkeypatch):
@@ -436,10 +433,10 @@ def test_an_unforeseen_error_says_what_to_report(capsys, monkeypatch):
     def fail(*_):
         raise KeyError("what")
 
-    monkeypatch.setattr("graphuq.cli.classify.read_items", fail)
-    error = refused(capsys, "classify", "items.csv", code=3)
+    monkeypatch.setattr("graphuq.cli.sample.read_data", fail)
+    error = refused(capsys, "sample", "items.csv", code=3)
     assert "this is an error in graphuq, or a damaged file: KeyError ('what')" in error
-    assert "in graphuq/cli/classify.py, line" in error
+    assert "in graphuq/cli/sample.py, line" in error
     assert "please report this line" in error
     assert error.count("\n") == 1
 
@@ -448,9 +445,9 @@ def test_ctrl_c_outside_of_a_stage_says_that_it_interrupted(capsys, monkeypatch)
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("graphuq.cli.classify.require_output", interrupt)
-    assert main(["classify", "items.csv"]) == 130
-    assert capsys.readouterr().err == "graphuq classify: interrupted\n"
+    monkeypatch.setattr("graphuq.cli.sample.require_result_folder", interrupt)
+    assert main(["sample", "items.csv"]) == 130
+    assert capsys.readouterr().err == "graphuq sample: interrupted\n"
 
 
 @pytest.mark.filterwarnings("default")
@@ -459,10 +456,11 @@ def test_warnings_are_one_line(capsys, monkeypatch):
 
     table().to_csv("items.csv", index=False)
     monkeypatch.setattr(
-        "graphuq.cli.classify.require_output", lambda *_: warnings.warn("so\n so", stacklevel=2)
+        "references.reading.read_items",
+        lambda options: warnings.warn("so\n so", stacklevel=2) or read_items(options),
     )
-    assert main(["classify", "items.csv"]) == 0
-    assert capsys.readouterr().err == "graphuq classify: warning: so so\n"
+    classify("items.csv")
+    assert capsys.readouterr().err == "graphuq sample: warning: so so\n"
 
 
 @pytest.mark.filterwarnings("default")
@@ -474,9 +472,9 @@ def test_a_fill_value_is_named_as_it_stands_in_the_file(value, options, capsys):
     if options:
         frame.loc[[2, 20], "y"] = "NA"
     frame.to_csv("items.csv", index=False)
-    assert main(["classify", "items.csv", "--categorical", "z", *options]) == 0
+    classify("items.csv", "--categorical", "z", *options)
     assert re.fullmatch(
-        rf"graphuq classify: warning: items\.csv, line 11, column 'y': '{value}' dwarfs "
+        rf"graphuq sample: warning: items\.csv, line 11, column 'y': '{value}' dwarfs "
         rf"{27 if options else 29} other values of the column, within 3 of 3: .*\n",
         capsys.readouterr().err,
     )
@@ -491,7 +489,7 @@ def test_a_fill_value_in_an_archive_is_named_once(options, capsys):
     if "missing" in "".join(options):
         X[2, 1] = np.nan
     np.savez("items.npz", X=X, y=frame["label"].fillna("").to_numpy(str))
-    assert main(["classify", "items.npz", *options]) == 0
+    classify("items.npz", *options)
     error = capsys.readouterr().err
     assert error.count("warning") == 1
     assert "items.npz: row 9, column 1 of X is 1e+36, which dwarfs" in error
@@ -500,7 +498,7 @@ def test_a_fill_value_in_an_archive_is_named_once(options, capsys):
 def test_values_of_one_kind_do_not_dwarf(capsys):
     rare = [1.0 * (k == 9) for k in range(30)]
     table(y=rare, z=["y" if k else "n" for k in range(30)]).to_csv("items.csv", index=False)
-    assert main(["classify", "items.csv"]) == 0
+    classify("items.csv")
     assert capsys.readouterr().err == ""
 
 
@@ -549,15 +547,15 @@ def test_a_command_without_a_terminal_shows_its_progress(capsys, monkeypatch):
 def test_cells_are_no_formulas_and_have_no_control_characters(capsys):
     names = [f"=cmd|{k}" for k in range(30)]
     table().assign(id=names).to_csv("items.csv", index=False)
-    assert main(["classify", "items.csv"]) == 0
+    assert main(["sample", "items.csv", "--draws", "20", "--out", "result"]) == 0
     capsys.readouterr()
-    written = pd.read_csv("items-classes.csv")
+    written = pd.read_csv("result/nodes.csv")
     assert all(name.startswith("'=") for name in written["id"])
     # graphuq knows its own ids again
     known = table()["label"].fillna("a")
     written[["id"]].assign(label=known).to_csv("labels.csv", index=False)
-    arguments = ["items.csv", "--ignore", "label", "--labels", "labels.csv", "--out", "out.csv"]
-    assert classify(capsys, *arguments)["labels"] == 30
+    arguments = ["items.csv", "--ignore", "label", "--labels", "labels.csv"]
+    assert classify(*arguments)["labels"] == 30
 
 
 def test_written_cells_are_safe():
@@ -580,18 +578,15 @@ def test_tables_are_compressed_lines_of_json_or_parquet(capsys):
     frame.to_csv("items.csv.gz", index=False)
     frame.to_json("items.jsonl", orient="records", lines=True)
     frame.to_json("items.json", orient="records")
-    expected = classify(capsys, "items.csv", "--out", "out.csv")["predicted"]
+    expected = classify("items.csv")["predicted"]
     for file in ("items.csv.gz", "items.jsonl", "items.json"):
-        assert classify(capsys, file, "--out", "out.csv")["predicted"] == expected
-    assert classify(capsys, "items.csv.gz")["table"] == "items-classes.csv"
+        assert classify(file)["predicted"] == expected
     Path("bad.csv.gz").write_bytes(gzip.compress(b"x,label\n1,u\n2,v\n")[:-9])
-    assert "bad.csv.gz is not a gzip file, or is damaged" in refused(
-        capsys, "classify", "bad.csv.gz"
-    )
+    assert "bad.csv.gz is not a gzip file, or is damaged" in refused(capsys, "sample", "bad.csv.gz")
     write("bad.jsonl", '{"x": 1, "label": "u"}\n{"x": 2,\n')
-    assert "bad.jsonl, line 2: not JSON" in refused(capsys, "classify", "bad.jsonl")
+    assert "bad.jsonl, line 2: not JSON" in refused(capsys, "sample", "bad.jsonl")
     write("bad.jsonl", '{"x": 1, "label": "u"}\n[1, 2]\n')
-    assert "bad.jsonl, line 2: expected an object" in refused(capsys, "classify", "bad.jsonl")
+    assert "bad.jsonl, line 2: expected an object" in refused(capsys, "sample", "bad.jsonl")
 
 
 def test_excel_files_need_openpyxl(capsys, monkeypatch):
@@ -599,10 +594,10 @@ def test_excel_files_need_openpyxl(capsys, monkeypatch):
     Path("items.xlsx").write_bytes(b"PK")
     with monkeypatch.context() as missing:
         missing.setitem(sys.modules, "openpyxl", None)
-        assert "pip install 'graphuq[excel]'" in refused(capsys, "classify", "items.xlsx")
+        assert "pip install 'graphuq[excel]'" in refused(capsys, "sample", "items.xlsx")
     pytest.importorskip("openpyxl")
     frame.to_excel("items.xlsx", index=False)
-    assert classify(capsys, "items.xlsx")["items"] == 30
+    assert classify("items.xlsx")["items"] == 30
 
 
 # Messy tables
@@ -621,9 +616,9 @@ f;2018-02-20;1,7;blue;;2;v
 
 def test_a_messy_table_is_through_in_two_runs(capsys):
     write("messy.csv", MESSY)
-    error = refused(capsys, "classify", "messy.csv")
+    error = refused(capsys, "sample", "messy.csv")
     assert error.splitlines()[:9] == [
-        "graphuq classify: how should the columns marked ? be used?",
+        "graphuq sample: how should the columns marked ? be used?",
         "  column  read as                  distinct  missing  to use it",
         "  id      ids                             6        0",
         "? joined  dates, as days                  5        1  --fill-missing (column mean), or "
@@ -639,7 +634,7 @@ def test_a_messy_table_is_through_in_two_runs(capsys):
     ]
     remedy = remedy_of(error, "messy.csv")
     assert remedy == "--categorical team --categorical city --fill-missing"
-    result = classify(capsys, "messy.csv", *remedy.split())
+    result = classify("messy.csv", *remedy.split())
     assert result["items"] == 6
     assert [column["read_as"] for column in result["columns"]] == [
         "ids", "dates, as days", "numbers, decimal commas", "categories: blue, red",
@@ -651,20 +646,20 @@ def test_a_messy_table_is_through_in_two_runs(capsys):
 def test_a_text_column_that_is_mostly_empty_is_probably_the_labels(capsys):
     frame = table().rename(columns={"label": "kind"})
     frame.to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert "--label kind, --categorical kind, or --ignore kind" in error
     remedy = remedy_of(error)
     assert remedy == "--label kind"
-    assert classify(capsys, "items.csv", *remedy.split())["items"] == 30
+    assert classify("items.csv", *remedy.split())["items"] == 30
     # "unknown" in place of blanks
     frame.fillna("unknown").to_csv("items.csv", index=False)
-    assert remedy_of(refused(capsys, "classify", "items.csv")) == "--label kind"
+    assert remedy_of(refused(capsys, "sample", "items.csv")) == "--label kind"
     # not where the labels are known, or where no text repeats
     frame.assign(label=frame["kind"]).to_csv("items.csv", index=False)
-    assert "--label" not in refused(capsys, "classify", "items.csv")
+    assert "--label" not in refused(capsys, "sample", "items.csv")
     frame["kind"] = [*"abcd", *[""] * 26]
     frame.to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert remedy_of(error) == "--label COLUMN --ignore kind"
     assert "--ignore kind, --label kind, or --categorical kind" in error
 
@@ -673,13 +668,13 @@ def test_whole_numbers_in_few_rows_are_probably_the_labels(capsys):
     cells = ["1", "", "2", "1", *[""] * 26]
     frame = table(rank=["0.5", *["1.5"] * 28, ""]).drop(columns="label")
     frame.assign(kind=cells).to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert "? kind" in error
     assert "27  --label kind, --ignore kind, or --fill-missing" in error
     assert "1  --fill-missing (column mean), or --drop-missing (rows)" in error
     remedy = remedy_of(error)
     assert remedy == "--label kind --fill-missing"
-    columns = classify(capsys, "items.csv", *remedy.split())["columns"]
+    columns = classify("items.csv", *remedy.split())["columns"]
     assert [row["name"] for row in columns if row["read_as"] == "labels"] == ["kind"]
     # not where the labels are known, numbers are fractions, or none repeats
     frame = frame.drop(columns="rank")
@@ -690,7 +685,7 @@ def test_whole_numbers_in_few_rows_are_probably_the_labels(capsys):
         {"kind": ["2020-01-01", "2020-01-01", "2021-01-01", *[""] * 27]},
     ):
         frame.assign(**others).to_csv("items.csv", index=False)
-        error = refused(capsys, "classify", "items.csv")
+        error = refused(capsys, "sample", "items.csv")
         assert "--label kind, --ignore" not in error
         assert "--fill-missing (column mean)" in error
 
@@ -701,11 +696,11 @@ def test_columns_that_may_be_the_labels_are_left_to_choose_from(kind, capsys):
     if kind == "numbers":
         frame["kind"] = frame["kind"].map({"a": "1", "b": "2"})
     frame.assign(group=["3", "", "1", "3", *[""] * 26]).to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     for name in ("kind", "group"):
         assert f"--label {name}, " in error
     assert "without editing" not in error
-    assert classify(capsys, "items.csv", "--label", "kind", "--ignore", "group")["labels"] == 10
+    assert classify("items.csv", "--label", "kind", "--ignore", "group")["labels"] == 10
 
 
 def test_texts_that_are_complete_and_distinct_are_probably_ids(capsys):
@@ -719,18 +714,18 @@ def test_texts_that_are_complete_and_distinct_are_probably_ids(capsys):
         ({which: [f"{which} {k}" for k in range(n)] for which in "ab"}, "--ignore a --ignore b"),
     ):
         frame.assign(**names).to_csv("items.csv", index=False)
-        error = refused(capsys, "classify", "items.csv")
+        error = refused(capsys, "sample", "items.csv")
         assert remedy_of(error).replace("--label kind ", "") == remedy
     many = pd.concat([frame] * 3, ignore_index=True)  # more texts than categories
     many.assign(name=[f"item {k}" for k in range(3 * n)]).to_csv("items.csv", index=False)
-    assert remedy_of(refused(capsys, "classify", "items.csv")) == "--label kind --id name"
+    assert remedy_of(refused(capsys, "sample", "items.csv")) == "--label kind --id name"
 
 
 @pytest.mark.filterwarnings("default:.*each once:RuntimeWarning")
 def test_consecutive_whole_numbers_are_probably_counts_of_the_items(capsys):
     frame, numbers = table(), 1000 + np.random.default_rng(0).permutation(30)
     frame.assign(number=numbers).to_csv("items.csv", index=False)
-    assert main(["classify", "items.csv"]) == 0
+    classify("items.csv")
     warned = capsys.readouterr().err
     assert "column 'number' has the whole numbers from 1000 to 1029, each once: if they" in warned
     assert "use --id number, or --ignore number; now it is a feature" in warned
@@ -738,64 +733,64 @@ def test_consecutive_whole_numbers_are_probably_counts_of_the_items(capsys):
     frame.rename(columns={"label": "kind"}).assign(number=numbers, rank=range(30)).to_csv(
         "items.csv", index=False
     )
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert remedy_of(error) == "--label kind --id number --ignore rank"
     # no warning of numbers that repeat or leave gaps, nor of few rows
     for other in (numbers // 2, numbers * 2, numbers + 0.5):
         frame.assign(number=other).to_csv("items.csv", index=False)
-        assert main(["classify", "items.csv"]) == 0
+        classify("items.csv")
         assert "whole numbers" not in capsys.readouterr().err
     frame.head(9).assign(number=range(9)).to_csv("items.csv", index=False)
-    assert main(["classify", "items.csv"]) == 0
+    classify("items.csv")
     assert "whole numbers" not in capsys.readouterr().err
 
 
 def test_a_name_that_is_nearly_a_column_is_corrected(capsys):
     table().to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv", "--label", "lable")
+    error = refused(capsys, "sample", "items.csv", "--label", "lable")
     assert "no column 'lable' (--label): did you mean 'label'?" in error
-    error = refused(capsys, "classify", "items.csv", "--label", "quite other")
+    error = refused(capsys, "sample", "items.csv", "--label", "quite other")
     assert "(--label): name one of its columns: 'x', 'y', 'label'" in error
 
 
 def test_names_of_items_are_no_labels(capsys):
     frame = table().assign(label=[f"item {k}" for k in range(30)])
     frame.to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert "each of the 30 items has a label of its own, such as 'item 0'" in error
 
 
 def test_measurements_are_no_labels(capsys):
     frame = table()
     frame.assign(label=frame["x"].round(2)).to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert "different numbers, such as" in error
     frame.assign(label=np.arange(30) % 4 / 2).to_csv("items.csv", index=False)
-    assert len(classify(capsys, "items.csv")["predicted"]) == 4  # ratings in halves are classes
+    assert len(classify("items.csv")["predicted"]) == 4  # ratings in halves are classes
 
 
 def test_missing_values_of_a_misnamed_column_of_labels_are_not_complained_of(capsys):
     frame = table()
     frame["kind"] = frame.pop("label").map({"a": 0, "b": 1})
     frame.to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv", "--label", "kimd")
-    assert error.startswith("graphuq classify: items.csv has no column 'kimd' (--label): did you")
+    error = refused(capsys, "sample", "items.csv", "--label", "kimd")
+    assert error.startswith("graphuq sample: items.csv has no column 'kimd' (--label): did you")
 
 
 @pytest.mark.parametrize("other", ["light RED", "Light red"])
 def test_classes_that_differ_only_in_case_or_spaces_are_asked_about(other, capsys):
     labels = ["light red", "blue"] * 14 + ["light red ", other]
     table(label=labels).to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert f"{other!r} in 1 row differs from 'light red' only in case or spaces: write" in error
     assert f"or list them with --class 'light red' --class '{other}'" in error
     table(label=labels, y=[None] + [1] * 29).to_csv("both.csv", index=False)
-    assert refused(capsys, "classify", "both.csv").endswith(
-        "This remedies a part:\n  graphuq classify both.csv --fill-missing\n"
+    assert refused(capsys, "sample", "both.csv").endswith(
+        "This remedies a part:\n  graphuq sample both.csv --fill-missing\n"
     )
-    error = refused(capsys, "classify", "items.csv", "--class", other)
+    error = refused(capsys, "sample", "items.csv", "--class", other)
     assert f"'light red' in 15 rows differs from {other!r} only in case or spaces" in error
-    found = classify(capsys, "items.csv", "--class", "light red", "--class", other)
+    found = classify("items.csv", "--class", "light red", "--class", other)
     assert found["labels"] == 30
 
 
@@ -803,11 +798,11 @@ def test_classes_that_differ_only_in_case_or_spaces_are_asked_about(other, capsy
 def test_classes_that_are_nearly_alike_are_warned_of(capsys):
     labels = ["Grignolino", "Barolo"] * 14 + ["Barolo", "Grignolno"]
     table(label=labels).to_csv("items.csv", index=False)
-    assert main(["classify", "items.csv"]) == 0
+    classify("items.csv")
     error = capsys.readouterr().err
     assert "'Grignolno' in 1 row is nearly 'Grignolino': correct it if it is a typing" in error
     table(label=["type 1", "type 2"] * 14 + ["type 1", "type 3"]).to_csv("items.csv", index=False)
-    assert main(["classify", "items.csv"]) == 0
+    classify("items.csv")
     assert not capsys.readouterr().err
 
 
@@ -815,13 +810,11 @@ def test_labels_that_all_belong_to_dropped_rows_are_named(capsys):
     frame = table()
     frame["z"] = frame["x"].where(frame["label"].isna())
     frame.to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv", "--drop-missing")
+    error = refused(capsys, "sample", "items.csv", "--drop-missing")
     assert "the items that are kept, 20 of 30, have no label: use --fill-missing" in error
     write("edges.csv", "source,target\na,b\nb,c\nc,a\nx,y\n")
     write("labels.csv", "id,label\nx,u\ny,v\n")
-    error = refused(
-        capsys, "classify", "edges.csv", "--labels", "labels.csv", "--largest-component"
-    )
+    error = refused(capsys, "sample", "edges.csv", "--labels", "labels.csv", "--largest-component")
     assert "the items that are kept, 3 of 5, have no label: label an item of the largest" in error
 
 
@@ -829,26 +822,26 @@ def test_true_classes_that_differ_in_case_can_be_listed(capsys):
     truth = np.where(np.arange(30) % 2, "b", "a").astype(object)
     truth[-1] = "B"
     table().assign(truth=truth).to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv", "--truth", "truth")
+    error = refused(capsys, "sample", "items.csv", "--truth", "truth")
     assert "write them alike, or list them with --class b --class B" in error
     options = ["--truth", "truth", "--class", "b", "--class", "B"]
-    assert classify(capsys, "items.csv", *options)["labels"] == 10
+    assert classify("items.csv", *options)["labels"] == 10
 
 
 def test_codes_with_letters_and_points_are_classes(capsys):
     codes = [f"1.{k:02d}" for k in range(12)]
     table(36, label=[*codes, *codes, *codes[:-1], "v0"]).to_csv("items.csv", index=False)
-    assert len(classify(capsys, "items.csv")["predicted"]) == 13
+    assert len(classify("items.csv")["predicted"]) == 13
 
 
 def test_what_filling_in_replaces_is_told(capsys):
     frame = table().assign(z=[*map(str, range(28)), "127.o", "12%"], few=[1.0, 2.0, *[None] * 28])
     frame.to_csv("items.csv", index=False)
-    notes = classify(capsys, "items.csv", "--fill-missing")["notes"]
+    notes = classify("items.csv", "--fill-missing")["notes"]
     assert "invalid: '127.o' in items.csv, line 30, column 'z', and 1 more" in notes
     assert "most values of 'few' are replaced, 28 of 30 (to exclude it, use --ignore few)" in notes
     frame[:1].to_csv("one.csv", index=False)
-    error = refused(capsys, "classify", "one.csv", "--fill-missing", "--ignore", "z")
+    error = refused(capsys, "sample", "one.csv", "--fill-missing", "--ignore", "z")
     assert error.endswith("one.csv has 1 row, but at least 2 are needed\n")
 
 
@@ -857,7 +850,7 @@ def test_a_column_of_predictions_is_no_labels(capsys):
     table()[["label"]].fillna("a").rename(columns={"label": "prediction"}).rename_axis("id").to_csv(
         "predicted.csv"
     )
-    error = refused(capsys, "classify", "items.csv", "--labels", "predicted.csv")
+    error = refused(capsys, "sample", "items.csv", "--labels", "predicted.csv")
     assert "predicted.csv has no column 'label' (--labels)" in error
 
 
@@ -865,34 +858,34 @@ def test_a_class_that_marks_unknown_labels_is_named_where_it_leaves_one_class(ca
     frame = table()
     frame["label"] = frame["label"].map({"a": "-1", "b": "1"})
     frame.to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert "all 5 labels are '1': label at least one item of another class; " in error
     assert "(if '-1' is a class, use --class -1)" in error
-    assert classify(capsys, "items.csv", "--class", "-1")["labels"] == 10
+    assert classify("items.csv", "--class", "-1")["labels"] == 10
 
 
 def test_a_text_column_of_the_classes_is_probably_the_labels(capsys):
     frame = table(team=["red", "blue"] * 15, note=["x", "y", "x", *[None] * 27])
     frame.drop(columns="label").to_csv("items.csv", index=False)
-    error = refused(capsys, "classify", "items.csv", "--class", "red", "--class", "blue")
+    error = refused(capsys, "sample", "items.csv", "--class", "red", "--class", "blue")
     assert remedy_of(error).endswith(" --label team --categorical note")
 
 
 def test_the_encoding_does_not_hide_other_problems(capsys):
     text = "Name;Größe;Stadt;Gruppe\nA;1,82;Köln;u\nB;;Ulm;v\nC;1,7;Ulm;\nD;1,6;Köln;u\n"
     Path("de.csv").write_bytes(text.encode("latin-1"))
-    error = refused(capsys, "classify", "de.csv")
+    error = refused(capsys, "sample", "de.csv")
     for message in ("byte 0xf6 is not UTF-8 text", "no column 'label'", "? Stadt", "? Größe"):
         assert message in error
     remedy = remedy_of(error, "de.csv").replace("COLUMN", "Gruppe")
     assert remedy.startswith("--encoding latin-1 --label Gruppe ")
-    columns = classify(capsys, "de.csv", *remedy.split())["columns"]
+    columns = classify("de.csv", *remedy.split())["columns"]
     assert columns[-1]["read_as"] == "labels"
     Path("de.csv").write_bytes(text.encode("utf-16"))
-    assert "--encoding utf-16 --label COLUMN" in refused(capsys, "classify", "de.csv")
+    assert "--encoding utf-16 --label COLUMN" in refused(capsys, "sample", "de.csv")
     # a problem that stops the reading is told beside the encoding
     Path("de.csv").write_bytes((text + "E;1\n").encode("latin-1"))
-    error = refused(capsys, "classify", "de.csv")
+    error = refused(capsys, "sample", "de.csv")
     assert "byte 0xf6 is not UTF-8 text" in error
     assert "line 6: expected 4 values" in error
 
@@ -904,8 +897,8 @@ def test_text_columns_may_be_categories_one_by_one(capsys):
     items = files.read("messy.csv", files.ReadOptions(categorical=("team",), ignore=("city",)))
     assert items.features.shape == (3, 3)
     # FILE may follow the option
-    assert main(["classify", "--categorical", "messy.csv"]) == 0
-    assert main(["classify", "messy.csv", "--categorical"]) == 0
+    classify("--categorical", "messy.csv")
+    classify("messy.csv", "--categorical")
 
 
 @pytest.mark.parametrize(
@@ -938,10 +931,10 @@ def test_numbers_and_dates_are_read_as_their_country_writes_them(cells, values):
 def test_numbers_and_dates_of_two_meanings_are_asked_about(cells, message, capsys):
     rows = "".join(f"{k};{cell};{'uv'[k % 2]}\n" for k, cell in enumerate(cells))
     write("items.csv", f"k;x;label\n{rows}")
-    assert message in refused(capsys, "classify", "items.csv")
+    assert message in refused(capsys, "sample", "items.csv")
     if "1.234" in message:
         for mark in ("comma", "point"):
-            assert main(["classify", "items.csv", "--decimal", mark]) == 0
+            classify("items.csv", "--decimal", mark)
 
 
 @pytest.mark.parametrize(
@@ -961,7 +954,7 @@ def test_one_currency_or_unit_stands_beside_all_numbers_of_a_column(cells, value
     # two of them, or none beside some numbers, are asked about
     for odd in ("5", "£5"):
         write("items.csv", f"k;x;label\n{rows}9;{odd};u\n")
-        assert "? x" in refused(capsys, "classify", "items.csv")
+        assert "? x" in refused(capsys, "sample", "items.csv")
 
 
 def test_new_items_need_the_unit_of_the_first(tmp_path):
@@ -983,7 +976,7 @@ def test_one_point_among_decimal_commas_stands_between_thousands_or_is_a_misfit(
     table(60).assign(x=[f"{k},5" for k in range(59)] + ["1.45"]).to_csv(
         "items.csv", sep=";", index=False
     )
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert "line 61: '1.45' is written in another way than the other" in error
     assert "without editing" not in error  # what is written is not replaced unasked
 
@@ -993,15 +986,15 @@ def test_another_decimal_mark_than_the_file_has_is_named(cell, given, capsys):
     mark = "point" if given == "comma" else "comma"
     rows = "".join(f"{cell}{k % 10};{'uv'[k % 2]}\n" for k in range(60))
     write("items.csv", f"x;label\n7;u\n{rows}")
-    error = refused(capsys, "classify", "items.csv", "--decimal", given)
+    error = refused(capsys, "sample", "items.csv", "--decimal", given)
     assert f"'{cell}0' has a decimal {mark}, where a decimal {given} is expected" in error
     assert "leave out --decimal, or --ignore x" in error
-    assert main(["classify", "items.csv"]) == 0
+    classify("items.csv")
 
 
 def test_points_beside_decimal_commas_are_asked_about(capsys):
     write("items.csv", "pop;height;label\n1.234;1,75;u\n2.500;1,8;\n12;1,62;v\n")
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert "line 2: the point in '1.234' may be a decimal point or stand" in error
     items = files.read("items.csv", files.ReadOptions(decimal=",", scale=False))
     np.testing.assert_allclose(items.features, [[1234, 1.75], [2500, 1.8], [12, 1.62]])
@@ -1009,13 +1002,13 @@ def test_points_beside_decimal_commas_are_asked_about(capsys):
 
 def test_empty_columns_at_the_end_of_a_spreadsheet_are_ignored(capsys):
     write("items.csv", "x,label,,\n1,u,,\n2,v,,\n3,,,\n")
-    columns = classify(capsys, "items.csv")["columns"]
+    columns = classify("items.csv")["columns"]
     assert [row["read_as"] for row in columns] == ["numbers", "labels", "not used", "not used"]
 
 
 def test_all_rows_of_a_wrong_length_are_told(capsys):
     write("items.csv", "x,label\n1,u\n2\n3,v,4\n5\n")
-    error = refused(capsys, "classify", "items.csv")
+    error = refused(capsys, "sample", "items.csv")
     assert "line 3: expected 2 values" in error
     assert "the length of 3 rows is wrong, also in lines 4, 5" in error
 
@@ -1037,7 +1030,7 @@ def test_each_example_can_be_read_as_it_says(name, capsys):
     printed = capsys.readouterr().out
     command = re.search(r"^  graphuq (sample .*)$", printed, re.M)[1].split()
     read = [word for word in command[1:] if word != "--images"]
-    assert classify(capsys, *read)["labels"] in (5, 9, 2, 14)
+    assert classify(*read)["labels"] in (5, 9, 2, 14)
     error = refused(capsys, "example", name)
     assert "exists: remove it, or choose another --out" in error
 
@@ -1047,6 +1040,6 @@ def test_the_example_of_votes_is_that_of_the_first_command(capsys):
     assert "Try:\n  graphuq sample votes.csv --label party\n" in capsys.readouterr().out
     votes, parties = pd.read_csv("votes.csv"), pd.read_csv("parties.csv")
     assert votes["party"].notna().sum() == 5
-    result = classify(capsys, "votes.csv", "--label", "party", "--truth", "parties.csv")
+    result = classify("votes.csv", "--label", "party", "--truth", "parties.csv")
     assert result["accuracy"] > 0.85
     assert parties["id"].tolist() == votes["id"].tolist()

@@ -126,14 +126,13 @@ def test_a_class_whose_name_may_mark_unknown_labels_is_refused(tmp_path, monkeyp
     known = pd.read_csv("blind.csv")
     monkeypatch.chdir(tmp_path)
     known.fillna({"label": "Unknown"}).to_csv("marked.csv", index=False)
-    for command in ("sample", "classify"):
-        assert main([command, "marked.csv"]) == 2
-        error = capsys.readouterr().err
-        assert error.splitlines()[1].startswith("  column ")
-        assert "'Unknown' occurs in 141 rows" in error
-        assert "use --unlabeled Unknown" in error
-        assert "or --class Unknown" in error
-        assert os.listdir() == ["marked.csv"]
+    assert main(["sample", "marked.csv"]) == 2
+    error = capsys.readouterr().err
+    assert error.splitlines()[1].startswith("  column ")
+    assert "'Unknown' occurs in 141 rows" in error
+    assert "use --unlabeled Unknown" in error
+    assert "or --class Unknown" in error
+    assert os.listdir() == ["marked.csv"]
     model = ["--likelihood", "level-set", "--gamma", "0.5", "--alpha", "2", "--rank", "30", *QUICK]
     assert main(["sample", "marked.csv", "--unlabelled", "Unknown", *model]) == 0
     printed = " ".join(capsys.readouterr().out.split())

@@ -35,7 +35,6 @@ def inside(folder, monkeypatch):
 WRITERS = {
     "report": (["report", "result"], ".html"),
     "predict": (["predict", "result", "new.csv"], ".csv"),
-    "classify": (["classify", "moons.csv"], ".csv"),
     "suggest": (["suggest", "result"], ".csv"),
 }
 
@@ -52,17 +51,16 @@ def test_a_file_of_another_kind_is_kept(command, capsys):
     assert f"let the name end in {suffix}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["report", "predict", "classify"])
+@pytest.mark.parametrize("command", ["report", "predict"])
 def test_own_files_are_written_again(command):
     arguments, suffix = WRITERS[command]
     for _ in range(2):
         assert main([*arguments, "--out", f"{command}-again{suffix}"]) == 0
 
 
-@pytest.mark.parametrize("command", ["predict", "classify"])
 @pytest.mark.parametrize("name", ["nodes.csv", "uncertain.csv", "suspects.csv"])
-def test_files_of_a_result_are_kept(command, name, capsys):
-    arguments, _ = WRITERS[command]
+def test_files_of_a_result_are_kept(name, capsys):
+    arguments, _ = WRITERS["predict"]
     before = Path("result", name).read_bytes()
     assert main([*arguments, "--out", f"result/{name}"]) == 2
     assert "has other contents than this command writes" in capsys.readouterr().err
@@ -104,11 +102,6 @@ def test_a_posterior_replaces_netcdf_files_only():
 
 
 def test_input_files_are_kept(capsys):
-    assert main(["classify", "moons.csv", "--out", "truth.csv"]) == 0
-    table = pd.read_csv("truth.csv").assign(label=["low", "up"] * 30)[["id", "label", "prediction"]]
-    table.to_csv("truth.csv", index=False)
-    assert main(["classify", "moons.csv", "--truth", "truth.csv", "--out", "truth.csv"]) == 2
-    assert "truth.csv is an input file" in capsys.readouterr().err
     assert main(["predict", "result", "new.csv", "--out", "both.csv"]) == 0
     joined = pd.read_csv("both.csv").merge(pd.read_csv("new.csv"), on="id")
     joined.to_csv("both.csv", index=False)

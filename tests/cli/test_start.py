@@ -41,7 +41,7 @@ def test_what_ends_the_start(way, event, tmp_path):
     (tmp_path / "numpy.py").write_text(numpy)  # imported in place of NumPy
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     ended = subprocess.run(
-        [sys.executable, *WAYS[way], "classify", "items.csv"],
+        [sys.executable, *WAYS[way], "sample", "items.csv"],
         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
