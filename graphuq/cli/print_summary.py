@@ -86,6 +86,8 @@ def _print_model(run: RunSummary) -> None:
             origin = "the default"  # no option gives the share of levels of components
         if name == "level" and name in run.chosen and run.sampling != RANDOM:
             origin = "the default: only labels drawn at random say how large classes are"
+            if max(run.labels.values()) < 2:
+                origin = "the default if no class has two labels"
         if name in run.at_edge:
             origin += "; at the edge of the search range: the labels say little about it, which "
             origin += "is no fault"
@@ -114,10 +116,10 @@ def _describe_prior(prior: dict[str, Any]) -> str:
         return alike
     if weight == 0:
         return f"{alike}; the graph has weight 0"
-    patterns = f"the {prior['rank']} smoothest patterns (modes)"
     if prior.get("laplacian") == "signless":
-        patterns = patterns.replace("smoothest patterns", "patterns in which they differ most")
+        patterns = f"the {prior['rank']} patterns (modes) in which they differ most"
         return f"linked items tend to have different classes; it uses {patterns}"
+    patterns = f"the {prior['rank']} smoothest patterns (modes)"
     if weight == 1:
         return f"classes vary smoothly over the graph; it uses {patterns}"
     return f"classes vary smoothly over the graph, by {patterns}, and {alike}"

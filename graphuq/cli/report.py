@@ -73,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
         names=result.ids,
         truth=_truth(result, options.truth, options.encoding),
         command="\n".join(result.commands) or None,
+        columns=[tuple(row.values())[:4] for row in result.run.get("columns", ())],
     )
     gq.write_report(subject, page)
     print(f"Written to {page}: open it in a browser.")

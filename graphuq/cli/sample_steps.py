@@ -205,7 +205,7 @@ def build_model(options: argparse.Namespace, data: Data, likelihood: Any) -> Mod
     graph = data.items.to_graph(options.neighbors)
     if data.items.features is None and options.rank is None and options.alpha == AUTO:
         level = {} if options.level == AUTO else {"level": options.level}
-        begin_stage("choosing parameters from the labels")
+        begin_stage("computing the modes of the graph and choosing parameters from the labels")
         return _model_of(graph, gq.tune(graph, data.labels, likelihood, **level), data.labels)
     rank = default_rank(graph) if options.rank is None else options.rank
     begin_stage("computing the modes of the graph")

@@ -12,6 +12,7 @@ import numpy as np
 import graphuq as gq
 from graphuq.cli.class_shares import add_class_shares, choose_shares
 from graphuq.cli.files import Items, read_classes
+from graphuq.cli.files.columns import Column
 from graphuq.cli.options import add_classes, add_command, add_json
 from graphuq.cli.result import Result, read_run
 from graphuq.cli.result_folder import require_result_folder
@@ -164,6 +165,7 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
         classes,
         trust,
         None if former.get("groups") is None else np.array(former["groups"]),
+        tuple(Column(**row) for row in former.get("columns", ())),
     )
     # new labels are mostly those of items that the result asked for
     found = items.labels(ANY if added else labels.sampling)

@@ -50,7 +50,7 @@ def draw_pictures(subject: Subject) -> Iterator[str]:
         yield page.figure(
             png(lambda figure: plots.graph_layout(posterior, named, ax=figure.subplots()), 8, 6),
             "The graph, its nodes colored by their probable class.",
-            f"The items, with lines between similar ones. {_explain_colors(posterior)}",
+            f"The items, with lines between linked ones. {_explain_colors(posterior)}",
         )
     if prior is not None:
         yield from _draw_prior(posterior, prior)

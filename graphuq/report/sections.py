@@ -100,7 +100,7 @@ def _run(subject: Subject) -> str:
         *prior_rows(settings["prior"]),
     ]
     if subject.graph is not None:
-        rows.insert(1, ("edges", f"{subject.graph.n_edges:,}", "Pairs of similar items."))
+        rows.insert(1, ("edges", f"{subject.graph.n_edges:,}", "Pairs of linked items."))
     likelihood = settings["likelihood"]
     rows.append(("likelihood", likelihood["name"], meanings.of_likelihood(likelihood["name"])))
     rows += [

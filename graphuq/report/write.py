@@ -173,7 +173,7 @@ def _opening(subject: Subject, found: Trust) -> str:
     model = subject.model_trust
     lights = _light(found) + ("" if model is None else _light(model))
     return lights + page.paragraph(
-        f"The graph connects {posterior.n_nodes:,} items with similar ones. "
+        f"The graph links {posterior.n_nodes:,} items. "
         f"{len(posterior.labels):,} of them came with a label, which may be wrong. From these "
         "labels graphuq computes the probability of each class for every item. Predictions for "
         f"the {hidden.size:,} others: {listed}. The class of {n_unsure:,} of them is unsure: its "

@@ -138,11 +138,13 @@ def test_update_samples_with_all_labels_on_the_graph_of_the_result(moons, monkey
 
 def test_update_replaces_its_result_and_remembers_the_commands(moons, capsys):
     Path("more.csv").write_text("id,label\nm1,lower\nm2,upper\n")
-    first = run_of("result")["command"]
+    first, columns = (run_of("result")[name] for name in ("command", "columns"))
     second = "graphuq update result --labels more.csv --parameters keep --draws 20"
     assert main(second.split()[1:]) == 0
     assert run_of("result")["command"] == second
     assert run_of("result")["earlier"] == [first]
+    assert run_of("result")["columns"] == columns
+    assert [row["read_as"] for row in columns] == ["ids", "numbers", "numbers", "labels"]
     page = Path("result/report.html").read_text(encoding="utf-8")
     assert page == f"{first}\n{second}"
     capsys.readouterr()
