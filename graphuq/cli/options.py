@@ -70,7 +70,8 @@ def add_file(parser: Parser) -> None:
         metavar="FILE",
         help=".csv, .tsv (also .csv.gz), .parquet, .xlsx, .jsonl: a table with one row per item, "
         "or a list of edges (source, target and optionally weight); .npz: features X or an "
-        "adjacency matrix, and optionally labels y; .graphml; .h5ad: cells of AnnData",
+        "adjacency matrix, and optionally labels y; .edges, .mtx, .graphml: a graph; .h5ad: cells "
+        "of AnnData",
     )
     group = parser.add_argument_group("contents of the file")
     _add_columns(group.add_argument)

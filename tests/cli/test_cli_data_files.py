@@ -753,6 +753,22 @@ def test_a_name_that_is_nearly_a_column_is_corrected(capsys):
     assert "(--label): name one of its columns: 'x', 'y', 'label'" in error
 
 
+def test_a_class_of_most_items_is_asked_about_where_no_item_is_left_to_predict(capsys):
+    frame = table(90)
+    for mark in ("Unassigned", "-", "to do"):
+        marked = frame.fillna({"label": mark}).assign(id=range(90))
+        marked.to_csv("items.csv", index=False)
+        error = refused(capsys, "sample", "items.csv")
+        assert f"every item has a label, and 60 of 90 have {mark!r}: use --unlabeled" in error
+        assert classify("items.csv", "--unlabeled", mark)["labels"] == 30
+        assert classify("items.csv", "--class", mark)["labels"] == 90
+    # not for two classes, for a smaller share, or where some item has no label
+    for labels in (["u"] * 80 + ["v"] * 10, ["u"] * 59 + ["v"] * 16 + ["w"] * 15,
+                   ["u"] * 80 + ["v"] * 5 + ["w"] * 4 + [""]):  # fmt: skip
+        frame.assign(label=labels).to_csv("items.csv", index=False)
+        assert classify("items.csv")["labels"] in (89, 90)
+
+
 def test_names_of_items_are_no_labels(capsys):
     frame = table().assign(label=[f"item {k}" for k in range(30)])
     frame.to_csv("items.csv", index=False)

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.files.class_column import to_ids
+from graphuq.cli.files.columns import LABELS
 from graphuq.cli.files.label_table import ID, LABEL, no_column
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
@@ -65,7 +66,7 @@ class ColumnRoles:
             **{text: "text: its words are the features" for text in self.features if options.text},
             options.groups: "groups",
             options.truth: "true classes",
-            own: "labels",
+            own: LABELS,
             self.key: "ids",
         }
 

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from graphuq.cli.files.encoding import CATEGORIES, NUMBERS, ColumnForm
 
+# The role of the column of labels.
+LABELS = "labels"
+
 # Texts that are shown of a column, and their length.
 N_TEXTS, TEXT_LENGTH = 3, 16
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.cli.files.contents import Contents
+from graphuq.cli.files.edge_lines import EdgeLines
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
@@ -49,7 +50,7 @@ class EdgeColumns(NamedTuple):
     width: int
 
 
-def read_edges(table: Table, options: ReadOptions) -> Contents:
+def read_edges(table: Table | EdgeLines, options: ReadOptions) -> Contents:
     """Return the ids of the nodes, in the order of their first edge, and the undirected graph.
 
     The weights of an edge that is listed more than once, in one or both directions, are added,
@@ -57,7 +58,7 @@ def read_edges(table: Table, options: ReadOptions) -> Contents:
 
     Parameters
     ----------
-    table : Table
+    table : Table or EdgeLines
         Two columns, and optionally others, of which one may have weights; the first line may name
         them.
     options : ReadOptions
@@ -110,7 +111,9 @@ def read_edges(table: Table, options: ReadOptions) -> Contents:
     return Contents(np.array(list(position)), None, graph, {}, tuple(notes))
 
 
-def find_columns(table: Table, rows: Sequence[Row], options: ReadOptions) -> EdgeColumns:
+def find_columns(
+    table: Table | EdgeLines, rows: Sequence[Row], options: ReadOptions
+) -> EdgeColumns:
     """Return the columns of ends and weights; ask if a column of numbers may be weights."""
     first = [cell.strip() for cell in rows[0][1]]
     names = [name.lower() for name in first]
@@ -172,7 +175,7 @@ def _holds_weights(rows: Sequence[Row], column: int) -> bool:
 
 
 def _read_weights(
-    table: Table, body: Sequence[Row], columns: EdgeColumns
+    table: Table | EdgeLines, body: Sequence[Row], columns: EdgeColumns
 ) -> dict[tuple[str, str], list[float]]:
     """Return the weights listed for each pair of ends, in the order of the list."""
     problems = Problems()

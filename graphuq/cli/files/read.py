@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -15,8 +17,9 @@ from graphuq.cli.files.archive import read_archive
 from graphuq.cli.files.cells import read_h5ad
 from graphuq.cli.files.class_column import read_class_column, to_ids
 from graphuq.cli.files.column_roles import ColumnRoles
-from graphuq.cli.files.columns import tabulate_columns
+from graphuq.cli.files.columns import LABELS, Column, tabulate_columns
 from graphuq.cli.files.contents import NUMBERED, Contents
+from graphuq.cli.files.edge_lines import EdgeLines
 from graphuq.cli.files.edges import keep_largest, read_edges
 from graphuq.cli.files.features import build_features
 from graphuq.cli.files.graphml import read_graphml
@@ -28,16 +31,21 @@ from graphuq.cli.files.label_table import (
     no_column,
     read_label_table,
 )
+from graphuq.cli.files.matrix_market import read_matrix_market
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.recognize_edges import lists_edges
 from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_file
 from graphuq.cli.files.text_table import TextTable
 from graphuq.cli.files.texts import build_text_features
+from graphuq.labels.class_values import MAYBE_CLASS
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
 
 DEFAULTS = ReadOptions()
+
+# A value of this share of all items, none of which is blank, may mark those without a label.
+MOST = 2 / 3
 
 
 def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
@@ -112,7 +120,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         options.classes,
         None if trust is None else trust[kept],
         None if groups is None else groups[kept],
-        tuple(problems.columns),
+        _with_labels(problems.columns, known),
     )
 
 
@@ -126,6 +134,9 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
     if suffix == ".graphml":
         _require_used(path, options, "a graph")
         return read_graphml(path)
+    if suffix == ".mtx":
+        _require_used(path, options, "a graph")
+        return read_matrix_market(path)
     if suffix == ".h5ad":
         _require_used(path, options, "an .h5ad file")
         return read_h5ad(path)
@@ -135,6 +146,11 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
         encoding = table.likely_encoding()
         problems.add(str(error), f"--encoding {encoding}")
         table = TextTable(path, encoding)
+    if isinstance(table, TextTable) and options.edges is not False and options.label is None:
+        lines = EdgeLines(table)
+        if lines.are_edges():
+            _require_used(path, options, "a list of edges")
+            return read_edges(lines, options)
     if lists_edges(table, options):
         _require_used(path, options, "a list of edges")
         return read_edges(table, options)
@@ -232,6 +248,8 @@ def _classes(
     if own not in found:
         found[own] = ClassColumn(np.full(ids.size, None, dtype=object), ())
     known, notes, trust = found[own]
+    if options.labels is None:
+        _ask_about_most(f"{path}, column {own!r}", known, options, problems)
     if options.label is not None and options.labels is None and own not in contents.columns:
         problems.add(no_column(path, "--label", own, contents.names or sorted(contents.columns)))
     if options.labels is not None and options.label in contents.columns:
@@ -253,6 +271,34 @@ def _classes(
     _require_complete(path, truth, ids, true, "true class", remedy, problems)
     _require_shown(truth, known, true, options, problems)
     return known, trust, true, notes
+
+
+def _with_labels(columns: Sequence[Column], known: NDArray[Any]) -> tuple[Column, ...]:
+    """Return the columns, that of labels with the numbers of classes and of items without any."""
+    classes = {name for name in known if name is not None}
+    n_missing = sum(name is None for name in known)
+    return tuple(
+        column._replace(distinct=len(classes), missing=n_missing)
+        if column.read_as == LABELS
+        else column
+        for column in columns
+    )
+
+
+def _ask_about_most(
+    place: str, known: NDArray[Any], options: ReadOptions, problems: Problems
+) -> None:
+    """Ask about a class of most items where every item has a label, and there are others."""
+    counts = Counter(known.tolist())
+    if None in counts or len(counts) < 3:
+        return
+    name, n = counts.most_common(1)[0]
+    if n >= MOST * known.size and name not in options.classes and name.lower() not in MAYBE_CLASS:
+        problems.add(
+            f"{place}: every item has a label, and {n} of {known.size} have {name!r}: use "
+            f"--unlabeled {quote(name)} if it marks items without a label, or --class "
+            f"{quote(name)} if it is a class"
+        )
 
 
 def _require_shown(

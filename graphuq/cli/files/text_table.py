@@ -177,6 +177,14 @@ class TextTable:
         except csv.Error as error:
             raise ValueError(f"{self.path}, line {line}: {error}: correct that line") from error
 
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the number and the text of every line."""
+        try:
+            with self._text() as lines:
+                yield from enumerate(lines, 1)
+        except UnicodeError as error:
+            raise self._decoding_error() from error
+
     def _text(self) -> Any:
         # Spreadsheets begin UTF-8 files with a byte order mark.
         has_mark = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
