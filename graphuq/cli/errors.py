@@ -52,10 +52,13 @@ def _describe_problems(
     if others and any(column.use for column in error.columns):
         lines.append(question.capitalize())
     lines += format_columns(error.columns) if error.columns else []
-    if error.remedy:
+    line = f"{shlex.join(['graphuq', *arguments])} {error.remedy}"
+    if error.remedy and line == visible(line):  # a shell does not take codes of characters
         how = "To continue without editing the file" if error.complete else "This remedies a part"
-        line = visible(f"{shlex.join(['graphuq', *arguments])} {error.remedy}")
+        how += ", with the name of a column for COLUMN" * (" COLUMN" in line)
         lines += [f"{how}:", f"  {line}"]
+    elif any(column.use for column in error.columns):
+        lines.append("Choose options, and add them to the command.")
     return lines
 
 

@@ -11,8 +11,8 @@ from graphuq.cli.printing import visible
 # Columns that are listed, and those beyond which plain ones are counted together.
 MOST, MOST_PLAIN = 60, 12
 
-# Characters of a name.
-NAME_LENGTH = 30
+# Characters of a name, and of how a column was read.
+NAME_LENGTH, MOST_READ_AS = 30, 50
 
 
 def format_columns(columns: Sequence[Column]) -> list[str]:
@@ -28,10 +28,16 @@ def format_columns(columns: Sequence[Column]) -> list[str]:
     listed = [column for column in columns if not _is_plain(column)]
     if len(columns) - len(listed) <= MOST_PLAIN:
         listed = list(columns)
-    listed = sorted(listed, key=lambda column: not column.use)[:MOST]
+    listed = sorted(listed, key=lambda column: (not column.use, column.is_feature))[:MOST]
     shown = [column for column in columns if column in listed]
     rows = [
-        (_short(c.name), visible(c.read_as), f"{c.distinct:,}", f"{c.missing:,}", visible(c.use))
+        (
+            _short(c.name),
+            _short(c.read_as, MOST_READ_AS),
+            f"{c.distinct:,}",
+            f"{c.missing:,}",
+            visible(c.use),
+        )
         for c in shown
     ]
     uses = "to use it" if any(c.use for c in shown) else ""
@@ -48,6 +54,8 @@ def format_columns(columns: Sequence[Column]) -> list[str]:
     others = [column for column in columns if column not in listed]
     if others:
         what = "columns of numbers" if all(map(_is_plain, others)) else "columns"
+        n_asked = sum(bool(column.use) for column in others)
+        what += f", {n_asked:,} of them with questions like those above" if n_asked else ""
         lines.append(f"  and {len(others):,} more {what}")
     return lines
 
@@ -57,6 +65,6 @@ def _is_plain(column: Column) -> bool:
     return column.read_as == NUMBERS and not column.missing and not column.use
 
 
-def _short(name: str) -> str:
-    name = visible(name)
-    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 3]}..."
+def _short(text: str, most: int = NAME_LENGTH) -> str:
+    text = visible(text)
+    return text if len(text) <= most else f"{text[: most - 3]}..."

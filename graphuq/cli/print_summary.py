@@ -141,8 +141,7 @@ def _explain_origin(run: RunSummary) -> str:
 def _print_trust(run: RunSummary) -> None:
     print()
     print_trust("CAN THE SAMPLER BE TRUSTED?", run.trust)
-    if (model := run.model_trust) is not None:
-        print_light("CAN THE MODEL BE TRUSTED?", model.light, model.reasons)
+    print_light("CAN THE MODEL BE TRUSTED?", run.model_trust.light, run.model_trust.reasons)
     if run.expected_calibration_error is not None:
         print_paragraph(
             f"Confidence differs from accuracy by {run.expected_calibration_error:.1%} on average "

@@ -82,8 +82,8 @@ class RunSummary:
     diagnostics : Diagnostics
     trust : Trust
         The light of the report for the sampler, and its reasons.
-    model_trust : ModelTrust or None
-        That for the model; None if labels cannot be predicted from each other.
+    model_trust : ModelTrust
+        That for the model.
     estimated_shares : list of dict, or None
         Share of each class among all items, with the low and high end of its 90% interval; None
         if shares are given.
@@ -144,7 +144,7 @@ class RunSummary:
     complete: bool
     diagnostics: Diagnostics
     trust: Trust
-    model_trust: ModelTrust | None
+    model_trust: ModelTrust
     predicted: dict[str, int]
     estimated_shares: list[dict[Any, Any]] | None
     group_shares: list[dict[Any, Any]] | None
@@ -169,7 +169,7 @@ class RunSummary:
         values["diagnostics"] = vars(self.diagnostics)
         values["columns"] = [column._asdict() for column in self.columns]
         values["trust"] = self.trust.to_dict()
-        values["model_trust"] = None if self.model_trust is None else self.model_trust.to_dict()
+        values["model_trust"] = self.model_trust.to_dict()
         if self.accuracy is None:
             for name in SCORES:
                 del values[name]

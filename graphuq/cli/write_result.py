@@ -93,7 +93,7 @@ def sample_and_write(
         sample=data.sample,
         drawn=data.drawn,
         groups=data.items.groups,
-        columns=[column[:4] for column in data.items.columns],
+        columns=[c[:4] for c in sorted(data.items.columns, key=lambda c: c.is_feature)],
     )
     # Ask the posterior for uncertain items, suspect labels and items to label next.
     answers = ask(data, post, predictions, options.seed)

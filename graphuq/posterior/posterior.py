@@ -230,7 +230,8 @@ class Posterior(PredictionMixin):
         """Return how far the model can be trusted: a traffic light with reasons.
 
         Each label is compared with what all other labels predict, `pred_probs`. A label that is the
-        only one of its class is left out, since no other label can predict it.
+        only one of its class is left out, since no other label can predict it, and so is one that
+        is probably wrong by its own confidence.
 
         Parameters
         ----------
@@ -255,6 +256,8 @@ class Posterior(PredictionMixin):
         """
         predicted, given = self.pred_probs(prior), self.labels.indices
         known = np.bincount(given)[given] > 1
+        if self.labels.confidence is not None:
+            known &= self.labels.confidence > 0.5
         n = int(known.sum())
         judged = f"{count(n, 'label')} {choose_form(n, 'is', 'are')}"
         return trust_in_model(predicted[known], given[known], judged, "from the other labels")

@@ -67,17 +67,15 @@ def _trust(found: Trust) -> str:
     )
 
 
-def _model_trust(found: ModelTrust | None) -> str:
-    if found is None:
-        return ""
+def _model_trust(found: ModelTrust) -> str:
     return (
         page.paragraph(Markup(f"<strong>{found.light.capitalize()}:</strong> {found.verdict}"))
         + page.items(found.reasons)
         + page.paragraph(
-            "Green: by its 95% interval the accuracy is above that of always predicting the most "
-            "frequent class, and confidence is not above the interval. Red: the accuracy is below "
-            "that. Amber: neither is shown. The interval assumes that the items were drawn "
-            "at random."
+            "Green: by its 95% interval the accuracy is so high that at most half as many "
+            "predictions are wrong as if all were the most frequent class, and confidence is not "
+            "above the interval. Red: more are wrong. Amber: neither is shown. The interval "
+            "assumes that the items were drawn at random."
         )
     )
 

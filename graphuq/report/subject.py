@@ -14,7 +14,7 @@ from graphuq.graphs import Graph
 from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.estimated_shares import ClassShares
-from graphuq.posterior.assessment.model_trust import ModelTrust, trust_in_model
+from graphuq.posterior.assessment.model_trust import ModelTrust, trust_in_model, unknown
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import check_images
@@ -122,11 +122,8 @@ class Subject:
         return self.posterior.class_shares(self.groups, prior=self.prior)
 
     @cached_property
-    def model_trust(self) -> ModelTrust | None:
-        """How far the model can be trusted: by the truth, a random sample, or the labels.
-
-        None if labels cannot be predicted from each other; see `Posterior.model_trust`.
-        """
+    def model_trust(self) -> ModelTrust:
+        """How far the model can be trusted: by the truth, a random sample, or the labels."""
         known, classes = self.predictions, self.posterior.labels.classes.tolist()
         if self.truth is not None and self.hidden.size:
             nodes, truth = self.hidden, self.truth[self.hidden]
@@ -137,10 +134,11 @@ class Subject:
         else:
             try:
                 return self.posterior.model_trust(self.prior)
-            except ValueError:  # for example without the prior, or of a label that is a field
-                return None
+            except ValueError as error:  # labels cannot be predicted from each other
+                return unknown(f"Not known: {error}.")
         judged += f" {choose_form(nodes.size, 'is', 'are')}"
-        indices = np.array([classes.index(name) for name in truth.tolist()], dtype=np.int64)
+        position = {name: k for k, name in enumerate(classes)}
+        indices = np.array([position[name] for name in truth.tolist()], dtype=np.int64)
         return trust_in_model(known.by_class[nodes], indices, judged, "from the labels")
 
     @cached_property

@@ -170,8 +170,7 @@ def _opening(subject: Subject, found: Trust) -> str:
         if classes.size == 2
         else f"most probable class has a probability below {SURE:.0%}."
     )
-    model = subject.model_trust
-    lights = _light(found) + ("" if model is None else _light(model))
+    lights = _light(found) + _light(subject.model_trust)
     return lights + page.paragraph(
         f"The graph links {posterior.n_nodes:,} items. "
         f"{len(posterior.labels):,} of them came with a label, which may be wrong. From these "

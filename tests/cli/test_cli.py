@@ -205,7 +205,7 @@ def test_likelihoods_choose_their_parameters(model, parameters, karate, capsys):
     assert run["sampling"] == "by class"
     for name, value in run["parameters"].items():
         origin = (
-            "the default: only labels drawn at random"
+            "the default if no class has two labels"
             if name == "level"
             else "chosen from the labels"
         )

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -56,7 +57,7 @@ def refused(capsys, *arguments, code=2):
 
 def remedy_of(error, file="items.csv"):
     """Return the options that a message adds to the command."""
-    (found,) = re.findall(rf"without editing the file:\n  graphuq \w+ {file} (.*)\n", error)
+    (found,) = re.findall(rf"without editing the file.*:\n  graphuq \w+ {file} (.*)\n", error)
     return found
 
 
@@ -622,9 +623,9 @@ def test_a_messy_table_is_through_in_two_runs(capsys):
         "  column  read as                  distinct  missing  to use it",
         "  id      ids                             6        0",
         "? joined  dates, as days                  5        1  --fill-missing (column mean), or "
-        "--drop-missing (rows)",
+        "--drop-missing (2 rows)",
         "? height  numbers, decimal commas         5        1  --fill-missing (column mean), or "
-        "--drop-missing (rows)",
+        "--drop-missing (2 rows)",
         "? team    text: red, blue                 2        0  --categorical team, or "
         "--ignore team",
         "? city    text: Rome, Oslo                2        1  --categorical city, or "
@@ -671,7 +672,7 @@ def test_whole_numbers_in_few_rows_are_probably_the_labels(capsys):
     error = refused(capsys, "sample", "items.csv")
     assert "? kind" in error
     assert "27  --label kind, --ignore kind, or --fill-missing" in error
-    assert "1  --fill-missing (column mean), or --drop-missing (rows)" in error
+    assert "1  --fill-missing (column mean), or --drop-missing (1 row)" in error
     remedy = remedy_of(error)
     assert remedy == "--label kind --fill-missing"
     columns = classify("items.csv", *remedy.split())["columns"]
@@ -967,10 +968,63 @@ def test_one_currency_or_unit_stands_beside_all_numbers_of_a_column(cells, value
     items = files.read("items.csv", files.ReadOptions(scale=False))
     np.testing.assert_allclose(items.features[:, 1], values)
     assert items.columns[1].read_as == read_as
-    # two of them, or none beside some numbers, are asked about
-    for odd in ("5", "£5"):
+    # values without it, or with another, are as invalid as texts, and are not replaced unasked
+    for odd in ("5", "£5", "($5)", "x"):
         write("items.csv", f"k;x;label\n{rows}9;{odd};u\n")
-        assert "? x" in refused(capsys, "sample", "items.csv")
+        error = refused(capsys, "sample", "items.csv")
+        assert f"line 5: {odd!r} is " in error
+        assert "without editing" not in error
+        filled = files.read("items.csv", files.ReadOptions(missing="fill", scale=False))
+        np.testing.assert_allclose(filled.features[:3, 1], values)
+
+
+def test_signs_between_numbers_are_no_units(capsys):
+    write("items.csv", "x,label\n€5 €10,u\n5°30°,v\n1€50€,\n")
+    assert "? x       text: €5 €10, 5°30°, 1€50€" in refused(capsys, "sample", "items.csv")
+
+
+def test_the_table_says_only_what_is_known(capsys):
+    pytest.importorskip("pyarrow")
+    frame = table(30, z=[1.0] * 29 + [None], word=["red", "blue"] * 15, tags=[[1, 2]] * 30)
+    frame.to_parquet("items.parquet")
+    found = classify("items.parquet", "--ignore", "tags", "--fill-missing", "--categorical")
+    rows = {row["name"]: row for row in found["columns"]}
+    assert rows["z"]["read_as"] == "constant: not used"
+    assert rows["tags"]["read_as"] == "not used"
+    assert (rows["label"]["distinct"], rows["label"]["missing"]) == (2, 20)
+    # a column that is constant only in the rows that are kept
+    frame.drop(columns="tags").assign(k=[1.0] * 29 + [2.0]).to_csv("items.csv", index=False)
+    found = classify("items.csv", "--drop-missing", "--categorical")
+    assert {row["name"]: row["read_as"] for row in found["columns"]}["k"] == "constant: not used"
+    # nothing is said of columns that are judged later
+    error = refused(capsys, "sample", "items.csv", "--text", "wrod")
+    assert re.search(r"^  word +not read yet", error, re.M)
+
+
+def test_proposed_options_are_those_that_a_shell_takes(capsys):
+    frame = table(**{"-x": ["red", "blue"] * 15, "two words": ["a", "b"] * 15})
+    frame.to_csv("items.csv", index=False)
+    remedy = remedy_of(refused(capsys, "sample", "items.csv"))
+    assert classify("items.csv", *shlex.split(remedy))["labels"] == 10
+    table(**{f"c{k}": ["a", "b"] * 15 for k in range(9)}).to_csv("items.csv", index=False)
+    assert remedy_of(refused(capsys, "sample", "items.csv")) == "--categorical"
+    # a name with control characters cannot be pasted
+    table(**{"a\x1bb": ["a", "b"] * 15}).to_csv("items.csv", index=False)
+    error = refused(capsys, "sample", "items.csv")
+    assert "? a\\x1bb" in error
+    assert error.endswith("Choose options, and add them to the command.\n")
+
+
+def test_many_columns_are_counted_and_roles_are_always_shown(capsys):
+    wide = table(**{f"c{k}": np.sqrt(np.arange(30) + k) for k in range(90)})
+    wide.to_csv("items.csv", index=False)
+    assert main(["sample", "items.csv", "--draws", "20"]) == 0
+    printed = capsys.readouterr().out
+    assert "\n  label   labels" in printed
+    assert "\n  and 92 more columns of numbers\n" in printed
+    table(**{f"c{k}": ["a", "b"] * 15 for k in range(90)}).to_csv("items.csv", index=False)
+    error = refused(capsys, "sample", "items.csv")
+    assert "and 33 more columns, 30 of them with questions like those above" in error
 
 
 def test_new_items_need_the_unit_of_the_first(tmp_path):

@@ -63,7 +63,7 @@ class ColumnRoles:
         self.features = [name for name in names if name not in roles] if text is None else [text]
         self.described: dict[str | None, str] = {
             **{name: "not used" for name in names if name not in self.features},
-            **{text: "text: its words are the features" for text in self.features if options.text},
+            **{name: "text: its words are the features" for name in [text] if name is not None},
             options.groups: "groups",
             options.truth: "true classes",
             own: LABELS,

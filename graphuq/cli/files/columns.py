@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from graphuq.cli.files.encoding import CATEGORIES, NUMBERS, ColumnForm
 
-# The role of the column of labels.
+# The role of the column of labels, and all roles but that of a feature.
 LABELS = "labels"
+ROLES = ("ids", LABELS, "true classes", "groups")
 
 # Texts that are shown of a column, and their length.
 N_TEXTS, TEXT_LENGTH = 3, 16
@@ -39,6 +40,11 @@ class Column(NamedTuple):
     use: str = ""
     odd: str = ""
 
+    @property
+    def is_feature(self) -> bool:
+        """Whether the column is no id, label, truth or group."""
+        return self.read_as not in ROLES
+
 
 class Question(NamedTuple):
     """What to do to use a column, and what is odd about it."""
@@ -53,6 +59,7 @@ def tabulate_columns(
     forms: Mapping[str, ColumnForm],
     invalid: Mapping[str, NDArray[np.bool_]],
     questions: Mapping[str, Question],
+    constant: Collection[str] = (),
 ) -> tuple[Column, ...]:
     """Return a row for each column of a table.
 
@@ -68,6 +75,8 @@ def tabulate_columns(
         Which cells of features are missing or invalid.
     questions : mapping of str to Question
         Columns that cannot be used as they are.
+    constant : collection of str
+        Columns of features whose values are equal.
 
     Examples
     --------
@@ -75,9 +84,8 @@ def tabulate_columns(
     ...     {"id": [*"abc"], "size": [1, 2, np.nan], "town": ["Ulm", "Ulm", "Bonn"]}
     ... )
     >>> gaps = {"size": frame["size"].isna()}
-    >>> for column in tabulate_columns(
-    ...     frame, {"id": "ids"}, {"size": ColumnForm("numbers")}, gaps, {}
-    ... ):
+    >>> forms, asked = {"size": ColumnForm("numbers")}, {"town": Question("--ignore town", "")}
+    >>> for column in tabulate_columns(frame, {"id": "ids"}, forms, gaps, asked):
     ...     print(*column[:4], sep=", ")
     id, ids, 3, 0
     size, numbers, 2, 1
@@ -87,19 +95,29 @@ def tabulate_columns(
     for name in frame.columns:
         column = frame[name]
         missing = invalid[name] if name in invalid else column.isna()
-        distinct = int(column[~np.asarray(missing)].nunique())
-        how = roles.get(name) or _describe(column, forms.get(name))
-        if distinct <= 1 and name in forms and name not in questions:
+        known = column[~np.asarray(missing)]
+        try:
+            distinct = int(known.nunique())
+        except TypeError:  # such as lists
+            distinct = int(known.astype(str).nunique())
+        how = roles.get(name) or _describe(column, forms.get(name), name in questions)
+        if name in constant:
             how = "constant: not used"
         asked = questions.get(name, Question("", ""))
         rows.append(Column(str(name), how, distinct, int(missing.sum()), *asked))
     return tuple(rows)
 
 
-def _describe(column: pd.Series, form: ColumnForm | None) -> str:
-    """Return how a column of features was read; its texts if it was not."""
+def _describe(column: pd.Series, form: ColumnForm | None, asked: bool) -> str:
+    """Return how a column of features was read; its texts if it is asked about."""
+    if form is None and not asked:
+        return "not read yet"
+    if form is None and not column.notna().any():
+        return "empty"
+    if form is None and pd.api.types.is_numeric_dtype(column):
+        return NUMBERS
     if form is None:
-        return f"text: {_first_texts(column.dropna().unique())}"
+        return f"text: {_first_texts(column.dropna().astype(str).unique())}"
     if form.form == CATEGORIES:
         return f"categories: {_first_texts(form.categories)}"
     if form.form.startswith(NUMBERS) and form.decimal is not None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from graphuq.cli.files.numbers import ANSWERS, Numbers, symbol_of
+from graphuq.cli.files.numbers import ANSWERS, Numbers
 from graphuq.utils.typing import Array
 
 # The forms of columns that hold categories and numbers.
@@ -97,9 +97,8 @@ def form_of(column: pd.Series, numbers: Numbers, decimal: str | None = None) -> 
         texts = column.dropna().astype(str).str.strip().str.lower()
         if texts.isin(list(ANSWERS)).all():
             return ColumnForm("yes and no")
-        if symbol := symbol_of(texts):
-            return ColumnForm(f"{NUMBERS} with {symbol}", decimal or MARKS.get(numbers.note))
-    return ColumnForm(NUMBERS, decimal or MARKS.get(numbers.note))
+    name = f"{NUMBERS} with {numbers.symbol}" if numbers.symbol else NUMBERS
+    return ColumnForm(name, decimal or MARKS.get(numbers.note))
 
 
 def to_indicators(column: pd.Series, categories: list[str]) -> Array:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from shlex import quote
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from graphuq.cli.files.numbers import (
 )
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.probable_roles import find_ids, find_labels, known_texts
-from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.undeclared_columns import MAX_CATEGORIES, report_counters, report_texts
 from graphuq.utils import validation
@@ -51,6 +50,8 @@ class Features(NamedTuple):
         How columns were read.
     invalid : dict of str to ndarray of bool, shape (rows,)
         Which of their cells are missing or invalid.
+    constant : collection of str
+        Columns that are not used, since their values in the rows that are kept are equal.
     """
 
     values: Array
@@ -59,18 +60,21 @@ class Features(NamedTuple):
     encoding: Encoding | None = None
     columns: Mapping[str, ColumnForm] = {}
     invalid: Mapping[str, NDArray[np.bool_]] = {}
+    constant: Collection[str] = ()
 
 
 class _Encoded(NamedTuple):
     """All columns as numbers, before missing values are treated; without X if there are problems.
 
-    ``is_number`` says which columns of X are no indicators of categories.
+    ``is_number`` says which columns of X are no indicators of categories, and ``names`` of which
+    columns of the table they are.
     """
 
     columns: dict[str, ColumnForm]
     invalid: dict[str, NDArray[np.bool_]]
     X: Array = np.empty((0, 0))
     is_number: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
+    names: Sequence[str] = ()
 
 
 def build_features(
@@ -128,6 +132,7 @@ def build_features(
         raise ValueError(
             f"{table.path}: every feature column is constant: add a column whose values differ"
         )
+    used_columns = {encoded.names[k] for k in np.flatnonzero(varying).tolist()}
     X, is_number = X[:, varying], encoded.is_number[varying]
     center, scale = np.zeros(is_number.size), np.ones(is_number.size)
     if options.scale is not False and is_number.any():
@@ -135,7 +140,13 @@ def build_features(
         notes.append("scaled each numeric column to mean 0 and standard deviation 1")
     encoding = Encoding(encoded.columns, fill, varying, center, scale)
     return Features(
-        (X - center) / scale, kept, tuple(notes), encoding, encoded.columns, encoded.invalid
+        (X - center) / scale,
+        kept,
+        tuple(notes),
+        encoding,
+        encoded.columns,
+        encoded.invalid,
+        encoded.columns.keys() - used_columns,
     )
 
 
@@ -171,7 +182,7 @@ def _encode(
     notes: dict[str, str] = {}
     undeclared: list[pd.Series] = []
     for name in frame.columns:
-        column, ignore = frame[name], f"--ignore {quote(name)}"
+        column, ignore = frame[name], flag("--ignore", name)
         categorical = options.categorical is True or name in _named_categorical(options)
         try:
             numbers = (
@@ -209,7 +220,7 @@ def _encode(
     plain = {name: blocks[name][:, 0] for name, note in notes.items() if not note}
     labels = find_labels(table.columns, undeclared, plain, options)
     if len(labels) == 1:
-        problems.replace_option(NAME_LABELS, f"--label {quote(labels[0])}")
+        problems.replace_option(NAME_LABELS, flag("--label", labels[0]))
     ids = find_ids(table.columns, frame, options)
     report_texts(table, undeclared, labels, ids, problems)
     invalid: dict[str, NDArray[np.bool_]] = {
@@ -224,9 +235,9 @@ def _encode(
     if problems.found:
         return _Encoded(columns, invalid)
     X = np.hstack(list(blocks.values()))
-    widths = [block.shape[1] for block in blocks.values()]
-    is_number = np.repeat([columns[name].form != CATEGORIES for name in blocks], widths)
-    return _Encoded(columns, invalid, X, is_number)
+    names = [name for name, block in blocks.items() for _ in range(block.shape[1])]
+    is_number = np.array([columns[name].form != CATEGORIES for name in names])
+    return _Encoded(columns, invalid, X, is_number, names)
 
 
 def _require_decimal_points(table: Table, names: list[str], problems: Problems) -> None:
@@ -242,7 +253,7 @@ def _require_decimal_points(table: Table, names: list[str], problems: Problems) 
             problems.ask(
                 name,
                 f"{table.where(row, name)}: {fault}",
-                f"--decimal comma, or --ignore {quote(name)}",
+                f"--decimal comma, or {flag('--ignore', name)}",
                 "--decimal comma",
                 odd=f"{table.line(row)}: {fault}",
             )
@@ -259,12 +270,12 @@ def require_moderate(
     """Refuse numbers whose squares would overflow; ``option`` excludes the column."""
     largest = abs(numbers[np.isfinite(numbers)]).max(initial=0.0)
     if largest > validation.MAX_MAGNITUDE:
-        problems.add(
-            f"{table.path}, column {name!r}: expected numbers up to "
-            f"{validation.MAX_MAGNITUDE:g}, got {largest:g}: correct it"
-            + (f", or exclude the column with {option}" if option else ""),
-            option,
-        )
+        fault = f"expected numbers up to {validation.MAX_MAGNITUDE:g}, got {largest:g}"
+        message, correct = f"{table.path}, column {name!r}: {fault}", "correct it"
+        if option:
+            problems.ask(name, message, f"{correct}, or {option}", option, odd=fault)
+        else:
+            problems.add(f"{message}: {correct}")
 
 
 def _require_spread(table: Table, name: str, numbers: Array, problems: Problems) -> None:
@@ -272,9 +283,12 @@ def _require_spread(table: Table, name: str, numbers: Array, problems: Problems)
     known = numbers[np.isfinite(numbers)]
     spread = known.max() - known.min()
     if 0 < spread < validation.MIN_POSITIVE:
-        problems.add(
-            f"{table.path}, column {name!r}: its numbers differ by at most {spread:g}, and squares "
-            "of that underflow: multiply the column by one number, or exclude it with --ignore "
-            f"{quote(name)}",
-            f"--ignore {quote(name)}",
+        fault = f"its numbers differ by at most {spread:g}, and squares of that underflow"
+        ignore = flag("--ignore", name)
+        problems.ask(
+            name,
+            f"{table.path}, column {name!r}: {fault}",
+            f"multiply the column by one number, or {ignore}",
+            ignore,
+            odd=fault,
         )

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.files.numbers import is_number
-from graphuq.cli.files.problems import MAX_NAMED, Problems
+from graphuq.cli.files.problems import MAX_NAMED, Problems, flag
 from graphuq.cli.files.table import Table
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
@@ -29,12 +29,12 @@ def report_invalid(
     Columns that are probably the labels are asked about one by one.
     """
     for name in [name for name in labels if name in invalid]:
-        n_missing, option = int(invalid[name].sum()), f"--label {quote(name)}"
+        n_missing, option = int(invalid[name].sum()), flag("--label", name)
         problems.ask(
             name,
             f"{table.path}, column {name!r}: {n_missing} of {count(len(frame), 'value')} are "
             "missing, and others repeat",
-            f"{option}, --ignore {quote(name)}, or --fill-missing",
+            f"{option}, {flag('--ignore', name)}, or --fill-missing",
             option if len(labels) == 1 else "",
         )
     names = [name for name, mask in invalid.items() if mask.any() and name not in labels]
@@ -48,12 +48,13 @@ def report_invalid(
         text = table.cell(row, name)
         fault = f"{reprlib.repr(text)} {_fault_of(text)}"
         odd = f"{table.line(row)}: {fault}"
+    n_rows = int(rows.any(axis=1).sum())
     where = f" in {list_names(names, MAX_NAMED)}" if len(names) > 1 else ""
     problems.ask(
         name,
-        f"{table.where(row, name)}: {fault} (found in {int(rows.any(axis=1).sum())} of "
-        f"{count(len(frame), 'row')}{where})",
-        "--fill-missing (column mean), or --drop-missing (rows)",
+        f"{table.where(row, name)}: {fault} (found in {n_rows} of {count(len(frame), 'row')}"
+        f"{where})",
+        f"--fill-missing (column mean), or --drop-missing ({count(n_rows, 'row')})",
         "" if written.any() else "--fill-missing",  # what is written may have a meaning
         odd=odd,
         also=names,

@@ -28,6 +28,10 @@ FEW = 10
 
 # A currency, or a unit of one sign, which all values of a column may have.
 SYMBOL = r"[$¢£¥\u20a0-\u20cf%‰°]"
+WITH_SYMBOL = rf"^([+-]?)\s*({SYMBOL})?\s*([+-]?[\d.,]+(?:[eE][+-]?\d+)?)\s*({SYMBOL})?$"
+
+# The first texts tell whether a column may have one.
+N_PROBED = 20
 
 # What most misfits are.
 NOT_A_NUMBER = "not a number"
@@ -57,10 +61,11 @@ class AmbiguousColumnError(ValueError):
 
 
 class Numbers(NamedTuple):
-    """Numbers, NaN where a value is missing or invalid, and a note on how they were read."""
+    """Numbers, NaN where a value is missing or invalid, a note on how they were read, a symbol."""
 
     values: Array
     note: str = ""
+    symbol: str = ""
 
 
 def read_numbers(column: pd.Series, decimal: str | None = None) -> Numbers | None:
@@ -83,9 +88,9 @@ def read_numbers(column: pd.Series, decimal: str | None = None) -> Numbers | Non
     Examples
     --------
     >>> read_numbers(pd.Series(["2,5", "3", "x"]))
-    Numbers(values=array([2.5, 3. , nan]), note='decimal commas')
+    Numbers(values=array([2.5, 3. , nan]), note='decimal commas', symbol='')
     >>> read_numbers(pd.Series(["1970-01-03", None]))
-    Numbers(values=array([ 2., nan]), note='dates')
+    Numbers(values=array([ 2., nan]), note='dates', symbol='')
     """
     if pd.api.types.is_bool_dtype(column):
         answers = column.astype(object).map({True: 1.0, False: -1.0})
@@ -104,42 +109,42 @@ def read_numbers(column: pd.Series, decimal: str | None = None) -> Numbers | Non
     found = _read_texts(texts, decimal)
     if found is None:
         return None
-    values, note = found
-    return Numbers(values.reindex(column.index).to_numpy(dtype=np.float64), note)
+    values, note, symbol = found
+    return Numbers(values.reindex(column.index).to_numpy(dtype=np.float64), note, symbol)
 
 
-def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, str] | None:
-    """Return texts as numbers, NaN where invalid, and a note; None if most are not numbers."""
+def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, str, str] | None:
+    """Return texts as numbers, NaN where invalid, a note and a symbol; None if most are text."""
     answers = texts.str.lower().map(ANSWERS)
     if answers.notna().all():
-        return answers.astype(float), ""
-    if symbol_of(texts):
-        texts = texts.str.replace(rf"\s*{SYMBOL}\s*", "", regex=True)
+        return answers.astype(float), "", ""
+    texts, symbol = _without_symbol(texts)
     with_comma = texts.str.contains(",", regex=False)
     mark = decimal or (_find_decimal_mark(texts, texts[with_comma]) if with_comma.any() else ".")
     numbers, note = _with_mark(texts, mark)
     if decimal is not None:
         _require_mark(texts, numbers, decimal)
     if 2 * numbers.notna().sum() > len(texts):
-        return numbers, note
+        return numbers, note, symbol
     dates = _read_dates(texts)
     if dates is not None:
-        return dates, "dates"
+        return dates, "dates", ""
     return None
 
 
-def symbol_of(texts: pd.Series) -> str:
-    """Return the currency or unit that each text has once, before or after a number.
+def _without_symbol(texts: pd.Series) -> tuple[pd.Series, str]:
+    """Return texts without the currency or unit that most of them have, and this symbol.
 
-    Examples
-    --------
-    >>> symbol_of(pd.Series(["-$1,792.13", "$5"])), symbol_of(pd.Series(["64.9%", "0.5"]))
-    ('$', '')
+    Texts without it, or with another one, are invalid then: 0.5 beside 50% may be either.
     """
-    found = texts.str.extract(rf"^[+-]?\s*({SYMBOL})?[^%$]*?({SYMBOL})?$")
-    signs = found[0].fillna("") + found[1].fillna("")
-    first = str(signs.iloc[0])
-    return first if len(first) == 1 and (signs == first).all() else ""
+    if not texts.iloc[:N_PROBED].str.contains(SYMBOL).any():
+        return texts, ""
+    parts = texts.str.extract(WITH_SYMBOL).fillna("")
+    signs = parts[1] + parts[3]
+    symbol = str(signs.mode().iloc[0])
+    if len(symbol) != 1 or 2 * (signs == symbol).sum() <= len(texts):
+        return texts, ""
+    return (parts[0] + parts[2]).where(signs == symbol, "invalid"), symbol
 
 
 def _with_mark(texts: pd.Series, mark: str) -> tuple[pd.Series, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from shlex import quote
 from typing import Any
 
 from graphuq.cli.files.columns import Column, Question
@@ -12,6 +13,17 @@ MAX_LISTED = 12
 
 # Messages and notes list this many columns by name.
 MAX_NAMED = 5
+
+
+def flag(option: str, column: str) -> str:
+    """Return an option with a column, as a shell takes it.
+
+    Examples
+    --------
+    >>> flag("--ignore", "my name"), flag("--ignore", "-x")
+    ("--ignore 'my name'", '--ignore=-x')
+    """
+    return f"{option}{'=' if column.startswith('-') else ' '}{quote(column)}"
 
 
 class FileProblemsError(ValueError):
@@ -135,6 +147,9 @@ line 3: the value is missing; these options remedy them: --ignore name --fill-mi
         """Raise the problems that were added."""
         if not self._found:
             return
-        options = self._found.values()
+        options = list(self._found.values())
+        named = [option for option in options if option.startswith("--categorical ")]
+        if len(named) > MAX_NAMED:  # all columns of text that no other option names
+            options = ["--categorical" if option in named else option for option in options]
         remedy = " ".join(option for option in dict.fromkeys(options) if option)
         raise FileProblemsError([*self._found], remedy, all(options), self.columns, self._shown)

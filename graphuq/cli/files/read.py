@@ -180,7 +180,7 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
     if roles.key is None:
         notes += (NUMBERED,)
     problems.columns = tabulate_columns(
-        frame, roles.described, found.columns, found.invalid, problems.questions
+        frame, roles.described, found.columns, found.invalid, problems.questions, found.constant
     )
     encoding = None if found.encoding is None else found.encoding._replace(id_column=roles.key)
     return Contents(

@@ -50,7 +50,7 @@ def build_text_features(
             problems.add(
                 f"{table.where(row, name)}: the text is missing{more}: write it, or drop such rows "
                 "with --drop-missing",
-                "--drop-missing",
+                "--drop-missing" if missing == "refuse" else "",
             )
             return Features(np.empty((len(column), 0)), np.ones(len(column), dtype=np.bool_), ())
         notes.append(f"dropped {count(n_blank, 'row')} without a text")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from shlex import quote
 
 import pandas as pd
 
 from graphuq.cli.files.numbers import NOT_A_NUMBER, first_misfit
 from graphuq.cli.files.probable_roles import MOSTLY, find_counters, has_repeats, known_texts
-from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
 from graphuq.utils.typing import Array
 
@@ -57,7 +56,7 @@ def report_texts(
             uses += ["label"] if mostly else ["id"] if column.notna().all() else []
         if n_different <= MAX_CATEGORIES and "categorical" not in uses:
             uses = ["categorical", *uses] if repeats else [*uses, "categorical"]
-        options = [f"--{use} {quote(name)}" for use in uses]
+        options = [flag(f"--{use}", name) for use in uses]
         text = repr(str(column.iloc[row]).strip())
         fits = f"{text} is {fault}"
         if n_different > MAX_CATEGORIES:
@@ -109,9 +108,9 @@ def report_counters(
     """
     for name in find_counters(numbers):
         low, high = numbers[name].min(), numbers[name].max()
-        use = exclude = f"--ignore {quote(name)}"
+        use = exclude = flag("--ignore", name)
         if not named:
-            use = list_options([f"--id {quote(name)}", exclude])
+            use = list_options([flag("--id", name), exclude])
         text = (
             f"{table.path}, column {name!r} has the whole numbers from {low:.0f} to {high:.0f}, "
             f"each once"
@@ -121,7 +120,7 @@ def report_counters(
                 name,
                 text,
                 use,
-                exclude if named else f"--id {quote(name)}",
+                exclude if named else flag("--id", name),
                 odd="whole numbers, each once",
             )
         else:

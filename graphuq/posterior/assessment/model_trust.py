@@ -9,18 +9,20 @@ from numpy.typing import NDArray
 
 from graphuq.posterior.assessment.calibration import wilson_interval
 from graphuq.utils.typing import Array
-from graphuq.utils.words import count
+from graphuq.utils.words import choose_form, count
 
 VERDICTS = {
-    "green": "the model predicts classes that it was not told.",
+    "green": "as far as the labels tell, the predictions can be trusted.",
     "amber": "use the predictions with care.",
     "red": "do not use the predictions.",
 }
 
-
 # Fewer predictions are never called worse than the most frequent class: among few labels, leaving
 # one out tips the balance against its class.
 MIN_JUDGED = 20
+
+# Confidence that is so little above the interval is not called too high.
+TOLERANCE = 0.01
 
 
 class ModelTrust(NamedTuple):
@@ -29,9 +31,9 @@ class ModelTrust(NamedTuple):
     Attributes
     ----------
     light : {"green", "amber", "red"}
-        Green if the accuracy is above that of always predicting the most frequent class, by its
-        95% interval, and the mean confidence is not above the interval; red if the accuracy is
-        below, by 20 predictions or more; amber otherwise.
+        Green if, by the 95% interval of the accuracy, at most half as many predictions are wrong
+        as if all were the most frequent class, and the mean confidence is not above the interval;
+        red if more are wrong, by 20 predictions or more; amber otherwise.
     reasons : tuple of str
     judged, right, most_frequent : int
         How many predictions were compared with a class, how many are right, and how many would be
@@ -75,9 +77,9 @@ def trust_in_model(
         What was predicted, with its verb, and from what.
     """
     n = truth.size
-    if n == 0:
-        why = "Not known: no class has two labels, so that the other labels cannot predict any."
-        return ModelTrust("amber", (why,), 0, 0, 0, (np.nan, np.nan), np.nan)
+    if np.unique(truth).size < 2:
+        why = "Not known: fewer than two classes have two labels, which could tell."
+        return unknown(why)
     right = int((by_class.argmax(axis=1) == truth).sum())
     most_frequent = int(np.bincount(truth).max())
     low, high = (float(end) for end in wilson_interval(np.array([right]), np.array([n]))[:, 0])
@@ -87,20 +89,27 @@ def trust_in_model(
         f"from {low:.1%} to {high:.1%}. Always predicting the most frequent class would be right "
         f"in {base:.1%}."
     ]
-    worse = high < base and n >= MIN_JUDGED
+    worse, better = high < base and n >= MIN_JUDGED, low >= (1 + base) / 2
     if worse:
         reasons.append(
             "The model predicts worse than that: the graph and the features may say little about "
             "the classes, or labels may be wrong."
         )
-    elif low <= base:
+    elif not better:
         reasons.append(
-            f"{count(n, 'prediction').capitalize()} {'does' if n == 1 else 'do'} not show that the "
-            "model is better than that."
-        )
-    if confidence > high:
+            f"{count(n, 'prediction').capitalize()} {choose_form(n, 'does', 'do')} not show that "
+            + ("the model is better than that." if low <= base else
+               "the model is wrong at most half as often.")
+        )  # fmt: skip
+    sure = confidence > high + TOLERANCE
+    if sure:
         reasons.append(
             f"The model is too sure: its mean confidence is {confidence:.1%}, above the interval."
         )
-    light = "red" if worse else "green" if low > base and confidence <= high else "amber"
+    light = "red" if worse else "green" if better and not sure else "amber"
     return ModelTrust(light, tuple(reasons), n, right, most_frequent, (low, high), confidence)
+
+
+def unknown(why: str) -> ModelTrust:
+    """Return the light of a model that nothing can be said of."""
+    return ModelTrust("amber", (why,), 0, 0, 0, (np.nan, np.nan), np.nan)

@@ -32,17 +32,19 @@ def test_it_is_green_just_where_the_interval_says_so(n, n_classes):
         found = light(right, n - right, confidence=0.6, n_classes=n_classes)
         low, high = stats.binomtest(right, n).proportion_ci(method="wilson")
         assert found.interval == pytest.approx((low, high))
-        assert (found.light == "green") == (low > 0.5 and high >= 0.6)
+        assert (found.light == "green") == (low >= 0.75 and high >= 0.59)
         assert (found.light == "red") == (high < 0.5 and n >= 20)
         assert (found.judged, found.right, found.most_frequent) == (n, right, n // 2)
 
 
 def test_the_reasons_name_the_numbers():
-    found = light(45, 15)
+    found = light(57, 3)
     assert found.reasons == (
-        "45 of 60 labels are predicted correctly from the other labels: 75.0%, with a 95% interval "
-        "from 62.8% to 84.2%. Always predicting the most frequent class would be right in 50.0%.",
+        "57 of 60 labels are predicted correctly from the other labels: 95.0%, with a 95% interval "
+        "from 86.3% to 98.3%. Always predicting the most frequent class would be right in 50.0%.",
     )
+    assert light(45, 15).reasons[1] == "60 predictions do not show that the model is wrong at "\
+        "most half as often."  # fmt: skip
     assert "31 of 60" in light(31, 29).reasons[0]
     assert light(31, 29).reasons[1] == "60 predictions do not show that the model is better than "\
         "that."  # fmt: skip
@@ -50,10 +52,11 @@ def test_the_reasons_name_the_numbers():
 
 
 def test_confidence_above_the_interval_is_not_green():
-    assert light(45, 15, confidence=0.84).light == "green"
-    sure = light(45, 15, confidence=0.85)
+    # the interval ends at 93.1%
+    assert light(52, 8, confidence=0.94).light == "green"
+    sure = light(52, 8, confidence=0.95)
     assert sure.light == "amber"
-    assert "too sure: its mean confidence is 85.0%" in sure.reasons[-1]
+    assert "too sure: its mean confidence is 95.0%" in sure.reasons[-1]
 
 
 def test_it_compares_labels_with_what_the_others_predict():
@@ -72,11 +75,23 @@ def test_it_compares_labels_with_what_the_others_predict():
 def test_the_only_label_of_a_class_is_not_judged():
     X, y = gq.datasets.two_moons(60, seed=0)
     prior = gq.Prior.projected(gq.knn_graph(X, n_neighbors=8, connect=True), rank=10)
-    labels = gq.reveal(y, counts={0: 3, 1: 1}, seed=0)
-    assert gq.approximate(prior, gq.Probit(0.1), labels).model_trust().judged == 3
+    for counts, judged in (({0: 3, 1: 2}, 5), ({0: 3, 1: 1}, 0)):
+        labels = gq.reveal(y, counts=counts, seed=0)
+        assert gq.approximate(prior, gq.Probit(0.1), labels).model_trust().judged == judged
     alone = gq.approximate(prior, gq.Probit(0.1), gq.reveal(y, counts=1, seed=0)).model_trust()
     assert (alone.light, alone.judged) == ("amber", 0)
-    assert "no class has two labels" in alone.reasons[0]
+    assert "fewer than two classes have two labels" in alone.reasons[0]
+
+
+def test_labels_that_are_probably_wrong_are_not_judged():
+    X, y = gq.datasets.two_moons(100, seed=0)
+    labels = gq.reveal(y, counts=20, seed=0)
+    values, trust = labels.values.copy(), np.full(40, 0.95)
+    values[[3, 17, 30]], trust[[3, 17, 30]] = 1 - values[[3, 17, 30]], 0.05
+    doubted = gq.Labels(labels.nodes, values, confidence=trust)
+    graph = gq.knn_graph(X, n_neighbors=8, connect=True)
+    found = gq.approximate(graph, gq.Probit(), doubted).model_trust()
+    assert (found.judged, found.light) == (37, "green")
 
 
 def test_labels_that_say_nothing_are_hardly_ever_green():
