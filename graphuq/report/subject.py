@@ -130,7 +130,7 @@ class Subject:
             judged = f"{count(nodes.size, 'item')} without a label"
         elif self.sample is not None:
             nodes, truth = self.sample.nodes, self.sample.values
-            judged = f"{count(nodes.size, 'item')} of the random sample"
+            judged = f"{count(nodes.size, 'label')} of a random sample of {len(self.drawn)} items"
         else:
             try:
                 return self.posterior.model_trust(self.prior)

@@ -143,7 +143,7 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
     assert second.stop() == 0
     said = " ".join(second.said.split())
     assert "Answers are kept in labels.csv, which has 8 answers already." in said
-    assert "of 20 of the 22 items of the random sample are predicted correctly" in said
+    assert "of 20 labels of a random sample of 22 items are predicted correctly" in said
 
     nodes = pd.read_csv(tmp_path / "mail-graphuq" / "nodes.csv")
     assert (nodes["prediction"] == nodes["id"].map(kinds)).mean() > 0.9
