@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,9 @@ def read_matrix_market(path: Path) -> Contents:
         A damaged file, a matrix that is not square, weights that are negative or not finite.
     """
     try:
-        matrix = sparse.csr_array(io.mmread(path))
+        with warnings.catch_warnings():  # of newer SciPy: its matrix becomes an array here
+            warnings.simplefilter("ignore", DeprecationWarning)
+            matrix = sparse.csr_array(io.mmread(path))
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         raise ValueError(
             f"{path} is not in Matrix Market format, or is damaged ({error}): write it again"
