@@ -11,6 +11,7 @@ import numpy as np
 
 import graphuq as gq
 from graphuq.cli.files import read_classes, to_class_names
+from graphuq.cli.files.columns import Column, for_report
 from graphuq.cli.options import add_command
 from graphuq.cli.output_file import require_output
 from graphuq.cli.result import Result, add_result, read_result
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         names=result.ids,
         truth=_truth(result, options.truth, options.encoding),
         command="\n".join(result.commands) or None,
-        columns=[tuple(row.values())[:4] for row in result.run.get("columns", ())],
+        columns=for_report(Column(**row) for row in result.run.get("columns", ())),
     )
     gq.write_report(subject, page)
     print(f"Written to {page}: open it in a browser.")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import graphuq as gq
 from graphuq.cli.csv_file import write_csv
+from graphuq.cli.files.columns import for_report
 from graphuq.cli.heartbeat import begin_stage
 from graphuq.cli.print_summary import print_summary
 from graphuq.cli.printing import visible
@@ -93,7 +94,7 @@ def sample_and_write(
         sample=data.sample,
         drawn=data.drawn,
         groups=data.items.groups,
-        columns=[c[:4] for c in sorted(data.items.columns, key=lambda c: c.is_feature)],
+        columns=for_report(data.items.columns),
     )
     # Ask the posterior for uncertain items, suspect labels and items to label next.
     answers = ask(data, post, predictions, options.seed)

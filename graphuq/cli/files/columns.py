@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,6 +106,11 @@ def tabulate_columns(
         asked = questions.get(name, Question("", ""))
         rows.append(Column(str(name), how, distinct, int(missing.sum()), *asked))
     return tuple(rows)
+
+
+def for_report(columns: Iterable[Column]) -> list[tuple[str, str, int, int]]:
+    """Return what a report shows of the columns: those with a role come first."""
+    return [column[:4] for column in sorted(columns, key=lambda column: column.is_feature)]
 
 
 def _describe(column: pd.Series, form: ColumnForm | None, asked: bool) -> str:

@@ -26,7 +26,7 @@ POINTED = r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?"
 # Numbers with points are few if this many times as many have a decimal comma.
 FEW = 10
 
-# A currency, or a unit of one sign, which all values of a column may have.
+# A currency, or a unit of one sign, which most values of a column may have.
 SYMBOL = r"[$¢£¥\u20a0-\u20cf%‰°]"
 WITH_SYMBOL = rf"^([+-]?)\s*({SYMBOL})?\s*([+-]?[\d.,]+(?:[eE][+-]?\d+)?)\s*({SYMBOL})?$"
 

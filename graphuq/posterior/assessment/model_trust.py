@@ -33,7 +33,7 @@ class ModelTrust(NamedTuple):
     light : {"green", "amber", "red"}
         Green if, by the 95% interval of the accuracy, at most half as many predictions are wrong
         as if all were the most frequent class, and the mean confidence is not above the interval;
-        red if more are wrong, by 20 predictions or more; amber otherwise.
+        red if more are wrong than then, from 20 predictions on; amber otherwise.
     reasons : tuple of str
     judged, right, most_frequent : int
         How many predictions were compared with a class, how many are right, and how many would be
