@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
+import command_line
 import gallery
 import mathematics
 import plain_text
@@ -62,6 +63,7 @@ html_theme_options = {
 html_sidebars = {"index": [], "tutorial": [], "reproduction/*": [], "notebooks": []}
 
 reference.write(Path(__file__).parent / "reference")
+command_line.write(Path(__file__).parent / "reference/command-line.md")
 gallery.write(Path(__file__).parent / "gallery")
 
 

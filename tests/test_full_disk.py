@@ -138,5 +138,5 @@ def test_the_command_line_keeps_its_draws_elsewhere(tmp_path, monkeypatch, capsy
     assert not out.exists()
     (rescued,) = (tmp_path / "spare").iterdir()
     assert str(rescued) in message
-    assert main(["info", str(rescued)]) == 0
+    assert main(["report", str(rescued), "--text"]) == 0
     assert {file.name for file in rescued.iterdir()} >= {"nodes.csv", "report.html", "run.json"}

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphuq as gq
+from graphuq.cli.options import add_option
 from graphuq.posterior.assessment.class_shares import require_shares, require_strength
 from graphuq.posterior.predictions import ReweightedPredictions
 
@@ -34,22 +35,26 @@ class ClassShares(NamedTuple):
         return {"class_shares": self.shares, "class_shares_strength": self.strength}
 
 
-def add_class_shares(add: Any, otherwise: str) -> None:
-    """Add ``--class-shares`` and ``--class-shares-strength``, through ``add``."""
-    add(
+def add_class_shares(group: Any, otherwise: str) -> None:
+    """Add ``--class-shares`` and ``--class-shares-strength``."""
+    add_option(
+        group,
         "--class-shares",
         type=parse_shares,
         action="append",
-        metavar=FORM,
-        help="shares of all classes among all items, if they are known and the labels do not show "
-        f"them; they sum to 1; can be repeated, once for each class (default: {otherwise})",
+        metavar="NAME=SHARE,...",
+        help=f"known shares of all classes (default: {otherwise})",
+        more="They are shares of all items, which the labels need not show, and sum to 1. Can be "
+        "repeated, once for each class.",
     )
-    add(
+    add_option(
+        group,
         "--class-shares-strength",
         type=parse_strength,
         metavar="N",
-        help="number of items that the knowledge of the shares is worth; the probabilities of each "
-        f"item count as one (default: {'inf, exact shares' if otherwise == 'none' else otherwise})",
+        help="items that this knowledge is worth "
+        f"(default: {'inf' if otherwise == 'none' else otherwise})",
+        more="The probabilities of each item count as one; inf stands for exact shares.",
     )
 
 

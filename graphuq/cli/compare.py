@@ -7,7 +7,7 @@ from typing import Any
 
 import graphuq as gq
 from graphuq.cli.files.table import require_file
-from graphuq.cli.options import add_command, add_file, add_json, add_seed, read_items
+from graphuq.cli.options import add_command, add_file, add_json, add_option, add_seed, read_items
 from graphuq.cli.printing import print_paragraph, print_table, to_json
 
 # Label noise and number of modes in the paper (two moons, Figure 9).
@@ -22,21 +22,23 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "compare",
+        "FILE --truth COLUMN",
         "compare methods on a file",
         "Compare the accuracy, calibration and time of several methods given the same labels.",
         "examples:\n"
         "  graphuq compare votes.csv --truth party                 reveal some true classes\n"
         "  graphuq compare votes.csv --label known --truth party   use the given labels",
     )
-    add_file(parser)
-    parser.add_argument(
+    add_file(parser, without=("groups", "show"))
+    add_option(
+        parser,
         "--fraction",
         type=float,
         metavar="X",
-        help=f"fraction of true classes to reveal as labels if FILE has no labels (default: "
-        f"{FRACTION})",
+        help=f"share of true classes to reveal (default: {FRACTION})",
+        more="If FILE has no labels.",
     )
-    add_seed(parser.add_argument)
+    add_seed(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -25,6 +25,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "demo",
+        "",
         "classify handwritten digits, with uncertainty",
         "Build a graph of images of two digits, sample the probit and level-set posteriors given "
         "a few\nlabels, and show the most uncertain and the most certain images. With --classes "
@@ -32,7 +33,7 @@ def add(commands: Any) -> None:
         "examples:\n  graphuq demo\n  graphuq demo --pair 3,8 --gamma 0.1 --alpha 1\n"
         "  graphuq demo --classes all",
     )
-    digits.add_digits(parser.add_argument)
+    digits.add_digits(parser)
     parser.add_argument(
         "--neighbors",
         type=int,
@@ -47,7 +48,7 @@ def add(commands: Any) -> None:
         metavar="X",
         help="fraction of images with a label (default: 0.04)",
     )
-    add_seed(parser.add_argument)
+    add_seed(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--pair",

@@ -11,13 +11,14 @@ import numpy as np
 import graphuq as gq
 from graphuq.cli.files.items import NEIGHBORS
 from graphuq.cli.heartbeat import begin_stage
-from graphuq.cli.options import add_sampling, number_or_auto
+from graphuq.cli.options import Parser, add_sampling, number_or_auto
 from graphuq.utils import validation
 from graphuq.utils.validation import AUTO
 
 
-def add_digits(add: Any) -> None:
-    """Add the options of the problem and of the models, through ``add``."""
+def add_digits(parser: Parser) -> None:
+    """Add the options of the problem and of the models."""
+    add = parser.add_argument
     add(
         "--dataset",
         choices=("digits", "mnist"),
@@ -55,7 +56,7 @@ def add_digits(add: Any) -> None:
         help="smoothness of the classes over the graph: a number, or auto to choose it from the "
         "labels (default: auto; paper: 1)",
     )
-    add_sampling(add)
+    add_sampling(parser)
 
 
 def pair_of_digits(text: str) -> tuple[int, int]:

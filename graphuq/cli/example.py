@@ -39,6 +39,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "example",
+        "NAME",
         "write example files",
         "Write small data files to try the other commands on, and print what to try.\n\n"
         "  votes    simulated votes of the members of a parliament, and five parties\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphuq.cli.files import Items
 from graphuq.posterior.assessment.class_shares import reweight_error
@@ -53,8 +54,9 @@ def tabulate_nodes(items: Items, post: Posterior, predictions: Any) -> pd.DataFr
     return nodes if items.truth is None else nodes.assign(truth=items.truth)
 
 
-def tabulate_suspects(items: Items, post: Posterior) -> pd.DataFrame:
-    """Return one row per label, the most suspect first, with the id of its item."""
+def tabulate_suspects(items: Items, post: Posterior) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """Return one row per label, the most suspect first, with the id of its item; and the nodes."""
     suspects = post.suspect_labels()
-    suspects.insert(0, "id", items.ids[suspects.pop("node")])
-    return suspects
+    nodes = suspects.pop("node").to_numpy()
+    suspects.insert(0, "id", items.ids[nodes])
+    return suspects, nodes

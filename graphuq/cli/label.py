@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,17 @@ import numpy as np
 
 import graphuq as gq
 from graphuq.cli.files import Items
+from graphuq.cli.files.options import ALL
 from graphuq.cli.files.table import stem
 from graphuq.cli.heartbeat import begin_stage
-from graphuq.cli.options import ALL, add_command, add_file, add_sampling, add_seed, read_items
+from graphuq.cli.options import (
+    add_command,
+    add_file,
+    add_option,
+    add_sampling,
+    add_seed,
+    read_items,
+)
 from graphuq.cli.printing import print_paragraph
 from graphuq.cli.result_folder import NODES, REPORT, require_result_folder
 from graphuq.cli.sample_steps import Data, choose_model, pixels_of, source_of
@@ -48,9 +57,10 @@ another machine, use a tunnel: ssh -L 8765:localhost:8765 HOST."""
 
 def add(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "label", "label in the browser", DESCRIPTION, EPILOG)
-    add_file(parser)
-    add = parser.add_argument_group("labeling").add_argument
+    parser = add_command(commands, "label", "FILE", "label in the browser", DESCRIPTION, EPILOG)
+    add_file(parser, without=("groups",))
+    group = parser.add_argument_group("labeling")
+    add = partial(add_option, group)
     add(
         "--classes",
         dest="named",
@@ -83,8 +93,8 @@ def add(commands: Any) -> None:
     add("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     add("--port", type=int, metavar="N", help="port (default: 8765, or a free one)")
     add("--no-browser", action="store_true", help="do not open the browser")
-    add_sampling(add)
-    add_seed(add)
+    add_sampling(group)
+    add_seed(group)
     parser.set_defaults(run=run, json=False)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from graphuq.classifiers.new_rows import classify_new_rows
 from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.read_new import NewItems, read_new
-from graphuq.cli.options import add_command, add_json
+from graphuq.cli.options import add_command, add_json, add_read_option
 from graphuq.cli.output_file import require_output
 from graphuq.cli.printing import describe_counts, print_paragraph, to_json
 from graphuq.cli.result import read_run
@@ -36,6 +36,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "predict",
+        "RESULT NEW",
         "predict the classes of new items",
         DESCRIPTION,
         "examples:\n  graphuq predict flowers-graphuq new.csv\n"
@@ -56,7 +57,7 @@ def add(commands: Any) -> None:
         action="store_true",
         help="replace missing or invalid values by the column means of the first items",
     )
-    parser.add_argument("--encoding", default="utf-8", help="encoding of NEW (default: utf-8)")
+    add_read_option(parser, "encoding")
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -296,7 +296,7 @@ def _print_files(run: RunSummary) -> None:
         (SUSPECTS, "the given labels, most doubtful first, and whether each is suspect"),
         *([(GROUPS, "the shares of the classes in each group")] if run.group_shares else []),
         (REPORT, "all of this with plots, for a browser"),
-        (DRAWS, "all draws, for gq.load, arviz and graphuq info"),
+        (DRAWS, "all draws, for gq.load, arviz and graphuq report"),
         (PROBLEM, "the graph and the features, for graphuq suggest, update and predict"),
         (RUN, "settings, versions and seed, to reproduce the run"),
     ):

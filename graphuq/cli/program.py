@@ -14,7 +14,6 @@ from graphuq.cli import (
     compare,
     demo,
     example,
-    info,
     label,
     predict,
     report,
@@ -24,9 +23,9 @@ from graphuq.cli import (
 )
 from graphuq.cli.errors import EXPECTED, describe_error, describe_warning
 from graphuq.cli.exit_codes import BUG, INTERRUPTED, REFUSED
+from graphuq.cli.files.options import ALL
 from graphuq.cli.files.table import SUFFIXES
 from graphuq.cli.heartbeat import heartbeat
-from graphuq.cli.options import ALL
 from graphuq.utils.outliers import OutlierWarning
 
 EPILOG = """\
@@ -35,7 +34,6 @@ example:
   graphuq sample votes.csv --label party         sample the posterior, write votes-graphuq/
   graphuq label mail.csv --text body --classes ham spam
                                                  label in the browser, most informative items first
-  graphuq info votes-graphuq                     show the settings and the diagnostics
   graphuq report votes-graphuq --truth parties.csv
                                                  write a report, scored against true classes
   graphuq suggest votes-graphuq --out ask.csv    list the items to label next
@@ -53,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options of the command that the arguments name."""
-    options = _parser().parse_args(_end_categorical(arguments))
+    options = parser_of_commands().parse_args(_end_categorical(arguments))
     options.arguments = list(arguments)
     return options
 
@@ -101,7 +99,8 @@ def _end_categorical(arguments: Sequence[str]) -> list[str]:
     ]
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser_of_commands() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="graphuq",
         description="Bayesian uncertainty quantification for graph-based classification.",
@@ -111,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"graphuq {gq.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in (
-        sample, label, suggest, update, predict, compare, info, report, demo, example,
+        sample, label, suggest, update, predict, compare, report, demo, example,
     ):  # fmt: skip
         command.add(commands)
     return parser

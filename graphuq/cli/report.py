@@ -12,8 +12,9 @@ import numpy as np
 import graphuq as gq
 from graphuq.cli.files import read_classes, to_class_names
 from graphuq.cli.files.columns import Column, for_report
-from graphuq.cli.options import add_command
+from graphuq.cli.options import add_command, add_read_option
 from graphuq.cli.output_file import require_output
+from graphuq.cli.print_result import print_result
 from graphuq.cli.result import Result, add_result, read_result
 from graphuq.cli.result_folder import PROBLEM
 from graphuq.cli.saved_problem import load_problem
@@ -23,7 +24,8 @@ Write one HTML page about a saved result: whether the sampler can be trusted, wh
 accurate it is, which items are uncertain and which labels are suspect.
 
 graphuq sample also writes such a page. Use graphuq report when true classes become known later, and
-for results saved from Python, which have no plots that need the graph."""
+for results saved from Python, which have no plots that need the graph. --text and --json print the
+settings and the diagnostics, and write nothing."""
 
 
 def add(commands: Any) -> None:
@@ -31,13 +33,14 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "report",
+        "RESULT",
         "write an HTML report about a saved result",
         DESCRIPTION,
         "examples:\n  graphuq report votes-graphuq --truth parties.csv\n"
-        "  graphuq report posterior.nc --out page.html",
+        "  graphuq report posterior.nc --out page.html\n  graphuq report votes-graphuq --text",
     )
     add_result(parser)
-    parser.add_argument("--encoding", default="utf-8", help="encoding of --truth (default: utf-8)")
+    add_read_option(parser, "encoding")
     parser.add_argument(
         "--truth",
         type=Path,
@@ -51,11 +54,16 @@ def add(commands: Any) -> None:
         metavar="PAGE",
         help="HTML page (default: the name of RESULT followed by -report.html)",
     )
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--text", action="store_true", help="print text instead")
+    instead.add_argument("--json", action="store_true", help="print JSON instead")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Load a result and write its report."""
+    if options.text or options.json:
+        return _print(options)
     from graphuq.report.page import BEGINNING
     from graphuq.report.subject import Subject  # imports plots, which --help does not need
 
@@ -78,6 +86,14 @@ def run(options: argparse.Namespace) -> int:
     )
     gq.write_report(subject, page)
     print(f"Written to {page}: open it in a browser.")
+    return 0
+
+
+def _print(options: argparse.Namespace) -> int:
+    for name in ("out", "truth"):
+        if getattr(options, name) is not None:
+            raise ValueError(f"--{name} is for a page, and nothing is written: leave it out")
+    print_result(read_result(options.result), as_json=options.json)
     return 0
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from graphuq.cli.class_shares import add_class_shares
 from graphuq.cli.files.table import stem
 from graphuq.cli.options import (
-    Parser,
     add_command,
     add_file,
     add_json,
+    add_option,
     add_sampling,
     add_seed,
     number_or_auto,
@@ -34,76 +35,74 @@ from graphuq.utils.validation import AUTO
 LIKELIHOODS = ("probit", "noisy-probit", "level-set")
 
 DESCRIPTION = """\
-Build a graph of the items in FILE, sample the posterior over the classes of all items given a few
-labels, and report which items are uncertain, which labels are suspect, and which items to label
-next."""
+Sample the posterior over the classes of all items in FILE, given a few labels.
+Write a folder with a report, ranked lists and all draws."""
 
 EPILOG = """\
 examples:
   graphuq sample votes.csv --label party
-  graphuq sample votes.csv --label party --drop-missing --out votes-result
-  graphuq sample flowers.parquet --labels known.csv --likelihood noisy-probit
   graphuq sample friends.csv --edges --labels clubs.csv
-  graphuq sample cells.h5ad --label cell_type
-  graphuq sample votes.csv --label party --groups region
-  graphuq sample mail.csv --class-shares ham=0.9,spam=0.1 --class-shares-strength 50
-  graphuq sample votes.csv --label party --graph-weight 1 --level 0 --alpha 1 --gamma 0.1
-                 (the paper's prior and noise)
-
-files in the folder:
-  nodes.csv      one row per item, in the order of the file
-  uncertain.csv  the items without a label, the most uncertain first
-  suspects.csv   the labels, most doubtful first, and whether each is suspect
-  groups.csv     with --groups, the shares of the classes in each group
-  report.html    all results with plots, for a browser
-  posterior.nc   all draws, for gq.load and arviz
-  problem.npz    the graph and the features, for graphuq suggest, update and predict
-  run.json       settings, versions and seed"""
+  graphuq sample mail.csv --text body --class-shares ham=0.9,spam=0.1"""
 
 
 def add(commands: Any) -> None:
     """Add the command."""
     parser = add_command(
-        commands, "sample", "sample the posterior for the items of a file", DESCRIPTION, EPILOG
+        commands,
+        "sample",
+        "FILE",
+        "sample the posterior for the items of a file",
+        DESCRIPTION,
+        EPILOG,
     )
-    add_file(parser)
-    _add_model(parser)
-    parser.add_argument(
+    add_option(
+        parser,
         "--out",
         type=Path,
         metavar="FOLDER",
-        help="folder of the results (default: the name of FILE followed by -graphuq)",
+        help="results (default: the name of FILE and -graphuq)",
+        more="Files that graphuq did not write are not replaced.",
     )
-    parser.add_argument(
+    add_option(
+        parser,
         "--images",
         action="store_true",
-        help="show the items in the report: X in the .npz file has gray images, of shape (n, "
-        "height, width) or a square image in each row",
+        help="show the items in the report: images in .npz",
+        more="X in the .npz file has gray images, of shape (n, height, width), or a square image "
+        "in each row.",
     )
     add_json(parser)
+    add_file(parser)
+    _add_model(parser.add_argument_group("model and sampler"))
     parser.set_defaults(run=run)
 
 
-def _add_model(parser: Parser) -> None:
+def _add_model(group: Any) -> None:
     """Add the options of the likelihood, the prior and the sampler."""
-    add = parser.add_argument_group("model and sampler").add_argument
+    add = partial(add_option, group)
     add(
         "--likelihood",
         choices=LIKELIHOODS,
+        metavar="NAME",
         default="probit",
-        help="probit (default) doubts labels only near the border between classes; the others "
-        "doubt any label",
+        help="probit, noisy-probit or level-set",
+        more="The first is the default, and doubts labels only near the border between classes; "
+        "the others doubt any label.",
     )
-    for name, meaning in (
-        ("--gamma", "label noise"),
-        ("--alpha", "smoothness over the graph; with a number, tau is 0"),
+    for name, meaning, more in (
+        ("--gamma", "label noise", ""),
+        ("--alpha", "smoothness over the graph", "With a number, tau is 0."),
         (
             "--graph-weight",
-            "share of the graph in the prior, from 0 to 1 (the rest is the share of the features, "
-            "which only a table has)",
+            "share of the graph in the prior",
+            "From 0 to 1; the rest is the share of the features, which only a table has.",
         ),
-        ("--level", "how much classes may differ in size (0: no shift that all items share)"),
-        ("--flip-rate", "fraction of wrong labels, for noisy-probit"),
+        (
+            "--level",
+            "how much classes differ in size",
+            "With 0 there is no shift that all items share.",
+        ),
+        ("--flip-rate", "share of wrong labels", "For noisy-probit."),
     ):
         add(
             name,
@@ -111,32 +110,28 @@ def _add_model(parser: Parser) -> None:
             # None where it matters whether the option was given
             default=None if name in ("--flip-rate", "--graph-weight") else AUTO,
             metavar="X",
-            help=f"{meaning}: a number, or auto to choose it from the labels (default: auto)",
+            help=f"{meaning} (default: auto)",
+            more=f"{more} The labels choose the value if it is auto.".strip(),
         )
     add(
         "--rank",
         type=int,
         metavar="N",
-        help=f"number of modes of the prior (default: up to {DEFAULT_MAX_MODES})",
+        help=f"modes of the prior (default: up to {DEFAULT_MAX_MODES})",
     )
     add(
         "--sampling",
         choices=[how.replace(" ", "-") for how in (RANDOM, BY_CLASS, ANY)],
         metavar="HOW",
-        help="how the labeled items were chosen: random; by-class, a fixed number of each class; "
-        "or any, in another way, such as those that a model asked for. It decides how the shares "
-        "of the classes are estimated, and whether the level is chosen from the labels (default: "
-        "by-class if all classes have the same number of labels, else random)",
+        help="how items were labeled: random, by-class or any",
+        more="By class means a fixed number of each class, and any stands for another way, such as "
+        "items that a model asked for. It decides how the shares of the classes are estimated, and "
+        "whether the labels choose the level. The default is by-class if all classes have the same "
+        "number of labels, else random.",
     )
-    add(
-        "--groups",
-        metavar="COLUMN",
-        help="column with the group of each item, such as its ward or batch: the shares of the "
-        "classes are estimated for each group too; the column is no feature",
-    )
-    add_class_shares(add, "none")
-    add_sampling(add)
-    add_seed(add)
+    add_class_shares(group, "none")
+    add_sampling(group)
+    add_seed(group)
 
 
 def run(options: argparse.Namespace) -> int:

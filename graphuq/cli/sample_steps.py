@@ -110,13 +110,15 @@ class Answers(NamedTuple):
     ----------
     nodes, suspects : DataFrame
         The contents of nodes.csv and suspects.csv.
-    most_uncertain, label_next : ndarray of int
-        Unlabeled nodes, the most uncertain first, and those to label next.
+    most_uncertain, doubted, label_next : ndarray of int
+        Unlabeled nodes, the most uncertain first; labeled nodes, the most suspect first; and those
+        to label next.
     """
 
     nodes: Any
     suspects: Any
     most_uncertain: NDArray[np.int64]
+    doubted: NDArray[np.int64]
     label_next: NDArray[np.int64]
 
 
@@ -167,7 +169,7 @@ def check_prior_options(options: argparse.Namespace) -> None:
 def read_data(options: argparse.Namespace) -> Data:
     """Read the file, and refuse labels, true classes or images that do not fit."""
     begin_stage(f"reading {options.file}")
-    items = read_items(options, groups=options.groups)
+    items = read_items(options)
     if items.features is None and options.graph_weight is not None:
         raise ValueError(
             f"{options.file} is a graph without features, so that --graph-weight has no "
@@ -244,9 +246,11 @@ def ask(data: Data, post: gq.Posterior, predictions: Any, seed: int) -> Answers:
         picked = post.suggest(min(k, n_unlabeled + len(data.drawn)), seed=seed)
         label_next = picked[np.isin(picked, data.unlabeled)][:wanted]
         k *= 2
+    suspects, doubted = tabulate_suspects(items, post)
     return Answers(
         tabulate_nodes(items, post, predictions),
-        tabulate_suspects(items, post),
+        suspects,
         ranking[np.isin(ranking, data.unlabeled)],
+        doubted,
         label_next,
     )

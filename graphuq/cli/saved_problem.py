@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
 import graphuq as gq
 from graphuq.cli.files.encoding import Encoding
+from graphuq.cli.files.shown_columns import from_json, to_json
 from graphuq.cli.result_folder import PROBLEM
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.atomic_files import read_npz, write_atomically
@@ -35,6 +37,8 @@ class SavedProblem(NamedTuple):
         The images that reports show.
     encoding : Encoding or None
         How the columns of the file became features.
+    shown : DataFrame, n rows, or None
+        Columns that lists of items show.
     """
 
     graph: gq.Graph
@@ -42,14 +46,15 @@ class SavedProblem(NamedTuple):
     features: Array | None
     images: NDArray[Any] | None
     encoding: Encoding | None
+    shown: pd.DataFrame | None = None
 
     def for_report(self) -> dict[str, Any]:
         """Return the arguments of `graphuq.write_report` that a report can show."""
+        known = {"prior": self.prior, "graph": self.graph, "table": self.shown}
         if self.images is None:
-            return {"prior": self.prior, "graph": self.graph}
+            return known
         n, *shape = self.images.shape
-        images = self.images.reshape(n, -1)
-        return {"prior": self.prior, "graph": self.graph, "images": images, "shape": tuple(shape)}
+        return {**known, "images": self.images.reshape(n, -1), "shape": tuple(shape)}
 
     @property
     def spectrum(self) -> gq.Spectrum | None:
@@ -69,6 +74,8 @@ class SavedProblem(NamedTuple):
                 arrays[name] = getattr(self, name)
         if self.encoding is not None:
             arrays["encoding"] = np.array(self.encoding.to_json())
+        if self.shown is not None:
+            arrays["shown"] = np.frombuffer(to_json(self.shown).encode(), dtype=np.uint8)
         with write_atomically(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, **arrays)
 
@@ -98,9 +105,13 @@ def load_problem(folder: Path, posterior: Any) -> SavedProblem:
             raise ValueError("it belongs to another posterior")
         given = "encoding" in arrays
         encoding = Encoding.from_json(arrays["encoding"].item()) if given else None
+        shown = from_json(arrays["shown"].tobytes().decode()) if "shown" in arrays else None
+        if shown is not None and len(shown) != n:
+            raise ValueError("the shown columns do not fit the graph")
     except (ValueError, TypeError, KeyError, IndexError) as error:
         raise ValueError(f"{path} is damaged ({error}): run graphuq sample again") from error
-    return SavedProblem(graph, prior, arrays.get("features"), arrays.get("images"), encoding)
+    images = arrays.get("images")
+    return SavedProblem(graph, prior, arrays.get("features"), images, encoding, shown)
 
 
 def _prior_of(settings: dict[str, Any], graph: gq.Graph, arrays: dict[str, Any]) -> GaussianPrior:

@@ -13,8 +13,9 @@ from graphuq.cli.files.class_column import to_ids
 from graphuq.cli.files.column_roles import default_id, own_label
 from graphuq.cli.files.label_table import no_column
 from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
+from graphuq.cli.files.options import ALL
 from graphuq.cli.files.table import TABLES, kind, open_table
-from graphuq.cli.options import ALL, DECIMAL_MARKS, read_options
+from graphuq.cli.options import read_options
 from graphuq.cli.sample_steps import pixels_of
 from graphuq.graphs import Graph
 from graphuq.labeling.page import items as shown
@@ -62,7 +63,11 @@ def _read_texts(options: argparse.Namespace, items: Items) -> Any:
     """Return the cells of the items as texts, in the order of the items; "" where nothing is."""
     table = open_table(items.path, options.encoding)
     frame = table.frame(as_text=table.columns)
-    key = default_id(table.columns, options.ignore) if options.id is None else options.id
+    key = (
+        default_id(table.columns, options.ignore)
+        if options.id_column is None
+        else options.id_column
+    )
     ids = np.arange(len(frame)).astype(str) if key is None else to_ids(frame[key])
     frame = frame[np.isin(ids.astype(str), items.ids)].fillna("")
     label = own_label(table.columns, read_options(options))
@@ -72,13 +77,12 @@ def _read_texts(options: argparse.Namespace, items: Items) -> Any:
 
 def _columns(options: argparse.Namespace, items: Items, frame: pd.DataFrame) -> list[Column]:
     """Return the columns of a table; features come first."""
-    decimal = DECIMAL_MARKS.get(options.decimal)
     forms = {} if items.encoding is None else items.encoding.columns or {}
     found = []
     for name in frame:
         cells = frame[name].tolist()
         try:
-            read = read_numbers(frame[name].replace("", None), decimal)
+            read = read_numbers(frame[name].replace("", None), options.decimal)
         except AmbiguousColumnError:
             read = None
         found.append(Column(str(name), cells, None if read is None else read.values, name in forms))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.cli.csv_file import write_csv
+from graphuq.cli.files.shown_columns import show_beside
 from graphuq.cli.options import add_command, add_json, add_seed
 from graphuq.cli.output_file import require_output
 from graphuq.cli.printing import print_paragraph, print_table, to_json
@@ -26,6 +27,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "suggest",
+        "RESULT",
         "list the items to label next",
         DESCRIPTION,
         "examples:\n  graphuq suggest votes-graphuq --k 20\n"
@@ -45,7 +47,7 @@ def add(commands: Any) -> None:
         "classes of all items)",
     )
     parser.add_argument("--out", type=Path, metavar="TABLE", help="table of the items to write")
-    add_seed(parser.add_argument)
+    add_seed(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -73,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         asked["runner_up"] = post.labels.classes[second]
     if options.out is not None:
         with write_atomically(options.out) as temporary:
-            write_csv(asked, temporary)
+            write_csv(show_beside(asked, problem.shown, nodes, after="label"), temporary)
     shown = asked.drop(columns="label")
     if options.json:
         print(to_json(shown.to_dict("records")))

@@ -13,7 +13,7 @@ import graphuq as gq
 from graphuq.cli.class_shares import add_class_shares, choose_shares
 from graphuq.cli.files import Items, read_classes
 from graphuq.cli.files.columns import Column
-from graphuq.cli.options import add_classes, add_command, add_json
+from graphuq.cli.options import add_command, add_json, add_read_option
 from graphuq.cli.result import Result, read_run
 from graphuq.cli.result_folder import require_result_folder
 from graphuq.cli.sample_steps import (
@@ -47,6 +47,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "update",
+        "RESULT --labels FILE",
         "add labels to a result",
         DESCRIPTION,
         "examples:\n  graphuq suggest votes-graphuq --k 20 --out ask.csv\n"
@@ -64,8 +65,8 @@ def add(commands: Any) -> None:
         help="table with columns id and label, and optionally confidence; rows without a label "
         "are ignored",
     )
-    add_classes(parser.add_argument)
-    parser.add_argument("--encoding", default="utf-8", help="encoding of --labels (default: utf-8)")
+    add_read_option(parser, "classes")
+    add_read_option(parser, "encoding")
     parser.add_argument(
         "--out",
         type=Path,
@@ -87,7 +88,7 @@ def add(commands: Any) -> None:
         parser.add_argument(
             name, type=int, metavar="N", help=f"{meaning} (default: that of the result)"
         )
-    add_class_shares(parser.add_argument, "those of the result")
+    add_class_shares(parser, "those of the result")
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -166,6 +167,7 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
         trust,
         None if former.get("groups") is None else np.array(former["groups"]),
         tuple(Column(**row) for row in former.get("columns", ())),
+        problem.shown,
     )
     # new labels are mostly those of items that the result asked for
     found = items.labels(ANY if added else labels.sampling)

@@ -11,6 +11,7 @@ from pathlib import Path
 import graphuq as gq
 from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.columns import for_report
+from graphuq.cli.files.shown_columns import show_beside
 from graphuq.cli.heartbeat import begin_stage
 from graphuq.cli.print_summary import print_summary
 from graphuq.cli.printing import visible
@@ -95,11 +96,14 @@ def sample_and_write(
         drawn=data.drawn,
         groups=data.items.groups,
         columns=for_report(data.items.columns),
+        table=data.items.shown,
     )
     # Ask the posterior for uncertain items, suspect labels and items to label next.
     answers = ask(data, post, predictions, options.seed)
     items = data.items
-    problem = SavedProblem(model.graph, model.prior, items.features, subject.images, items.encoding)
+    problem = SavedProblem(
+        model.graph, model.prior, items.features, subject.images, items.encoding, items.shown
+    )
 
     def write(folder: Path) -> RunSummary:
         # Write all files to a temporary folder, then move them in.
@@ -108,8 +112,10 @@ def sample_and_write(
             # Ranks count labeled items too, and would have gaps.
             listed = answers.nodes.iloc[answers.most_uncertain]
             uncertain = listed.drop(columns=["label", "rank"])
+            uncertain = show_beside(uncertain, items.shown, answers.most_uncertain)
             write_csv(uncertain, temporary / UNCERTAIN)
-            write_csv(answers.suspects, temporary / SUSPECTS)
+            suspects = show_beside(answers.suspects, items.shown, answers.doubted)
+            write_csv(suspects, temporary / SUSPECTS)
             if subject.group_shares is not None:
                 write_csv(subject.group_shares.table(), temporary / GROUPS)
             post.save(temporary / DRAWS)

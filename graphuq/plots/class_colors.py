@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphuq.plots.canvas import escape
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils import words
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
@@ -54,8 +55,7 @@ def marker(k: int) -> str:
 
 def shorten(name: Any, letters: int = MAX_LETTERS) -> str:
     """Return the name of a class, cut to at most ``letters``."""
-    text = str(name)
-    return escape(text if len(text) <= letters else f"{text[: letters - 1]}…")
+    return escape(words.shorten(str(name), letters))
 
 
 def draw_classes(ax: Any, posterior: Posterior, places: Array, size: float) -> None:

@@ -264,14 +264,14 @@ def _most_uncertain(subject: Subject, hidden: Any) -> str:
             f"{4 * q * (1 - q):.2f}",
             f"{posterior.mean[node]:+.3f}{known}",
         ]
-        rows.append(row if subject.truth is None else [*row, subject.truth[node]])
+        rows.append(row)
     return page.paragraph(
         f"The {hidden.size} most uncertain items without a label, the most uncertain first. "
         f"Probability is that of {high}; the rest is that of {low}. Variance and mean ignore that "
         "classes overlap. They are those of the sign of an item's latent value, the field: the "
         f"variance runs from 0, certain, to 1, a coin toss; the mean from -1, certainly {low}, to "
         f"+1, certainly {high}{field}, with its Monte Carlo error. " + LABEL_NEXT
-    ) + _items_table(subject, hidden, [*header, *(["truth"] * (subject.truth is not None))], rows)
+    ) + _items_table(subject, hidden, header, rows)
 
 
 def _uncertain_multiclass(subject: Subject, nodes: Any) -> str:
@@ -289,13 +289,13 @@ def _uncertain_multiclass(subject: Subject, nodes: Any) -> str:
             page.bar(p[node, second], f"{p[node, second]:.1%}"),
             f"{entropy[node]:.2f}",
         ]
-        rows.append(row if subject.truth is None else [*row, subject.truth[node]])
+        rows.append(row)
     return page.paragraph(
         f"The {nodes.size} most uncertain items without a label, the most uncertain first, each "
         "with its two most probable classes. Entropy measures the uncertainty over all classes: 0 "
         f"is certain, {np.log(classes.size):.2f} means all {classes.size} are equally likely. "
         + LABEL_NEXT
-    ) + _items_table(subject, nodes, [*header, *(["truth"] * (subject.truth is not None))], rows)
+    ) + _items_table(subject, nodes, header, rows)
 
 
 def _suspect(subject: Subject) -> str:
@@ -315,7 +315,7 @@ def _suspect(subject: Subject) -> str:
             page.bar(p, f"{p:.1%}"),
             "yes" if row.suspect else "no",
         ]
-        rows.append(cells if subject.truth is None else [*cells, subject.truth[row.node]])
+        rows.append(cells)
     how = (
         f"Suspect labels are probably mistakes: at most {FALSE_DISCOVERY_RATE:.0%} of them are "
         "expected to be right."
@@ -329,21 +329,27 @@ def _suspect(subject: Subject) -> str:
     ) + _items_table(
         subject,
         first["node"].to_numpy(),
-        [*header, *(["truth"] * (subject.truth is not None))],
+        header,
         rows,
     )
 
 
 def _items_table(subject: Subject, nodes: Any, header: list[str], rows: list[list[Any]]) -> str:
-    """Return a table of items, with their pictures where they are images."""
-    images = subject.images
-    if images is None:
-        return page.table(header, rows)
-    low, high = float(images.min()), float(images.max())
-    for node, row in zip(nodes, rows, strict=True):
-        said = f"image of {subject.names[node]}"
-        row.insert(1, page.picture(thumbnail(images[node], low, high), said, "item"))
-    return page.table([header[0], "image", *header[1:]], rows)
+    """Return a table of items, with what is known of them: picture, columns, true class."""
+    images, truth, table = subject.images, subject.truth, subject.table
+    if truth is not None:
+        header = [*header, "truth"]
+        rows = [[*row, truth[node]] for node, row in zip(nodes, rows, strict=True)]
+    if table is not None and table.shape[1]:
+        header = [*header, str(table.columns[0]) if table.shape[1] == 1 else "what is known"]
+        rows = [[*row, subject.describe(node)] for node, row in zip(nodes, rows, strict=True)]
+    if images is not None:
+        low, high = float(images.min()), float(images.max())
+        header.insert(1, "image")
+        for node, row in zip(nodes, rows, strict=True):
+            said = f"image of {subject.names[node]}"
+            row.insert(1, page.picture(thumbnail(images[node], low, high), said, "item"))
+    return page.table(header, rows)
 
 
 def _reproduce(subject: Subject) -> str:

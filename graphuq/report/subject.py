@@ -18,10 +18,13 @@ from graphuq.posterior.assessment.model_trust import ModelTrust, trust_in_model,
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import check_images
-from graphuq.utils.words import choose_form, count
+from graphuq.utils.words import choose_form, count, shorten
 
 # Labels from which calibration is computed without the truth: fewer leave bins almost empty.
 MIN_LABELS = 20
+
+# Letters of what is known of an item.
+MAX_LETTERS = 240
 
 
 @dataclass(eq=False)
@@ -53,6 +56,8 @@ class Subject:
     columns : sequence of (str, str, int, int), optional
         Columns of the table of the items: name, how it was read, numbers of different and of
         missing values.
+    table : DataFrame, N rows, optional
+        What is known of each node; lists of items show it.
     """
 
     posterior: Posterior
@@ -68,6 +73,7 @@ class Subject:
     drawn: Any = None
     groups: Any = None
     columns: Sequence[tuple[str, str, int, int]] = ()
+    table: Any = None
 
     def __post_init__(self) -> None:
         n = self.posterior.n_nodes
@@ -85,6 +91,8 @@ class Subject:
             self.drawn = [] if self.sample is None else self.sample.nodes
         if self.sample is not None and len(self.sample) < MIN_LABELS:
             self.sample = None
+        if self.table is not None and len(self.table) != n:
+            raise ValueError(f"table must have a row for each of {n} nodes, got {len(self.table)}")
         if self.images is not None:
             self.images = check_images(self.images, n, self.shape)
         prior = self.prior
@@ -98,6 +106,17 @@ class Subject:
                 raise ValueError(
                     f"graph must have the posterior's {n} nodes, got {self.graph.n_nodes}"
                 )
+
+    def describe(self, node: int) -> str:
+        """Return what the table says of a node, in one line; one column needs no name."""
+        cells = [(name, self.table[name].iloc[node]) for name in self.table]
+        known = [
+            (name, f"{cell:.6g}" if isinstance(cell, float) else str(cell).strip())
+            for name, cell in cells
+            if cell is not None and cell == cell
+        ]
+        told = [cell if len(cells) == 1 else f"{name}: {cell}" for name, cell in known]
+        return shorten("; ".join(told), MAX_LETTERS)
 
     @property
     def has_shares(self) -> bool:

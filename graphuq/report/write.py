@@ -36,6 +36,7 @@ def write_report(
     graph: Any = None,
     command: str | None = None,
     groups: Any = None,
+    table: Any = None,
 ) -> None:
     """Write a posterior as one HTML page for readers who did not run it.
 
@@ -69,6 +70,8 @@ def write_report(
         The command line that made the result, shown under how to reproduce it.
     groups : array_like, shape (N,), optional
         The group of each item, whose shares of the classes are shown.
+    table : DataFrame, N rows, optional
+        What is known of each item, such as a text; lists of items show it.
 
     Raises
     ------
@@ -95,14 +98,23 @@ def write_report(
     True
     """
     if isinstance(result, Subject):
-        others = (truth, images, shape, names, prior, graph, command, groups)
+        others = (truth, images, shape, names, prior, graph, command, groups, table)
         if any(given is not None for given in others):
             raise TypeError("result is a Subject, which has all other arguments: leave them out")
         subject = result
     else:
         posterior = _load(result)
         subject = Subject(
-            posterior, names, truth, images, shape, prior, graph, command, groups=groups
+            posterior,
+            names,
+            truth,
+            images,
+            shape,
+            prior,
+            graph,
+            command,
+            groups=groups,
+            table=table,
         )
     with named_interruption("writing the report"), write_atomically(path) as temporary:
         Path(temporary).write_text(_page(subject), encoding="utf-8")

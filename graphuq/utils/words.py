@@ -37,3 +37,14 @@ def list_names(names: Sequence[str], most: int = 8) -> str:
     """
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(map(repr, names[:most])) + rest
+
+
+def shorten(text: str, letters: int) -> str:
+    """Return a text, cut to at most ``letters``.
+
+    Examples
+    --------
+    >>> shorten("Barolo", 6), shorten("Barbaresco", 6)
+    ('Barolo', 'Barba…')
+    """
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"

@@ -333,7 +333,7 @@ def test_run_json_has_the_fields_of_the_summary(karate, capsys):
 def test_the_advice_to_raise_draws_names_the_option(karate, capsys):
     model = ["--alpha", "2", "--gamma", "0.5", "--draws", "3"]
     assert main(["sample", "karate.csv", "--edges", "--labels", "clubs.csv", *model]) == 0
-    assert main(["info", "karate-graphuq"]) == 0
+    assert main(["report", "karate-graphuq", "--text"]) == 0
     assert capsys.readouterr().out.count("To raise draws, sample again with --draws.") == 2
     for r_hat, ess, advised in ((1.02, 900, True), (1.0, 300, True), (1.0, 900, False)):
         found = Diagnostics(r_hat, ess, 0.9, 0, 0.0, ())
@@ -375,12 +375,12 @@ def test_info_shows_the_settings_and_the_diagnostics(karate, capsys):
     arguments = ["sample", "karate.csv", "--edges", "--labels", "clubs.csv", "--seed", "3"]
     main([*arguments, *QUICK, "--out", "result"])
     capsys.readouterr()
-    assert main(["info", "result"]) == 0
+    assert main(["report", "result", "--text"]) == 0
     printed = capsys.readouterr().out
     assert "graphuq sample karate.csv --edges" in printed
     assert "4 chains of 200 draws" in printed
     assert "can the sampler be trusted?  yes (green)" in printed
-    assert main(["info", "result", "--json"]) == 0
+    assert main(["report", "result", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["nodes"] == 34
     assert told["labels"] == {"Mr. Hi": 1, "Officer": 1}
@@ -389,11 +389,11 @@ def test_info_shows_the_settings_and_the_diagnostics(karate, capsys):
     assert told["most_uncertain"] == nodes["id"][:10].tolist()
     # a file of draws by itself, and one of no draws
     os.rename("result/posterior.nc", "draws.nc")
-    assert main(["info", "draws.nc"]) == 0
+    assert main(["report", "draws.nc", "--text"]) == 0
     graph = gq.Graph(karate)
     gq.approximate(graph, gq.Probit(), gq.Labels([0, 33], ["a", "b"])).save("quick.nc")
     capsys.readouterr()
-    assert main(["info", "quick.nc"]) == 0
+    assert main(["report", "quick.nc", "--text"]) == 0
     printed = capsys.readouterr().out
     assert "this is an approximation" in printed
     assert "can the sampler be trusted?  with care (amber)" in printed
@@ -418,7 +418,7 @@ def test_library_command_line_and_report_trust_alike(draws, answer, light, karat
     assert trust.light == light
     run = json.loads(Path("karate-graphuq/run.json").read_text(encoding="utf-8"))
     assert run["trust"] == json.loads(json.dumps(trust.to_dict()))
-    assert main(["info", "karate-graphuq"]) == 0
+    assert main(["report", "karate-graphuq", "--text"]) == 0
     told = capsys.readouterr().out
     assert f"can the sampler be trusted?  {answer} ({light})" in told
     for reason in trust.reasons:
@@ -573,9 +573,9 @@ def _page(path):
         ),
         (["sample", "one.csv"], "all 2 labels are 'u'"),
         (["compare", "items.csv"], "--truth"),
-        (["info", "full"], "no posterior.nc"),
-        (["info", "items.csv"], "items.csv"),
-        (["info", "none.nc"], "there is no file none.nc"),
+        (["report", "full", "--text"], "no posterior.nc"),
+        (["report", "items.csv", "--text"], "items.csv"),
+        (["report", "none.nc", "--text"], "there is no file none.nc"),
         (["sample", "items.csv", "--images"], "--images takes an .npz file"),
         (["report", "none.nc"], "there is no file none.nc"),
         (["report", "full"], "no posterior.nc"),
@@ -631,7 +631,6 @@ def test_arguments_that_do_not_parse_exit_with_2(capsys):
         "update",
         "predict",
         "compare",
-        "info",
         "report",
         "demo",
         "example",
@@ -697,7 +696,7 @@ def test_a_fresh_process_is_quick(records):
 def test_the_package_runs_as_a_module():
     """Where the folder of scripts is not on the path, only this finds the command line."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    run = [sys.executable, "-m", "graphuq", "info", "no-such-result.nc"]
+    run = [sys.executable, "-m", "graphuq", "report", "no-such-result.nc"]
     done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 2
     assert "there is no file no-such-result.nc" in done.stderr

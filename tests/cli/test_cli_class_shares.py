@@ -96,9 +96,9 @@ def test_errors_are_those_of_the_reweighted_probabilities(result):
 
 
 def test_every_command_has_the_shares(result, capsys):
-    assert main(["info", "result"]) == 0
+    assert main(["report", "result", "--text"]) == 0
     assert f"class shares: 0.15 of {RARE}, 0.85 of {USUAL}, worth 60" in capsys.readouterr().out
-    assert main(["info", "result", "--json"]) == 0
+    assert main(["report", "result", "--json"]) == 0
     info = json.loads(capsys.readouterr().out)
     assert info["class_shares"] == {RARE: 0.15, USUAL: 0.85}
     assert info["most_uncertain"][0] == f"i{result.ranking()[0]}"

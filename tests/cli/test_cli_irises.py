@@ -99,11 +99,11 @@ def test_run_json_has_all_classes(iris_run, iris_post, irises):
 
 @pytest.mark.usefixtures("among_irises")
 def test_info_and_report_read_it(irises, iris_post, capsys):
-    assert main(["info", "result"]) == 0
+    assert main(["report", "result", "--text"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "3 x setosa, 3 x versicolor, 3 x virginica" in told
     assert "1 is all classes equally likely" in told
-    assert main(["info", "result", "--json"]) == 0
+    assert main(["report", "result", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["labels"] == dict.fromkeys(NAMES, 3)
     assert main(["report", "result", "--truth", "all.csv", "--out", "page.html"]) == 0
     species = pd.read_csv("iris.csv")["species"].to_numpy()
@@ -134,7 +134,7 @@ def test_a_class_whose_name_may_mark_unknown_labels_is_refused(tmp_path, monkeyp
     assert "or --class Unknown" in error
     assert os.listdir() == ["marked.csv"]
     model = ["--likelihood", "level-set", "--gamma", "0.5", "--alpha", "2", "--rank", "30", *QUICK]
-    assert main(["sample", "marked.csv", "--unlabelled", "Unknown", *model]) == 0
+    assert main(["sample", "marked.csv", "--unlabeled", "Unknown", *model]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "3 x setosa, 3 x versicolor, 3 x virginica." in printed
     assert "confidence runner-up probability entropy mcse" in printed

@@ -148,7 +148,7 @@ def test_update_replaces_its_result_and_remembers_the_commands(moons, capsys):
     page = Path("result/report.html").read_text(encoding="utf-8")
     assert page == f"{first}\n{second}"
     capsys.readouterr()
-    assert main(["info", "result"]) == 0
+    assert main(["report", "result", "--text"]) == 0
     assert f"earlier: {first}\ncommand: {second}" in capsys.readouterr().out
     # the whole loop goes on from here
     assert main(["suggest", "result", "--k", "2", "--json"]) == 0

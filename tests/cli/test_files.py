@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from graphuq.cli import files
+from graphuq.cli.files.options import ALL
 
 GOOD = "id,length,width,label\na,1,2,rose\nb,1,3,\nc,5,2,lily\n"
 
@@ -115,7 +116,7 @@ def test_dropped_rows_have_no_influence(tmp_path):
 
 def test_missing_values_are_filled_with_the_mean(tmp_path):
     content = "x,z,label\n1,a,u\n,a,v\n4,,\n4,b,\n"
-    items = read(written(tmp_path, content), missing="fill", categorical=True, scale=False)
+    items = read(written(tmp_path, content), missing="fill", categorical=(ALL,), scale=False)
     np.testing.assert_allclose(items.features, [[1, 1, 0], [3, 1, 0], [4, 2 / 3, 1 / 3], [4, 0, 1]])
     assert "2 missing or invalid values in 2 rows" in items.notes[0]
 
@@ -132,7 +133,7 @@ def test_categories_are_as_far_apart_as_numbers(tmp_path):
         {"x": rng.standard_normal(400), "z": rng.choice(list("abc"), 400), "label": "u"}
     )
     frame.to_csv(tmp_path / "items.csv", index=False)
-    X = read(tmp_path / "items.csv", categorical=True).features
+    X = read(tmp_path / "items.csv", categorical=(ALL,)).features
     i, j = np.triu_indices(400, 1)
     numbers = ((X[i, :1] - X[j, :1]) ** 2).sum(axis=1)
     categories = ((X[i, 1:] - X[j, 1:]) ** 2).sum(axis=1)
@@ -308,7 +309,7 @@ BAD = {
     ),
     "too many categories": (
         "z,label\n" + "".join(f"text{i},u\n" for i in range(60)),
-        {"categorical": True},
+        {"categorical": (ALL,)},
         r"line 2, column 'z': expected at most 50 categories, got 60",
     ),
     "id twice": (GOOD.replace("c,5", "a,5"), {}, r"line 4, column 'id': duplicate id 'a' .*line 2"),

@@ -314,14 +314,14 @@ def test_damaged_results_are_told_and_never_a_traceback(folder, n_examples, caps
     labels = gq.Labels([0, 11], ["a", "b"])
     gq.approximate(gq.Graph(A + A.T), gq.Probit(), labels).save(folder / "good.nc")
     raw = (folder / "good.nc").read_bytes()
-    assert main(["info", "good.nc"]) == 0
+    assert main(["report", "good.nc", "--text"]) == 0
     whole = capsys.readouterr().out.replace("good.nc", "damaged.nc")
 
     @fuzz(n_examples)
     @given(damages())
     def check(damage):
         (folder / "damaged.nc").write_bytes(damage(raw))
-        code = main(["info", "damaged.nc"])
+        code = main(["report", "damaged.nc", "--text"])
         printed = capsys.readouterr()
         assert code in (0, 2), printed.err
         assert printed.out == (whole if code == 0 else "")

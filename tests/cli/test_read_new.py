@@ -10,6 +10,7 @@ import pytest
 
 from graphuq.cli.files import ReadOptions, read
 from graphuq.cli.files.encoding import Encoding
+from graphuq.cli.files.options import ALL
 from graphuq.cli.files.read_new import read_new
 
 N = 24
@@ -39,12 +40,12 @@ def table(tmp_path, monkeypatch):
     return frame
 
 
-OPTIONS = ReadOptions(missing="fill", categorical=True)
+OPTIONS = ReadOptions(missing="fill", categorical=(ALL,))
 
 
 @pytest.mark.parametrize("scale", [None, False])
 def test_every_row_becomes_the_same_features_again(table, scale):
-    items = read("first.csv", ReadOptions(missing="fill", categorical=True, scale=scale))
+    items = read("first.csv", ReadOptions(missing="fill", categorical=(ALL,), scale=scale))
     encoding = Encoding.from_json(items.encoding.to_json())
     again = read_new(Path("first.csv"), encoding, fill=True)
     np.testing.assert_array_equal(again.features, items.features)

@@ -50,7 +50,7 @@ def test_info_describes_every_part_of_a_prior(prior, lines, tmp_path, capsys):
     post = gq.sample(prior, gq.Probit(0.3), LABELS, draws=20, seed=0, progress=False)
     post.save(tmp_path / "post.nc")
 
-    assert main(["info", str(tmp_path / "post.nc")]) == 0
+    assert main(["report", str(tmp_path / "post.nc"), "--text"]) == 0
 
     told = capsys.readouterr().out.splitlines()
     assert told[1 : told.index("likelihood: Probit, gamma 0.3")] == lines
@@ -66,7 +66,7 @@ def test_names_of_nodes_are_shown(tmp_path, monkeypatch, capsys):
     table = [f"{name},{value}\n" for name, value in zip(names, truth, strict=True)]
     Path("truth.csv").write_text("".join(["id,label\n", *table[::-1]]), encoding="utf-8")
 
-    assert main(["info", "named.nc", "--json"]) == 0
+    assert main(["report", "named.nc", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["most_uncertain"] == [names[node] for node in post.ranking()[:10]]
 
@@ -79,6 +79,6 @@ def test_names_of_nodes_are_shown(tmp_path, monkeypatch, capsys):
 def test_items_without_names_are_counted(tmp_path, capsys):
     post = gq.approximate(PRIOR, gq.Probit(0.3), LABELS)
     post.save(tmp_path / "post.nc")
-    assert main(["info", str(tmp_path / "post.nc"), "--json"]) == 0
+    assert main(["report", str(tmp_path / "post.nc"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["most_uncertain"] == [str(node) for node in post.ranking()[:10]]

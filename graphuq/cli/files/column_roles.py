@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphuq.cli.files.class_column import to_ids
 from graphuq.cli.files.columns import LABELS
 from graphuq.cli.files.label_table import ID, LABEL, no_column
-from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.options import ALL, ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
 
@@ -33,6 +33,8 @@ class ColumnRoles:
         Columns that are read as they are written.
     key : str or None
         The column of ids.
+    named : set of str
+        Columns of ids and classes, and empty ones.
     described : dict of str to str
         What columns are, other than features.
     misnamed : bool
@@ -57,7 +59,8 @@ class ColumnRoles:
             self.key = None
         wanted = dict.fromkeys([own, options.truth, options.groups])
         self.classes = [name for name in wanted if name is not None and name in names]
-        roles = {*self.classes, self.key, *options.ignore, *table.empty_columns}
+        self.named = {*self.classes, self.key, *table.empty_columns}
+        roles = self.named | {*options.ignore}
         text = options.text if options.text in names else None
         self.as_text = [*self.classes, *(name for name in (self.key, text) if name is not None)]
         self.features = [name for name in names if name not in roles] if text is None else [text]
@@ -119,14 +122,14 @@ def _require_columns(table: Table, options: ReadOptions, problems: Problems) -> 
     Return whether a name does not exist.
     """
     names, misnamed = table.columns, False
-    categorical = options.categorical if isinstance(options.categorical, tuple) else ()
     for option, name in (
         ("--label", None if options.labels else options.label),
         ("--id", options.id_column),
         ("--text", options.text),
         ("--groups", options.groups),
         *(("--ignore", name) for name in options.ignore),
-        *(("--categorical", name) for name in categorical),
+        *(("--show", name) for name in options.show),
+        *(("--categorical", name) for name in options.categorical if name != ALL),
     ):
         if name is not None and name not in names:
             problems.add(no_column(table.path, option, name, names))

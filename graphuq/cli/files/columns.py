@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.files.encoding import CATEGORIES, NUMBERS, ColumnForm
+from graphuq.utils.words import shorten
 
 # The role of the column of labels, and all roles but that of a feature.
 LABELS = "labels"
@@ -134,8 +135,5 @@ def _describe(column: pd.Series, form: ColumnForm | None, asked: bool) -> str:
 
 
 def _first_texts(values: Any) -> str:
-    texts = [str(value).strip() for value in values[:N_TEXTS]]
-    shown = [
-        text if len(text) <= TEXT_LENGTH else f"{text[: TEXT_LENGTH - 3]}..." for text in texts
-    ]
-    return ", ".join(shown) + ", ..." * (len(values) > N_TEXTS)
+    shown = [shorten(str(value).strip(), TEXT_LENGTH) for value in values[:N_TEXTS]]
+    return ", ".join(shown) + ", …" * (len(values) > N_TEXTS)

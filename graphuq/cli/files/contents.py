@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.files.encoding import Encoding
@@ -36,6 +37,8 @@ class Contents(NamedTuple):
         All names of columns in the file, to list them in messages.
     encoding : Encoding or None
         How the columns of the file became features.
+    shown : DataFrame or None
+        Columns that lists of items show.
     """
 
     ids: NDArray[Any]
@@ -47,3 +50,4 @@ class Contents(NamedTuple):
     image_shape: tuple[int, int] | None = None
     names: Sequence[str] = ()
     encoding: Encoding | None = None
+    shown: pd.DataFrame | None = None

@@ -26,7 +26,7 @@ from graphuq.cli.files.numbers import (
     may_be_thousands,
     read_numbers,
 )
-from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.options import ALL, ReadOptions
 from graphuq.cli.files.probable_roles import find_ids, find_labels, known_texts
 from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
@@ -183,13 +183,9 @@ def _encode(
     undeclared: list[pd.Series] = []
     for name in frame.columns:
         column, ignore = frame[name], flag("--ignore", name)
-        categorical = options.categorical is True or name in _named_categorical(options)
+        categorical = ALL in options.categorical or name in options.categorical
         try:
-            numbers = (
-                None
-                if name in _named_categorical(options)
-                else read_numbers(column, options.decimal)
-            )
+            numbers = None if name in options.categorical else read_numbers(column, options.decimal)
         except AmbiguousColumnError as error:
             row = int(np.flatnonzero(column.notna())[0])
             problems.ask(
@@ -257,11 +253,6 @@ def _require_decimal_points(table: Table, names: list[str], problems: Problems) 
                 "--decimal comma",
                 odd=f"{table.line(row)}: {fault}",
             )
-
-
-def _named_categorical(options: ReadOptions) -> tuple[str, ...]:
-    """Return the columns that are declared by name to hold categories."""
-    return options.categorical if isinstance(options.categorical, tuple) else ()
 
 
 def require_moderate(

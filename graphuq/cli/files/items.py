@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.files.columns import Column
@@ -57,6 +58,8 @@ class Items:
         The group of each item, whose shares of the classes are wanted.
     columns : tuple of Column
         How the columns of a table were read.
+    shown : DataFrame, n rows, or None
+        Columns that lists of items show.
     """
 
     path: Path
@@ -73,6 +76,7 @@ class Items:
     confidence: Array | None = None
     groups: NDArray[Any] | None = None
     columns: tuple[Column, ...] = ()
+    shown: pd.DataFrame | None = None
 
     def labels(self, sampling: str | None = None) -> Labels:
         """Return the known labels, and how they were chosen, if that is known.

@@ -1,74 +1,228 @@
-"""Options that say how a file is read."""
+"""Options that say how a file is read, each of which stands here once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
+
+# Kinds of files.
+TABLE, ARCHIVE, EDGES = "a table", "an .npz file", "a list of edges"
+GRAPH, CELLS = "a graph", "an .h5ad file"
+KINDS = (TABLE, ARCHIVE, EDGES, GRAPH, CELLS)
+
+# The value of an option without a column, which stands for all; no column has this name.
+ALL = "\0all"
+
+DECIMAL_MARKS = {"comma": ",", "point": "."}
+
+
+class Flag(NamedTuple):
+    """A flag of the command line.
+
+    Attributes
+    ----------
+    names : tuple of str
+    about : str
+        One line of ``--help``.
+    more : str
+        What the reference page says in addition.
+    given : dict
+        Further arguments of argparse.
+    """
+
+    names: tuple[str, ...]
+    about: str
+    more: str
+    given: dict[str, Any]
+
+
+def flag(*names: str, about: str, more: str = "", **given: Any) -> Flag:
+    """Return a flag; ``given`` are further arguments of argparse."""
+    return Flag(names, about, more, given)
+
+
+def option(*flags: Flag, default: Any = None, kinds: Sequence[str] = KINDS) -> Any:
+    """Return the field of an option with one flag, or with several of which one is given.
+
+    Parameters
+    ----------
+    *flags : Flag
+    default : object
+    kinds : sequence of str
+        The kinds of files on which it has an effect.
+    """
+    return field(default=default, metadata={"flags": flags, "kinds": tuple(kinds)})
+
+
+def decimal_mark(text: str) -> str:
+    """Return the decimal mark that a word names."""
+    if text not in DECIMAL_MARKS:
+        raise argparse.ArgumentTypeError(f"expected comma or point, got {text!r}")
+    return DECIMAL_MARKS[text]
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options of `graphuq.cli.files.read`.
+    """How a file is read: the options of the commands that read one.
 
-    Attributes
-    ----------
-    label : str, optional
-        Column, array or node attribute with the class of each item, blank if unknown; by default
-        ``label``, in archives also ``y`` or ``labels``.
-    labels : path-like, optional
-        A second table with ids and labels.
-    id_column : str, optional
-        Column or array with the names of the items. By default it is ``id``, or a first column
-        without a name, and ``ids`` in archives; without these, items are numbered from 0.
-    truth : str, optional
-        Column, array or node attribute with the true classes, or a table with ids and classes.
-    groups : str, optional
-        Column, array or node attribute with the group of each item, which is no feature.
-    ignore : tuple of str
-        Columns or arrays to exclude.
-    unlabeled : tuple of str
-        Values that mark an unknown label; blanks and -1 always do.
-    classes : tuple of str
-        Values that are classes, although they look like marks of unknown labels, such as NA.
-    missing : {"refuse", "drop", "fill"}
-        What to do with missing or invalid feature values: raise an error, drop their rows, or
-        replace them by the column mean.
-    categorical : bool or tuple of str
-        Columns of text that are categories: all, or those named; others are an error.
-    decimal : {".", ","}, optional
-        The decimal mark; by default that of the numbers in each column.
-    scale : bool, optional
-        Whether to scale columns to mean 0 and standard deviation 1; by default those of tables
-        are scaled and those of archives are not.
-    edges : bool, optional
-        Whether a table lists edges; by default its header and its contents decide.
-    weight : str, optional
-        Column with the weights of the edges; by default ``weight``.
-    largest : bool
-        Whether to keep only the largest component of a disconnected graph.
-    encoding : str
-        Encoding of text files.
-    text : str, optional
-        A column of texts, whose words are the features; other columns are no features then.
-    needs_labels : bool
-        Whether a table without labels is refused.
+    Every field but the last one is an option, and the help of its flags says what it means.
+    ``label``, ``id_column``, ``truth``, ``groups``, ``ignore`` and ``show`` name arrays of an
+    archive, or attributes of nodes, as well. ``needs_labels`` refuses a table without labels.
     """
 
-    label: str | None = None
-    labels: str | Path | None = None
-    id_column: str | None = None
-    truth: str | None = None
-    groups: str | None = None
-    ignore: tuple[str, ...] = ()
-    unlabeled: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    missing: str = "refuse"
-    categorical: bool | tuple[str, ...] = False
-    decimal: str | None = None
-    scale: bool | None = None
-    edges: bool | None = None
-    weight: str | None = None
-    largest: bool = False
-    encoding: str = "utf-8"
-    text: str | None = None
+    label: str | None = option(
+        flag("--label", metavar="COLUMN", about="classes, blank if unknown (default: label)")
+    )
+    labels: str | Path | None = option(
+        flag(
+            "--labels",
+            metavar="FILE",
+            type=Path,
+            about="a table with the columns id and label",
+            more="A column confidence may say how probably each label is right.",
+        )
+    )
+    id_column: str | None = option(
+        flag(
+            "--id",
+            metavar="COLUMN",
+            about="names of the items (default: id)",
+            more="Without such a column, items are numbered from 0.",
+        ),
+        kinds=(TABLE, ARCHIVE, GRAPH),
+    )
+    truth: str | None = option(
+        flag(
+            "--truth",
+            metavar="COLUMN",
+            about="true classes, used only to score predictions",
+            more="Or a table with the columns id and label.",
+        )
+    )
+    groups: str | None = option(
+        flag(
+            "--groups",
+            metavar="COLUMN",
+            about="groups whose shares of the classes are estimated",
+            more="Such as wards or batches. The column is no feature.",
+        ),
+        kinds=(TABLE, ARCHIVE, GRAPH, CELLS),
+    )
+    ignore: tuple[str, ...] = option(
+        flag("--ignore", metavar="COLUMN", action="append", about="no feature; can be repeated"),
+        default=(),
+    )
+    show: tuple[str, ...] = option(
+        flag(
+            "--show",
+            metavar="COLUMN",
+            action="append",
+            about="shown in lists of items; can be repeated",
+            more="By default the first 12 columns are, texts before numbers.",
+        ),
+        default=(),
+        kinds=(TABLE, ARCHIVE, GRAPH, CELLS),
+    )
+    text: str | None = option(
+        flag(
+            "--text",
+            metavar="COLUMN",
+            about="texts: their words are the only features",
+            more="Words that several texts share count; other columns are no features then.",
+        ),
+        kinds=(TABLE,),
+    )
+    categorical: tuple[str, ...] = option(
+        flag(
+            "--categorical",
+            metavar="COLUMN",
+            nargs="?",
+            const=ALL,
+            action="append",
+            about="categories; without COLUMN, all columns of text",
+            more="Can be repeated.",
+        ),
+        default=(),
+        kinds=(TABLE,),
+    )
+    unlabeled: tuple[str, ...] = option(
+        flag(
+            "--unlabeled",
+            metavar="VALUE",
+            action="append",
+            about="marks unknown labels, as blanks and -1 do",
+            more="Can be repeated.",
+        ),
+        default=(),
+    )
+    classes: tuple[str, ...] = option(
+        flag(
+            "--class",
+            metavar="VALUE",
+            action="append",
+            about="a class, even if no label shows it; can be repeated",
+            more="Also a class that looks like another one, or like a mark of unknown labels, such "
+            "as NA or -1.",
+        ),
+        default=(),
+    )
+    missing: str = option(
+        flag(
+            "--drop-missing",
+            action="store_const",
+            const="drop",
+            about="drop rows with missing or invalid features",
+        ),
+        flag(
+            "--fill-missing",
+            action="store_const",
+            const="fill",
+            about="replace such values by the mean of the column",
+        ),
+        default="refuse",
+        kinds=(TABLE, ARCHIVE),
+    )
+    decimal: str | None = option(
+        flag(
+            "--decimal",
+            metavar="MARK",
+            type=decimal_mark,
+            about="comma or point (default: as in each column)",
+        ),
+        kinds=(TABLE,),
+    )
+    scale: bool | None = option(
+        flag(
+            "--scale",
+            action=argparse.BooleanOptionalAction,
+            about="give columns mean 0 and deviation 1",
+            more="By default those of tables are scaled, and those of .npz are not.",
+        ),
+        kinds=(TABLE, ARCHIVE),
+    )
+    encoding: str = option(
+        flag("--encoding", metavar="NAME", about="encoding of text files (default: utf-8)"),
+        default="utf-8",
+    )
+    edges: bool | None = option(
+        flag("--edges", action="store_true", about="each row is an edge"),
+        flag("--table", action="store_false", about="each row is an item"),
+        kinds=(TABLE, EDGES),
+    )
+    weight: str | None = option(
+        flag("--weight", metavar="COLUMN", about="weights of the edges (default: weight)"),
+        kinds=(EDGES,),
+    )
+    largest: bool = option(
+        flag(
+            "--largest-component",
+            action="store_true",
+            about="keep the largest component of the graph alone",
+        ),
+        default=False,
+        kinds=(TABLE, ARCHIVE, EDGES, GRAPH),
+    )
     needs_labels: bool = True

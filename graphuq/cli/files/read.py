@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graphuq.cli.files.archive import read_archive
+from graphuq.cli.files.archive import LABEL_ARRAYS, read_archive
 from graphuq.cli.files.cells import read_h5ad
 from graphuq.cli.files.class_column import read_class_column, to_ids
 from graphuq.cli.files.column_roles import ColumnRoles
@@ -32,9 +32,10 @@ from graphuq.cli.files.label_table import (
     read_label_table,
 )
 from graphuq.cli.files.matrix_market import read_matrix_market
-from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.options import ARCHIVE, CELLS, EDGES, GRAPH, KINDS, TABLE, ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.recognize_edges import lists_edges
+from graphuq.cli.files.shown_columns import choose_columns
 from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_file
 from graphuq.cli.files.text_table import TextTable
 from graphuq.cli.files.texts import build_text_features
@@ -79,6 +80,8 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
     problems = Problems()
     try:
         contents = _read_contents(path, options, problems)
+        if contents.shown is None:
+            contents = contents._replace(shown=_shown(path, contents, options, problems))
         if options.largest and contents.graph is not None:
             contents = keep_largest(contents)
         # Take the classes of all items from the file itself, or from a second one.
@@ -121,6 +124,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         None if trust is None else trust[kept],
         None if groups is None else groups[kept],
         _with_labels(problems.columns, known),
+        None if contents.shown is None else contents.shown[kept].reset_index(drop=True),
     )
 
 
@@ -129,16 +133,16 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
     suffix = require_file(path)
     if suffix == ".npz":
         contents = read_archive(path, options)
-        _require_used(path, options, "an .npz file" if contents.graph is None else "a graph")
+        _require_used(path, options, ARCHIVE if contents.graph is None else GRAPH)
         return contents
     if suffix == ".graphml":
-        _require_used(path, options, "a graph")
+        _require_used(path, options, GRAPH)
         return read_graphml(path)
     if suffix == ".mtx":
-        _require_used(path, options, "a graph")
+        _require_used(path, options, GRAPH)
         return read_matrix_market(path)
     if suffix == ".h5ad":
-        _require_used(path, options, "an .h5ad file")
+        _require_used(path, options, CELLS)
         return read_h5ad(path)
     table = open_table(path, options.encoding)
     if isinstance(table, TextTable) and (error := table.decoding_error()):
@@ -149,12 +153,12 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
     if isinstance(table, TextTable) and options.edges is not False and options.label is None:
         lines = EdgeLines(table)
         if lines.are_edges():
-            _require_used(path, options, "a list of edges")
+            _require_used(path, options, EDGES)
             return read_edges(lines, options)
     if lists_edges(table, options):
-        _require_used(path, options, "a list of edges")
+        _require_used(path, options, EDGES)
         return read_edges(table, options)
-    _require_used(path, options, "a table")
+    _require_used(path, options, TABLE)
     return _read_table(table, options, problems)
 
 
@@ -183,56 +187,27 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
         frame, roles.described, found.columns, found.invalid, problems.questions, found.constant
     )
     encoding = None if found.encoding is None else found.encoding._replace(id_column=roles.key)
+    other = frame[[name for name in frame if name not in roles.named]]
     return Contents(
-        ids, found.values, None, columns, notes, found.kept, names=table.columns, encoding=encoding
+        ids,
+        found.values,
+        None,
+        columns,
+        notes,
+        found.kept,
+        names=table.columns,
+        encoding=encoding,
+        shown=choose_columns(other, options.show),
     )
 
 
-# Options that have no effect on a kind of file.
-UNUSED = {
-    "a table": ("weight",),
-    "an .npz file": ("weight", "categorical", "decimal", "edges", "text"),
-    "a list of edges": (
-        "id_column",
-        "missing",
-        "categorical",
-        "decimal",
-        "scale",
-        "text",
-        "groups",
-    ),
-    "a graph": ("missing", "categorical", "decimal", "scale", "edges", "weight", "text"),
-    "an .h5ad file": (
-        "text",
-        "id_column",
-        "missing",
-        "categorical",
-        "decimal",
-        "scale",
-        "edges",
-        "weight",
-        "largest",
-    ),
-}
-FLAGS = {
-    "weight": "--weight",
-    "categorical": "--categorical",
-    "decimal": "--decimal",
-    "edges": "--edges and --table",
-    "id_column": "--id",
-    "missing": "--drop-missing and --fill-missing",
-    "scale": "--scale and --no-scale",
-    "largest": "--largest-component",
-    "text": "--text",
-    "groups": "--groups",
-}
-
-
-def _require_used(path: Path, options: ReadOptions, contents: str) -> None:
+def _require_used(path: Path, options: ReadOptions, kind: str) -> None:
     """Refuse options that have no effect on such a file."""
-    for name in UNUSED[contents]:
-        if getattr(options, name) != getattr(DEFAULTS, name):
-            raise ValueError(f"{path}: {FLAGS[name]} cannot be used with {contents}: leave it out")
+    for each in fields(options):
+        changed = getattr(options, each.name) != each.default
+        if changed and kind not in each.metadata.get("kinds", KINDS):
+            names = " and ".join(name for flag in each.metadata["flags"] for name in flag.names)
+            raise ValueError(f"{path}: {names} cannot be used with {kind}: leave it out")
 
 
 def _classes(
@@ -271,6 +246,18 @@ def _classes(
     _require_complete(path, truth, ids, true, "true class", remedy, problems)
     _require_shown(truth, known, true, options, problems)
     return known, trust, true, notes
+
+
+def _shown(
+    path: Path, contents: Contents, options: ReadOptions, problems: Problems
+) -> pd.DataFrame | None:
+    """Return the attributes of nodes, or the arrays of an archive, that lists of items show."""
+    known = {options.label, options.id_column, options.truth, options.groups, "ids", *LABEL_ARRAYS}
+    others = {name: list(cells) for name, cells in contents.columns.items() if name not in known}
+    for name in options.show:
+        if name not in others:
+            problems.add(no_column(path, "--show", name, sorted(others)))
+    return choose_columns(pd.DataFrame(others), options.show) if others else None
 
 
 def _with_labels(columns: Sequence[Column], known: NDArray[Any]) -> tuple[Column, ...]:

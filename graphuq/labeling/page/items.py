@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from graphuq.utils.words import shorten
+
 # Letters of a text on the page, and of one beside it.
 MAX_LETTERS, MAX_BESIDE = 20_000, 240
 
@@ -60,8 +62,3 @@ class Texts:
     def show_beside(self, neighbor: int, node: int) -> dict[str, Any]:
         """Return its beginning."""
         return {"kind": "text", "text": shorten(self._texts[neighbor], MAX_BESIDE)}
-
-
-def shorten(text: str, letters: int) -> str:
-    """Return the text, cut to at most ``letters``."""
-    return text if len(text) <= letters else f"{text[: letters - 1]}…"

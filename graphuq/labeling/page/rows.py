@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from graphuq.graphs import Graph
-from graphuq.labeling.page.items import shorten
+from graphuq.utils.words import shorten
 
 # Columns of a neighbor that are shown, and letters of a cell.
 N_BESIDE, MAX_LETTERS = 4, 300

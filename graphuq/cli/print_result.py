@@ -1,37 +1,20 @@
-"""``graphuq info``: the settings and diagnostics of a saved result."""
+"""The settings and diagnostics of a saved result, as text or JSON."""
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from graphuq.cli.class_shares import ClassShares
-from graphuq.cli.options import add_command, add_json
 from graphuq.cli.print_trust import print_light, print_trust
 from graphuq.cli.printing import describe_counts, join_names, to_json
-from graphuq.cli.result import add_result, read_result
+from graphuq.cli.result import Result
 from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.predictions import SURE
 from graphuq.utils.words import count
 
 
-def add(commands: Any) -> None:
-    """Add the command."""
-    parser = add_command(
-        commands,
-        "info",
-        "show a saved result",
-        "Show the settings of a saved result, and whether it can be trusted.",
-        "examples:\n  graphuq info votes-graphuq\n  graphuq info posterior.nc --json",
-    )
-    add_result(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Load a result and print what it holds."""
-    found = read_result(options.result)
+def print_result(found: Result, *, as_json: bool) -> None:
+    """Print the settings of a result, and whether it can be trusted."""
     post, origin, predictions = found.posterior, found.run, found.predictions
     trust = post.trust()
     result = {
@@ -54,14 +37,13 @@ def run(options: argparse.Namespace) -> int:
         "trust": trust.to_dict(),
         "model_trust": origin.get("model_trust"),
     }
-    if options.json:
+    if as_json:
         print(to_json(result))
-        return 0
+        return
     _print(result, found.shares)
     print_trust("can the sampler be trusted?", trust)
     if (model := origin.get("model_trust")) is not None:
         print_light("can the model be trusted?", model["light"], model["reasons"])
-    return 0
 
 
 def _print(result: dict[str, Any], shares: ClassShares | None) -> None:
