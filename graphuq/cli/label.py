@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     require_unlocked(options.out)
     if options.who is not None:
         one_line("--who", options.who)
-    if options.text is not None and options.images is not None:
+    if options.text and options.images is not None:
         raise ValueError("--text and --images both say what is shown: leave out one of them")
     items = _read(options)
     begin_stage("building the graph")

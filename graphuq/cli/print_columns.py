@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphuq.cli.files.columns import Column
-from graphuq.cli.files.encoding import NUMBERS
+from graphuq.cli.files.columns import NUMBERS, Column
 from graphuq.cli.printing import visible
 
 # Columns that are listed, and those beyond which plain ones are counted together.

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.cli.files.encoding import Encoding
-from graphuq.cli.files.shown_columns import from_json, to_json
+from graphuq.cli.files.encoding import Encoding, from_bytes, to_bytes
+from graphuq.cli.files.shown_columns import from_cells
 from graphuq.cli.result_folder import PROBLEM
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.atomic_files import read_npz, write_atomically
@@ -73,9 +73,9 @@ class SavedProblem(NamedTuple):
             if getattr(self, name) is not None:
                 arrays[name] = getattr(self, name)
         if self.encoding is not None:
-            arrays["encoding"] = np.array(self.encoding.to_json())
+            arrays |= self.encoding.to_arrays()
         if self.shown is not None:
-            arrays["shown"] = np.frombuffer(to_json(self.shown).encode(), dtype=np.uint8)
+            arrays["shown"] = to_bytes({name: self.shown[name].tolist() for name in self.shown})
         with write_atomically(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, **arrays)
 
@@ -103,9 +103,8 @@ def load_problem(folder: Path, posterior: Any) -> SavedProblem:
         prior = prior.with_labeled(posterior.labels.nodes)
         if not prior.matches(settings):
             raise ValueError("it belongs to another posterior")
-        given = "encoding" in arrays
-        encoding = Encoding.from_json(arrays["encoding"].item()) if given else None
-        shown = from_json(arrays["shown"].tobytes().decode()) if "shown" in arrays else None
+        encoding = Encoding.from_arrays(arrays)
+        shown = from_cells(from_bytes(arrays["shown"])) if "shown" in arrays else None
         if shown is not None and len(shown) != n:
             raise ValueError("the shown columns do not fit the graph")
     except (ValueError, TypeError, KeyError, IndexError) as error:

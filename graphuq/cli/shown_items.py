@@ -45,8 +45,8 @@ def show_items(options: argparse.Namespace, items: Items, graph: Graph) -> shown
         return Pictures(np.asarray(X).reshape(len(X), *(shape or (side, side))))
     if is_table:
         frame = _read_texts(options, items)
-        if options.text is not None:
-            return shown.Texts(frame[options.text].tolist())
+        if options.text:
+            return shown.Texts(["\n\n".join(row) for row in frame[options.text].to_numpy()])
         return Rows(_columns(options, items, frame), graph)
     if items.features is None or items.features.shape[1] > MAX_FEATURES:
         return shown.Names()

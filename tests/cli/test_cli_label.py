@@ -120,7 +120,18 @@ class Process:
 @pytest.mark.slow
 def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
     kinds = dict(zip(mail["id"], mail["kind"], strict=True))
-    arguments = ("mail.csv", "--text", "body", "--classes", "ham", "spam", "--draws", "50")
+    arguments = (
+        "mail.csv",
+        "--text",
+        "body",
+        "--ignore",
+        "kind",
+        "--classes",
+        "ham",
+        "spam",
+        "--draws",
+        "50",
+    )
     first = Process(*arguments)
     question = first.tell("ask")["question"]
     assert question["item"]["kind"] == "text"
@@ -158,7 +169,18 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
     assert (answers["label"] == answers["id"].map(kinds)).all()
     assert (answers["who"] == "Ada").all()
     # another command reads the answers, and predicts nearly the same
-    again = ["sample", "mail.csv", "--text", "body", "--labels", "labels.csv", "--draws", "50"]
+    again = [
+        "sample",
+        "mail.csv",
+        "--text",
+        "body",
+        "--ignore",
+        "kind",
+        "--labels",
+        "labels.csv",
+        "--draws",
+        "50",
+    ]
     # labels that the page asked for choose no level, and the file does not say that it did
     assert main([*again, "--level", "1", "--out", "again"]) == 0
     other = pd.read_csv("again/nodes.csv")
@@ -166,7 +188,7 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
 
 
 def test_items_of_the_random_sample_are_not_to_be_labeled_next(mail):
-    items = read("mail.csv", ReadOptions(label="kind", text="body"))
+    items = read("mail.csv", ReadOptions(label="kind", text=("body",)))
     graph = items.to_graph(10)
     labels = gq.reveal(mail["kind"].to_numpy(), counts=5, seed=0)
     prior = gq.Prior.projected(graph, rank=10)
@@ -242,21 +264,31 @@ def test_the_results_say_how_many_labels_are_new(tmp_path, monkeypatch):
 
 def test_mistakes_are_refused_before_the_page_opens(mail, capsys, tmp_path):
     assert "no column 'bodi'" in refused(capsys, "mail.csv", "--text", "bodi")
-    assert "leave out one" in refused(capsys, "mail.csv", "--text", "body", "--images", "id")
-    assert "port must be" in refused(capsys, "mail.csv", "--text", "body", "--port", "70000")
+    assert "leave out one" in refused(
+        capsys, "mail.csv", "--text", "body", "--ignore", "kind", "--images", "id"
+    )
+    assert "port must be" in refused(
+        capsys, "mail.csv", "--text", "body", "--ignore", "kind", "--port", "70000"
+    )
     assert "all items have labels" in refused(
         capsys, "mail.csv", "--text", "body", "--label", "kind"
     )
     assert "no file" in refused(capsys, "males.csv")
-    assert "does not exist" in refused(capsys, "mail.csv", "--text", "body", "--out", "no/x.csv")
+    assert "does not exist" in refused(
+        capsys, "mail.csv", "--text", "body", "--ignore", "kind", "--out", "no/x.csv"
+    )
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("mine")
-    assert "did not write" in refused(capsys, "mail.csv", "--text", "body", "--results", "other")
+    assert "did not write" in refused(
+        capsys, "mail.csv", "--text", "body", "--ignore", "kind", "--results", "other"
+    )
 
 
 def test_labels_of_one_class_ask_for_the_others(mail, capsys):
     mail.assign(label=["ham", *[""] * 119]).to_csv("one.csv", index=False)
-    assert "name the other classes with --classes" in refused(capsys, "one.csv", "--text", "body")
+    assert "name the other classes with --classes" in refused(
+        capsys, "one.csv", "--text", "body", "--ignore", "kind"
+    )
 
 
 def test_a_column_of_the_classes_is_probably_the_labels(mail, capsys):
@@ -269,7 +301,7 @@ def test_a_column_of_the_classes_is_probably_the_labels(mail, capsys):
 def test_answers_to_other_items_are_refused(mail, capsys):
     with open("labels.csv", "w") as file:
         file.write("id,label,confidence,who,when,apart\nzebra,ham,1,Ada,2026-01-01,0\n")
-    assert "'zebra'" in refused(capsys, "mail.csv", "--text", "body")
+    assert "'zebra'" in refused(capsys, "mail.csv", "--text", "body", "--ignore", "kind")
 
 
 def test_a_second_process_is_refused_before_the_file_is_read(tmp_path, monkeypatch, capsys):
@@ -293,9 +325,11 @@ def test_unreadable_pictures_are_named(tmp_path, monkeypatch, capsys):
 def test_texts_that_are_missing_are_named_or_dropped(mail):
     mail.loc[[3, 5], "body"] = ""
     mail.to_csv("mail.csv", index=False)
-    with pytest.raises(ValueError, match=r"line 5, column 'body': the text is missing .in 2 rows"):
-        read("mail.csv", ReadOptions(text="body", label="kind"))
-    items = read("mail.csv", ReadOptions(text="body", label="kind", missing="drop"))
+    with pytest.raises(
+        ValueError, match=r"line 5, column 'body': the value is missing .found in 2 of 120"
+    ):
+        read("mail.csv", ReadOptions(text=("body",), label="kind"))
+    items = read("mail.csv", ReadOptions(text=("body",), label="kind", missing="drop"))
     assert items.left_out == ("m3", "m5")
     assert items.features.shape[0] == 118
     assert np.allclose(np.linalg.norm(items.features, axis=1), 1)
@@ -305,13 +339,13 @@ def test_texts_without_common_words_are_refused(tmp_path):
     path = tmp_path / "texts.csv"
     path.write_text("text,label\naa,x\nbb,y\ncc,\ndd,\n")
     with pytest.raises(ValueError, match="share no words"):
-        read(path, ReadOptions(text="text"))
+        read(path, ReadOptions(text=("text",)))
 
 
 def test_neighbors_of_texts_are_those_of_the_cosine(mail):
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    items = read("mail.csv", ReadOptions(text="body", label="kind"))
+    items = read("mail.csv", ReadOptions(text=("body",), label="kind"))
     near = items.to_graph(5)
     words = TfidfVectorizer(sublinear_tf=True, min_df=2, max_df=60).fit_transform(mail["body"])
     # few words: all components are kept, and the cosines of the words are those of the features
@@ -327,4 +361,4 @@ def test_neighbors_of_texts_are_those_of_the_cosine(mail):
 def test_text_is_an_option_of_tables_alone(tmp_path):
     np.savez(tmp_path / "x.npz", X=np.eye(4), y=["a", "b", "", ""])
     with pytest.raises(ValueError, match=r"--text cannot be used with an \.npz file"):
-        read(tmp_path / "x.npz", ReadOptions(text="body"))
+        read(tmp_path / "x.npz", ReadOptions(text=("body",)))

@@ -401,7 +401,9 @@ def test_a_damaged_problem_is_refused_or_reads_as_it_was(seed, moons):
         assert (again.graph.adjacency != first.graph.adjacency).nnz == 0
         np.testing.assert_array_equal(again.spectrum.basis, first.spectrum.basis)
         np.testing.assert_array_equal(again.features, first.features)
-        assert again.encoding.to_json() == first.encoding.to_json()
+        ours, theirs = again.encoding.to_arrays(), first.encoding.to_arrays()
+        for name in theirs:
+            np.testing.assert_array_equal(ours[name], theirs[name])
     assert len(refused) > 10
     assert all("problem.npz" in message for message in refused)
 

@@ -46,7 +46,7 @@ OPTIONS = ReadOptions(missing="fill", categorical=(ALL,))
 @pytest.mark.parametrize("scale", [None, False])
 def test_every_row_becomes_the_same_features_again(table, scale):
     items = read("first.csv", ReadOptions(missing="fill", categorical=(ALL,), scale=scale))
-    encoding = Encoding.from_json(items.encoding.to_json())
+    encoding = Encoding.from_arrays(items.encoding.to_arrays())
     again = read_new(Path("first.csv"), encoding, fill=True)
     np.testing.assert_array_equal(again.features, items.features)
     assert again.ids.tolist() == items.ids.tolist()
@@ -71,7 +71,7 @@ def test_an_archive_becomes_the_same_features_again(scale, tmp_path, monkeypatch
     X = np.random.default_rng(0).normal(size=(20, 4, 3))
     np.savez("first.npz", X=X, y=[0, 1] * 10, ids=[f"i{k}" for k in range(20)])
     items = read("first.npz", ReadOptions(scale=scale))
-    encoding = Encoding.from_json(items.encoding.to_json())
+    encoding = Encoding.from_arrays(items.encoding.to_arrays())
     X[5, 2, 1] = np.nan
     np.savez("new.npz", X=X[5:8], ids=["a", "b", "c"])
     new = read_new(Path("new.npz"), encoding, fill=True)

@@ -1,5 +1,6 @@
 """Lists of items show the columns of the user's file."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from graphuq.cli.files import shown_columns
 from graphuq.cli.program import main
 
 QUICK = ["--draws", "50", "--chains", "2"]
+READ = ["--text", "body", "--fill-missing", "--categorical", "town", "--ignore", "prediction"]
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def beginnings(texts):
 
 
 def test_the_lists_of_a_result_show_the_items(mail, capsys):
-    assert main(["sample", "mail.csv", "--text", "body", *QUICK, "--out", "out"]) == 0
+    assert main(["sample", "mail.csv", *READ, *QUICK, "--out", "out"]) == 0
     for name in ("uncertain.csv", "suspects.csv"):
         listed = pd.read_csv(f"out/{name}").set_index("id")
         assert (
@@ -78,10 +80,11 @@ def test_the_lists_of_a_result_show_the_items(mail, capsys):
 
 
 def test_show_names_the_columns(mail):
-    options = files.ReadOptions(text="body", show=("age", "town"))
+    ignored = ("prediction", "town")
+    options = files.ReadOptions(text=("body",), ignore=ignored, show=("age", "town"))
     assert [*files.read("mail.csv", options).shown] == ["town", "age"]
     with pytest.raises(ValueError, match=r"no column 'tow' \(--show\): did you mean 'town'"):
-        files.read("mail.csv", files.ReadOptions(text="body", show=("tow",)))
+        files.read("mail.csv", files.ReadOptions(text=("body",), show=("tow",)))
 
 
 def test_rows_that_are_dropped_are_not_shown(tmp_path):
@@ -115,7 +118,9 @@ def test_many_columns_show_texts_before_numbers():
 )
 def test_columns_of_any_type_survive_a_file(column):
     shown = shown_columns.choose_columns(pd.DataFrame({"x": column}), ())
-    again = shown_columns.from_json(shown_columns.to_json(shown))
+    again = shown_columns.from_cells(
+        json.loads(json.dumps({name: shown[name].tolist() for name in shown}))
+    )
     pd.testing.assert_frame_equal(again, shown)
     assert again["x"].isna().tolist() == pd.isna(pd.Series(column)).tolist()
 

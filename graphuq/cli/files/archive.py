@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from graphuq.cli.files.class_column import to_ids
+from graphuq.cli.files.columns import NUMBERS
 from graphuq.cli.files.contents import NUMBERED, Contents
-from graphuq.cli.files.encoding import Encoding
+from graphuq.cli.files.encoding import Encoding, fit_encoding
 from graphuq.cli.files.features import warn_of_outliers
 from graphuq.cli.files.label_table import LABEL, no_column
-from graphuq.cli.files.missing_values import treat_missing
+from graphuq.cli.files.missing_values import choose_rows
 from graphuq.cli.files.options import ReadOptions
 from graphuq.graphs import Graph
 from graphuq.utils.atomic_files import read_npz
@@ -108,8 +109,7 @@ def read_matrix(path: Path, width: int, id_array: str | None) -> tuple[NDArray[A
                 f"X must have {width} columns, as for the first items, got {X.shape[1]}: save "
                 "the same columns"
             )
-        missing = ~np.isfinite(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
-        X = np.where(missing, np.nan, check_features(np.where(missing, 0, X)))
+        X = _check_values(X)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from error
     ids = arrays.get(id_array or "ids", np.arange(n))
@@ -193,7 +193,6 @@ def _features(
     """Return the features, the kept rows, notes, the shape of images, and the encoding."""
     shape = (X.shape[1], X.shape[2]) if X.ndim == 3 else None
     X = X.reshape(len(X), -1)
-    given = X
     kept: NDArray[Any] | None = None
     notes: list[str] = []
     try:
@@ -204,8 +203,8 @@ def _features(
                     f"column {int(invalid.all(axis=0).argmax())} of X has no valid values: remove "
                     "it"
                 )
-            X = np.where(invalid, np.nan, X)
-            X, kept, notes = treat_missing(str(path), X, invalid, options.missing)
+            kept, notes = choose_rows(str(path), invalid, options.missing)
+            X = X[kept]
         elif X.dtype.kind == "f" and not np.isfinite(X).all():
             rows = np.flatnonzero(~np.isfinite(X).all(axis=1))
             raise ValueError(
@@ -213,31 +212,35 @@ def _features(
                 f"in row {rows[0]}: drop such rows with --drop-missing, or replace such values by "
                 "the column mean with --fill-missing"
             )
-        features = np.array(check_features(X))
+        known = _check_values(X)
     except (ValueError, TypeError) as error:
         message = str(error)
         raise ValueError(message if str(path) in message else f"{path}: {message}") from error
-    rows = np.arange(len(given)) if kept is None else np.flatnonzero(kept)
-    known = features if kept is None else np.where(np.isfinite(given[rows]), features, np.nan)
+    rows = np.arange(len(known)) if kept is None else np.flatnonzero(kept)
     warn_of_outliers(
         known,
         lambda row, k: f"{path}: row {rows[row]}, column {k} of X is {known[row, k]:g}, which",
     )
-    means, d = features.mean(axis=0), features.shape[1]
-    center, scale = np.zeros(d), np.ones(d)
     if options.scale:
-        spread = np.ptp(features, axis=0)
+        spread = np.nanmax(known, axis=0) - np.nanmin(known, axis=0)
         tiny = np.flatnonzero((spread > 0) & (spread < MIN_POSITIVE))
         if tiny.size:
             raise ValueError(
                 f"{path}: column {tiny[0]} of X varies by {spread[tiny[0]]:g}, and squares of that "
                 "underflow: multiply the column by one number, or leave out --scale"
             )
-        deviation = features.std(axis=0)
-        center, scale = means, np.where(deviation > 0, deviation, 1.0)
         notes.append("scaled each column to mean 0 and standard deviation 1")
-    encoding = Encoding(None, means, np.ones(d, dtype=bool), center, scale)
-    return encoding.to_features(features), kept, tuple(notes), shape, encoding
+    forms = np.full(known.shape[1], NUMBERS)
+    encoding = fit_encoding(None, known, forms, scale=bool(options.scale), drop_constant=False)
+    return encoding.to_features(known), kept, tuple(notes), shape, encoding
+
+
+def _check_values(X: NDArray[Any]) -> Array:
+    """Return features, NaN where a value is missing; refuse what cannot be a feature."""
+    missing = ~np.isfinite(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
+    if not missing.any():
+        return np.array(check_features(X))
+    return np.where(missing, np.nan, check_features(np.where(missing, 0, X)))
 
 
 def _require_one_per_item(

@@ -61,12 +61,11 @@ class ColumnRoles:
         self.classes = [name for name in wanted if name is not None and name in names]
         self.named = {*self.classes, self.key, *table.empty_columns}
         roles = self.named | {*options.ignore}
-        text = options.text if options.text in names else None
-        self.as_text = [*self.classes, *(name for name in (self.key, text) if name is not None)]
-        self.features = [name for name in names if name not in roles] if text is None else [text]
+        texts = [name for name in options.text if name in names]
+        self.as_text = [*self.classes, *texts, *([] if self.key is None else [self.key])]
+        self.features = [name for name in names if name not in roles]
         self.described: dict[str | None, str] = {
             **{name: "not used" for name in names if name not in self.features},
-            **{name: "text: its words are the features" for name in [text] if name is not None},
             options.groups: "groups",
             options.truth: "true classes",
             own: LABELS,
@@ -125,7 +124,7 @@ def _require_columns(table: Table, options: ReadOptions, problems: Problems) -> 
     for option, name in (
         ("--label", None if options.labels else options.label),
         ("--id", options.id_column),
-        ("--text", options.text),
+        *(("--text", name) for name in options.text),
         ("--groups", options.groups),
         *(("--ignore", name) for name in options.ignore),
         *(("--show", name) for name in options.show),

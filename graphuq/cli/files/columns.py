@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graphuq.cli.files.encoding import CATEGORIES, NUMBERS, ColumnForm
 from graphuq.utils.words import shorten
 
 # The role of the column of labels, and all roles but that of a feature.
@@ -18,6 +17,26 @@ ROLES = ("ids", LABELS, "true classes", "groups")
 
 # Texts that are shown of a column, and their length.
 N_TEXTS, TEXT_LENGTH = 3, 16
+
+# The forms of columns.
+NUMBERS, DATES, ANSWERS, CATEGORIES, TEXT = "numbers", "dates", "yes and no", "categories", "text"
+
+
+class ColumnForm(NamedTuple):
+    """How a column of a table was read.
+
+    Attributes
+    ----------
+    form : str
+        Numbers may be followed by the sign that they have.
+    decimal : str or None
+        The decimal mark, if the column shows it or it was given.
+    categories : list of str
+    """
+
+    form: str
+    decimal: str | None = None
+    categories: list[str] = []  # noqa: RUF012
 
 
 class Column(NamedTuple):
@@ -129,9 +148,12 @@ def _describe(column: pd.Series, form: ColumnForm | None, asked: bool) -> str:
     if form.form.startswith(NUMBERS) and form.decimal is not None:
         mark = {",": "commas", ".": "points"}[form.decimal]
         return f"{form.form}, decimal {mark}"
-    return {"dates": "dates, as days", "yes and no": "yes and no, as 1 and -1"}.get(
-        form.form, form.form
-    )
+    plain = {
+        DATES: "dates, as days",
+        ANSWERS: "yes and no, as 1 and -1",
+        TEXT: "text, by its words",
+    }
+    return plain.get(form.form, form.form)
 
 
 def _first_texts(values: Any) -> str:

@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from graphuq.cli.files.numbers import ANSWERS, Numbers
+from graphuq.cli.files.columns import CATEGORIES, TEXT, ColumnForm
+from graphuq.cli.files.texts import Words
 from graphuq.utils.typing import Array
-
-# The forms of columns that hold categories and numbers.
-CATEGORIES, NUMBERS = "categories", "numbers"
-
-# The decimal mark that a note on numbers tells.
-MARKS = {"decimal commas": ",", "commas between thousands": "."}
-
-
-class ColumnForm(NamedTuple):
-    """How a column of a table was read.
-
-    Attributes
-    ----------
-    form : str
-        ``numbers``, ``dates``, ``yes and no`` or ``categories``.
-    decimal : str or None
-        The decimal mark, if the column shows it.
-    categories : list of str
-    """
-
-    form: str
-    decimal: str | None = None
-    categories: list[str] = []  # noqa: RUF012
 
 
 class Encoding(NamedTuple):
@@ -50,55 +30,114 @@ class Encoding(NamedTuple):
         What is subtracted from a feature, and what it is then divided by.
     id_column : str or None
         The column of ids.
+    words : dict of str to Words
+        Those of each column of texts.
     """
 
     columns: dict[str, ColumnForm] | None
     means: Array
-    varying: Any
+    varying: NDArray[np.bool_]
     center: Array
     scale: Array
     id_column: str | None = None
+    words: Mapping[str, Words] = {}
 
     def to_features(self, X: Array) -> Array:
-        """Return features from encoded columns without missing values."""
-        features: Array = (X[:, self.varying] - self.center) / self.scale
+        """Return features from encoded columns; means replace missing values."""
+        X = _fill(X, self.means)
+        features: Array = (X if self.varying.all() else X[:, self.varying]) - self.center
+        features /= self.scale
         return features
 
-    def to_json(self) -> str:
-        """Return JSON, from which `from_json` makes the same encoding."""
-        values = {name: getattr(self, name).tolist() for name in ARRAYS}
-        return json.dumps({**self._asdict(), **values})
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return arrays for an NPZ file, from which `from_arrays` makes the same encoding."""
+        plain = {
+            "columns": self.columns,
+            "id_column": self.id_column,
+            "words": {
+                name: (words.names.tolist(), words.analyzer) for name, words in self.words.items()
+            },
+        }
+        arrays = {name: getattr(self, name) for name in ARRAYS} | {"plain": to_bytes(plain)}
+        for k, words in enumerate(self.words.values()):
+            arrays |= {f"idf_{k}": words.idf, f"components_{k}": words.components}
+        return {f"{PREFIX}{name}": array for name, array in arrays.items()}
 
     @classmethod
-    def from_json(cls, text: str) -> Encoding:
-        """Return the encoding that `to_json` described."""
-        found = json.loads(text)
-        if found["columns"] is not None:
-            found["columns"] = {name: ColumnForm(*form) for name, form in found["columns"].items()}
-        return cls(**{**found, **{name: np.array(found[name]) for name in ARRAYS}})
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Encoding | None:
+        """Return the encoding of `to_arrays`; None if there is none."""
+        if f"{PREFIX}plain" not in arrays:
+            return None
+        plain: dict[str, Any] = from_bytes(arrays[f"{PREFIX}plain"])
+        if plain["columns"] is not None:
+            plain["columns"] = {name: ColumnForm(*form) for name, form in plain["columns"].items()}
+        plain["words"] = {
+            name: Words(
+                np.array(names, dtype=object),
+                analyzer,
+                arrays[f"{PREFIX}idf_{k}"],
+                arrays[f"{PREFIX}components_{k}"],
+            )
+            for k, (name, (names, analyzer)) in enumerate(plain["words"].items())
+        }
+        return cls(**plain | {name: arrays[f"{PREFIX}{name}"] for name in ARRAYS})
 
 
-ARRAYS = ("means", "varying", "center", "scale")
+ARRAYS, PREFIX = ("means", "varying", "center", "scale"), "encoding_"
 
 
-def form_of(column: pd.Series, numbers: Numbers, decimal: str | None = None) -> ColumnForm:
-    """Return the form of a column that was read as numbers, with the decimal mark if it was given.
+def to_bytes(value: Any) -> NDArray[np.uint8]:
+    """Return the JSON of a value as an array, which an NPZ file holds without padding."""
+    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
 
-    Examples
-    --------
-    >>> form_of(pd.Series(["y", "n"]), Numbers(np.array([1.0, -1.0])))
-    ColumnForm(form='yes and no', decimal=None, categories=[])
+
+def from_bytes(array: NDArray[np.uint8]) -> Any:
+    """Return the value of `to_bytes`."""
+    return json.loads(array.tobytes().decode())
+
+
+def fit_encoding(
+    columns: dict[str, ColumnForm] | None,
+    X: Array,
+    forms: NDArray[Any],
+    *,
+    scale: bool,
+    drop_constant: bool,
+) -> Encoding:
+    """Return the encoding of encoded columns.
+
+    Texts beside other columns get the sum of the variances that the others have.
+
+    Parameters
+    ----------
+    columns : dict of str to ColumnForm, or None
+    X : ndarray, shape (n, D)
+        NaN where a value is missing.
+    forms : ndarray of str, shape (D,)
+        The form of the column that each comes from.
+    scale : bool
+        Whether numbers get mean 0 and standard deviation 1.
+    drop_constant : bool
     """
-    if numbers.note == "dates":
-        return ColumnForm("dates")
-    if pd.api.types.is_bool_dtype(column):
-        return ColumnForm("yes and no")
-    if not pd.api.types.is_numeric_dtype(column):
-        texts = column.dropna().astype(str).str.strip().str.lower()
-        if texts.isin(list(ANSWERS)).all():
-            return ColumnForm("yes and no")
-    name = f"{NUMBERS} with {numbers.symbol}" if numbers.symbol else NUMBERS
-    return ColumnForm(name, decimal or MARKS.get(numbers.note))
+    means = np.nanmean(X, axis=0)
+    filled = _fill(X, means)
+    varying = np.ptp(filled, axis=0) > 0 if drop_constant else np.ones(means.size, dtype=np.bool_)
+    center, spread = np.zeros(means.size), np.ones(means.size)
+    is_number, is_text = ~np.isin(forms, (CATEGORIES, TEXT)), forms == TEXT
+    if scale:
+        center[is_number], spread[is_number] = means[is_number], filled.std(axis=0)[is_number]
+        spread[spread == 0] = 1.0
+    if is_text.any():
+        variance = filled.var(axis=0) / spread**2
+        others = variance[~is_text].sum()
+        spread[is_text] = np.sqrt(variance[is_text].sum() / others) if others > 0 else 1.0
+    return Encoding(columns, means, varying, center[varying], spread[varying])
+
+
+def _fill(X: Array, means: Array) -> Array:
+    """Return X with means in place of NaN."""
+    missing = np.isnan(X)
+    return np.where(missing, means, X) if missing.any() else X
 
 
 def to_indicators(column: pd.Series, categories: list[str]) -> Array:
@@ -106,8 +145,3 @@ def to_indicators(column: pd.Series, categories: list[str]) -> Array:
     known = column.dropna().astype(str).str.strip()
     indicators = pd.get_dummies(known, dtype=float).reindex(columns=categories, fill_value=0.0)
     return indicators.reindex(column.index).to_numpy(dtype=np.float64)
-
-
-def find_categories(column: pd.Series) -> list[str]:
-    """Return the different texts of a column, sorted."""
-    return sorted(column.dropna().astype(str).str.strip().unique().tolist())

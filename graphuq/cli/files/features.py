@@ -11,29 +11,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.files.column_roles import NAME_LABELS, default_id
-from graphuq.cli.files.encoding import (
-    CATEGORIES,
-    ColumnForm,
-    Encoding,
-    find_categories,
-    form_of,
-    to_indicators,
-)
-from graphuq.cli.files.missing_values import describe_invalid, report_invalid, treat_missing
-from graphuq.cli.files.numbers import (
-    COMMAS,
-    AmbiguousColumnError,
-    may_be_thousands,
-    read_numbers,
-)
+from graphuq.cli.files.columns import ANSWERS, CATEGORIES, NUMBERS, TEXT, ColumnForm
+from graphuq.cli.files.encoding import Encoding, fit_encoding, to_indicators
+from graphuq.cli.files.missing_values import choose_rows, describe_invalid, report_invalid
+from graphuq.cli.files.numbers import AmbiguousColumnError, may_be_thousands, read_numbers
 from graphuq.cli.files.options import ALL, ReadOptions
 from graphuq.cli.files.probable_roles import find_ids, find_labels, known_texts
 from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
+from graphuq.cli.files.texts import Words
 from graphuq.cli.files.undeclared_columns import MAX_CATEGORIES, report_counters, report_texts
 from graphuq.utils import validation
 from graphuq.utils.outliers import describe_outliers
 from graphuq.utils.typing import Array
+from graphuq.utils.words import choose_form, count
 
 
 class Features(NamedTuple):
@@ -61,20 +52,6 @@ class Features(NamedTuple):
     columns: Mapping[str, ColumnForm] = {}
     invalid: Mapping[str, NDArray[np.bool_]] = {}
     constant: Collection[str] = ()
-
-
-class _Encoded(NamedTuple):
-    """All columns as numbers, before missing values are treated; without X if there are problems.
-
-    ``is_number`` says which columns of X are no indicators of categories, and ``names`` of which
-    columns of the table they are.
-    """
-
-    columns: dict[str, ColumnForm]
-    invalid: dict[str, NDArray[np.bool_]]
-    X: Array = np.empty((0, 0))
-    is_number: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
-    names: Sequence[str] = ()
 
 
 def build_features(
@@ -106,48 +83,58 @@ def build_features(
             f"{table.path} has no feature columns, only ids and labels: add columns of features, "
             "or name fewer columns with --ignore"
         )
-    encoded = _encode(table, frame, options, problems)
+    forms, blocks, words = _encode(table, frame, options, problems)
+    invalid = {name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()}
     if problems.found:
-        return Features(
-            np.empty((len(frame), 0)),
-            np.ones(len(frame), dtype=np.bool_),
-            (),
-            columns=encoded.columns,
-            invalid=encoded.invalid,
-        )
-    invalid = np.column_stack(list(encoded.invalid.values()))
-    X, kept, notes = treat_missing(str(table.path), encoded.X, invalid, options.missing)
-    used = frame[list(encoded.columns)]
-    notes += describe_invalid(table, used, invalid, options.missing)
-    numeric = [name for name, column in encoded.columns.items() if column.form != CATEGORIES]
+        every = np.ones(len(frame), dtype=np.bool_)
+        return Features(np.empty((len(frame), 0)), every, (), columns=forms, invalid=invalid)
+    cells = np.column_stack(list(invalid.values()))
+    kept, notes = choose_rows(str(table.path), cells, options.missing)
+    notes += describe_invalid(table, frame[list(forms)], cells, options.missing)
+    notes += [note for name in words for note in _describe_words(name, words[name], blocks[name])]
+    numbers = [name for name, form in forms.items() if form.form not in (CATEGORIES, TEXT)]
     warn_of_outliers(
-        np.where(kept[:, None], encoded.X, np.nan)[:, encoded.is_number],
-        lambda row, k: f"{table.where(row, numeric[k])}: {table.cell(row, numeric[k])!r}",
+        np.hstack([np.empty((kept.size, 0)), *(blocks[name] for name in numbers)])[kept],
+        lambda row, k: _name_cell(table, int(np.flatnonzero(kept)[row]), numbers[k]),
     )
-    fill = np.nanmean(encoded.X if kept.all() else X, axis=0)
-
     # Drop constant columns, and scale the numeric ones.
-    varying = np.ptp(X, axis=0) > 0
-    if not varying.any():
+    X = np.hstack(list(blocks.values()))[kept]
+    names = np.array([name for name in blocks for _ in range(blocks[name].shape[1])], dtype=object)
+    scale = options.scale is not False
+    each = np.array([forms[name].form for name in names])
+    encoding = fit_encoding(forms, X, each, scale=scale, drop_constant=True)
+    used = {*names[encoding.varying].tolist()}
+    if not used:
         raise ValueError(
             f"{table.path}: every feature column is constant: add a column whose values differ"
         )
-    used_columns = {encoded.names[k] for k in np.flatnonzero(varying).tolist()}
-    X, is_number = X[:, varying], encoded.is_number[varying]
-    center, scale = np.zeros(is_number.size), np.ones(is_number.size)
-    if options.scale is not False and is_number.any():
-        center[is_number], scale[is_number] = X.mean(axis=0)[is_number], X.std(axis=0)[is_number]
+    if scale and used & {*numbers}:
         notes.append("scaled each numeric column to mean 0 and standard deviation 1")
-    encoding = Encoding(encoded.columns, fill, varying, center, scale)
+    if words and used - words.keys():
+        notes.append("the words together have the variance of all other features")
     return Features(
-        (X - center) / scale,
+        encoding.to_features(X),
         kept,
         tuple(notes),
-        encoding,
-        encoded.columns,
-        encoded.invalid,
-        encoded.columns.keys() - used_columns,
+        encoding._replace(words=words),
+        forms,
+        invalid,
+        forms.keys() - used,
     )
+
+
+def _name_cell(table: Table, row: int, name: str) -> str:
+    return f"{table.where(row, name)}: {table.cell(row, name)!r}"
+
+
+def _describe_words(name: str, words: Words, X: Array) -> list[str]:
+    """Return notes on the features of a column of texts."""
+    alone = int((~X.any(axis=1)).sum())
+    notes = [f"features: {words.describe()} in {name!r} (TF-IDF)"]
+    if alone:
+        share = choose_form(alone, "shares", "share")
+        notes.append(f"{count(alone, 'text')} in {name!r} {share} no word with others")
+    return notes
 
 
 def warn_of_outliers(X: Array, name: Callable[[int, int], str]) -> None:
@@ -175,17 +162,25 @@ def warn_of_outliers(X: Array, name: Callable[[int, int], str]) -> None:
 
 def _encode(
     table: Table, frame: pd.DataFrame, options: ReadOptions, problems: Problems
-) -> _Encoded:
-    """Return all columns as numbers, NaN where invalid."""
+) -> tuple[dict[str, ColumnForm], dict[str, Array], dict[str, Words]]:
+    """Return the form of each column, its values, NaN where invalid, and the words of texts."""
     blocks: dict[str, Array] = {}
-    columns: dict[str, ColumnForm] = {}
-    notes: dict[str, str] = {}
+    forms: dict[str, ColumnForm] = {}
+    words: dict[str, Words] = {}
     undeclared: list[pd.Series] = []
     for name in frame.columns:
         column, ignore = frame[name], flag("--ignore", name)
-        categorical = ALL in options.categorical or name in options.categorical
+        if name in options.text:
+            try:
+                words[name] = Words.of(column)
+            except ValueError as error:
+                problems.add(f"{table.path}, column {name!r}: {error}")
+                continue
+            forms[name], blocks[name] = ColumnForm(TEXT), words[name].to_features(column)
+            continue
+        named = name in options.categorical
         try:
-            numbers = None if name in options.categorical else read_numbers(column, options.decimal)
+            numbers = None if named else read_numbers(column, options.decimal)
         except AmbiguousColumnError as error:
             row = int(np.flatnonzero(column.notna())[0])
             problems.ask(
@@ -206,34 +201,47 @@ def _encode(
         elif numbers is not None:
             require_moderate(table, name, numbers.values, problems, ignore)
             _require_spread(table, name, numbers.values, problems)
+            forms[name] = numbers.form
             blocks[name] = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
-            columns[name], notes[name] = form_of(column, numbers, options.decimal), numbers.note
-        elif categorical and known_texts(column).nunique() <= MAX_CATEGORIES:
-            columns[name] = ColumnForm(CATEGORIES, None, find_categories(column))
-            blocks[name] = to_indicators(column, columns[name].categories)
+        elif (named or ALL in options.categorical) and known_texts(
+            column
+        ).nunique() <= MAX_CATEGORIES:
+            categories = sorted(known_texts(column).unique().tolist())
+            forms[name] = ColumnForm(CATEGORIES, None, categories)
+            blocks[name] = to_indicators(column, categories)
         else:
             undeclared.append(column)
-    plain = {name: blocks[name][:, 0] for name, note in notes.items() if not note}
+    _report(table, frame, options, problems, forms, blocks, undeclared)
+    return forms, blocks, words
+
+
+def _report(
+    table: Table,
+    frame: pd.DataFrame,
+    options: ReadOptions,
+    problems: Problems,
+    forms: Mapping[str, ColumnForm],
+    blocks: Mapping[str, Array],
+    undeclared: Sequence[pd.Series],
+) -> None:
+    """Ask about columns that cannot be features as they are, or may have another use."""
+    plain = {
+        name: blocks[name][:, 0]
+        for name, form in forms.items()
+        if form.form in (NUMBERS, ANSWERS) and (form.decimal is None or options.decimal)
+    }
     labels = find_labels(table.columns, undeclared, plain, options)
     if len(labels) == 1:
         problems.replace_option(NAME_LABELS, flag("--label", labels[0]))
-    ids = find_ids(table.columns, frame, options)
+    ids = find_ids(table.columns, undeclared, options)
     report_texts(table, undeclared, labels, ids, problems)
-    invalid: dict[str, NDArray[np.bool_]] = {
-        name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()
-    }
-    if COMMAS in notes.values() and options.decimal is None:
+    if options.decimal is None and any(form.decimal == "," for form in forms.values()):
         _require_decimal_points(table, list(plain), problems)
     if options.missing == "refuse":
+        invalid = {name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()}
         report_invalid(table, frame, invalid, labels, problems)
     named = options.id_column is not None or default_id(table.columns, options.ignore) is not None
     report_counters(table, plain, named or ids is not None, problems)
-    if problems.found:
-        return _Encoded(columns, invalid)
-    X = np.hstack(list(blocks.values()))
-    names = [name for name, block in blocks.items() for _ in range(block.shape[1])]
-    is_number = np.array([columns[name].form != CATEGORIES for name in names])
-    return _Encoded(columns, invalid, X, is_number, names)
 
 
 def _require_decimal_points(table: Table, names: list[str], problems: Problems) -> None:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from graphuq.cli.files.numbers import is_number
 from graphuq.cli.files.problems import MAX_NAMED, Problems, flag
 from graphuq.cli.files.table import Table
-from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
 
 
@@ -70,46 +69,39 @@ def _fault_of(text: str) -> str:
     return "is too large"
 
 
-def treat_missing(
-    place: str, X: Array, invalid: NDArray[np.bool_], missing: str
-) -> tuple[Array, NDArray[np.bool_], list[str]]:
-    """Drop rows with NaN, or fill them in by column means; return X, the kept rows and notes.
+def choose_rows(
+    place: str, invalid: NDArray[np.bool_], missing: str
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Return the rows that are kept, and notes.
 
     Parameters
     ----------
     place : str
         The file, for messages.
-    X : ndarray, shape (n, d)
-        NaN where a value is missing or invalid.
     invalid : ndarray of bool, shape (n, columns)
-        Invalid cells of the file.
+        Missing and invalid cells of the file.
     missing : {"refuse", "drop", "fill"}
     """
-    kept: NDArray[np.bool_] = np.ones(len(X), dtype=np.bool_)
-    notes: list[str] = []
-    n_rows, n_cells = int(invalid.any(axis=1).sum()), int(invalid.sum())
-    if missing == "drop" and n_rows:
-        kept = np.asarray(~invalid.any(axis=1))
-        X = X[kept]
-        notes.append(
-            f"dropped {n_rows} of {count(kept.size, 'row')} ({n_rows / kept.size:.1%}) with "
-            "missing or invalid values"
-        )
-    if kept.size < 2:
-        raise ValueError(f"{place} has {count(kept.size, 'row')}, but at least 2 are needed")
-    if len(X) < 2:
+    n, n_rows, n_cells = len(invalid), int(invalid.any(axis=1).sum()), int(invalid.sum())
+    drops = missing == "drop"
+    kept = np.asarray(~(invalid.any(axis=1) & drops))
+    if n < 2:
+        raise ValueError(f"{place} has {count(n, 'row')}, but at least 2 are needed")
+    if kept.sum() < 2:
         raise ValueError(
-            f"{place} has {count(len(X), 'row')} without missing values, but at least 2 are "
-            "needed: fill missing values with --fill-missing, or exclude the columns with the "
+            f"{place} has {count(int(kept.sum()), 'row')} without missing values, but at least 2 "
+            "are needed: fill missing values with --fill-missing, or exclude the columns with the "
             "most missing values with --ignore"
         )
-    if missing == "fill" and n_rows:
-        X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-        notes.append(
-            f"replaced {count(n_cells, 'missing or invalid value')} in {count(n_rows, 'row')} by "
-            "the column mean"
-        )
-    return X, kept, notes
+    if not n_rows:
+        return kept, []
+    note = (
+        f"dropped {n_rows} of {count(n, 'row')} ({n_rows / n:.1%}) with missing or invalid values"
+        if drops
+        else f"replaced {count(n_cells, 'missing or invalid value')} in {count(n_rows, 'row')} by "
+        "the column mean"
+    )
+    return kept, [note]
 
 
 def describe_invalid(

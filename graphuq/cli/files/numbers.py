@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from graphuq.cli.files.columns import ANSWERS, DATES, NUMBERS, ColumnForm
 from graphuq.utils.typing import Array
 
 # Answers that count as numbers.
-ANSWERS = {"y": 1.0, "yes": 1.0, "t": 1.0, "true": 1.0, "n": -1.0, "no": -1.0, "f": -1.0,
+VALUES = {"y": 1.0, "yes": 1.0, "t": 1.0, "true": 1.0, "n": -1.0, "no": -1.0, "f": -1.0,
            "false": -1.0}  # fmt: skip
 
 # A number with commas: as the decimal mark, and between thousands.
@@ -36,9 +37,6 @@ N_PROBED = 20
 # What most misfits are.
 NOT_A_NUMBER = "not a number"
 
-# How numbers with decimal commas were read.
-COMMAS = "decimal commas"
-
 # Dates: the year first, with or without a time; days before months; or an order to find out.
 YEAR_FIRST = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}.*)?"
 DAY_FIRST = r"\d{1,2}\.\d{1,2}\.\d{4}"
@@ -61,11 +59,10 @@ class AmbiguousColumnError(ValueError):
 
 
 class Numbers(NamedTuple):
-    """Numbers, NaN where a value is missing or invalid, a note on how they were read, a symbol."""
+    """Numbers, NaN where a value is missing or invalid, and how they were read."""
 
     values: Array
-    note: str = ""
-    symbol: str = ""
+    form: ColumnForm
 
 
 def read_numbers(column: pd.Series, decimal: str | None = None) -> Numbers | None:
@@ -87,49 +84,50 @@ def read_numbers(column: pd.Series, decimal: str | None = None) -> Numbers | Non
 
     Examples
     --------
-    >>> read_numbers(pd.Series(["2,5", "3", "x"]))
-    Numbers(values=array([2.5, 3. , nan]), note='decimal commas', symbol='')
-    >>> read_numbers(pd.Series(["1970-01-03", None]))
-    Numbers(values=array([ 2., nan]), note='dates', symbol='')
+    >>> values, form = read_numbers(pd.Series(["2,5", "3", "x"]))
+    >>> values, form.form, form.decimal
+    (array([2.5, 3. , nan]), 'numbers', ',')
+    >>> read_numbers(pd.Series(["1970-01-03", None])).values
+    array([ 2., nan])
     """
     if pd.api.types.is_bool_dtype(column):
         answers = column.astype(object).map({True: 1.0, False: -1.0})
-        return Numbers(answers.to_numpy(dtype=np.float64, na_value=np.nan))
+        return Numbers(answers.to_numpy(dtype=np.float64, na_value=np.nan), ColumnForm(ANSWERS))
     if pd.api.types.is_datetime64_any_dtype(column):
-        return Numbers(_to_days(column), "dates")
+        return Numbers(_to_days(column), ColumnForm(DATES))
+    plain = ColumnForm(NUMBERS, decimal)
     if pd.api.types.is_timedelta64_dtype(column):
-        return Numbers(column.dt.total_seconds().to_numpy(dtype=np.float64))
+        return Numbers(column.dt.total_seconds().to_numpy(dtype=np.float64), plain)
     if pd.api.types.is_complex_dtype(column):
         return None
     if pd.api.types.is_numeric_dtype(column):
-        return Numbers(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        return Numbers(column.to_numpy(dtype=np.float64, na_value=np.nan), plain)
     texts = column.dropna().astype(str).str.strip()
     if texts.empty:
-        return Numbers(np.full(len(column), np.nan))
+        return Numbers(np.full(len(column), np.nan), plain)
     found = _read_texts(texts, decimal)
     if found is None:
         return None
-    values, note, symbol = found
-    return Numbers(values.reindex(column.index).to_numpy(dtype=np.float64), note, symbol)
+    values, form = found
+    return Numbers(values.reindex(column.index).to_numpy(dtype=np.float64), form)
 
 
-def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, str, str] | None:
-    """Return texts as numbers, NaN where invalid, a note and a symbol; None if most are text."""
-    answers = texts.str.lower().map(ANSWERS)
+def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, ColumnForm] | None:
+    """Return texts as numbers, NaN where invalid, and their form; None if most are text."""
+    answers = texts.str.lower().map(VALUES)
     if answers.notna().all():
-        return answers.astype(float), "", ""
+        return answers.astype(float), ColumnForm(ANSWERS)
     texts, symbol = _without_symbol(texts)
     with_comma = texts.str.contains(",", regex=False)
     mark = decimal or (_find_decimal_mark(texts, texts[with_comma]) if with_comma.any() else ".")
-    numbers, note = _with_mark(texts, mark)
+    numbers, shown = _with_mark(texts, mark)
     if decimal is not None:
         _require_mark(texts, numbers, decimal)
     if 2 * numbers.notna().sum() > len(texts):
-        return numbers, note, symbol
+        name = f"{NUMBERS} with {symbol}" if symbol else NUMBERS
+        return numbers, ColumnForm(name, decimal or shown)
     dates = _read_dates(texts)
-    if dates is not None:
-        return dates, "dates", ""
-    return None
+    return None if dates is None else (dates, ColumnForm(DATES))
 
 
 def _without_symbol(texts: pd.Series) -> tuple[pd.Series, str]:
@@ -147,13 +145,13 @@ def _without_symbol(texts: pd.Series) -> tuple[pd.Series, str]:
     return (parts[0] + parts[2]).where(signs == symbol, "invalid"), symbol
 
 
-def _with_mark(texts: pd.Series, mark: str) -> tuple[pd.Series, str]:
-    """Return numbers with this decimal mark, NaN for other texts, and a note."""
+def _with_mark(texts: pd.Series, mark: str) -> tuple[pd.Series, str | None]:
+    """Return numbers with this decimal mark, NaN for other texts; and the mark if they show it."""
     if mark == ".":
         return _without_thousands(texts)
     spelled = texts.str.fullmatch(DECIMAL_COMMA) | texts.str.fullmatch(WITHOUT_COMMA)
     with_points = texts.str.replace(".", "", regex=False).str.replace(",", ".")
-    return pd.to_numeric(with_points.where(spelled), errors="coerce"), COMMAS
+    return pd.to_numeric(with_points.where(spelled), errors="coerce"), ","
 
 
 def _require_mark(texts: pd.Series, numbers: pd.Series, decimal: str) -> None:
@@ -180,7 +178,7 @@ def first_misfit(column: pd.Series) -> tuple[int, str]:
     (1, 'not a number')
     """
     known, texts = column.notna(), column.astype(str).str.strip()
-    fits = texts.str.lower().isin(list(ANSWERS))
+    fits = texts.str.lower().isin(list(VALUES))
     mostly_answers = 2 * (fits & known).sum() > known.sum()
     if not mostly_answers:
         fits |= pd.to_numeric(texts, errors="coerce").notna()
@@ -215,11 +213,11 @@ def _find_decimal_mark(texts: pd.Series, with_comma: pd.Series) -> str:
     return "," if with_comma.str.fullmatch(DECIMAL_COMMA).any() else "."
 
 
-def _without_thousands(texts: pd.Series) -> tuple[pd.Series, str]:
-    """Return numbers with a decimal point, and maybe commas between thousands."""
+def _without_thousands(texts: pd.Series) -> tuple[pd.Series, str | None]:
+    """Return numbers with a decimal point, and maybe commas between thousands, which show it."""
     grouped = texts.str.fullmatch(THOUSANDS)
     plain = texts.where(~grouped, texts.str.replace(",", "", regex=False))
-    return pd.to_numeric(plain, errors="coerce"), "commas between thousands" * bool(grouped.any())
+    return pd.to_numeric(plain, errors="coerce"), "." if grouped.any() else None
 
 
 def _read_dates(texts: pd.Series) -> pd.Series | None:

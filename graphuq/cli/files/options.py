@@ -126,13 +126,16 @@ class ReadOptions:
         default=(),
         kinds=(TABLE, ARCHIVE, GRAPH, CELLS),
     )
-    text: str | None = option(
+    text: tuple[str, ...] = option(
         flag(
             "--text",
             metavar="COLUMN",
-            about="texts: their words are the only features",
-            more="Words that several texts share count; other columns are no features then.",
+            action="append",
+            about="texts, whose words are features; can be repeated",
+            more="Words that several texts share count. Beside other columns, texts have as much "
+            "variance as these together.",
         ),
+        default=(),
         kinds=(TABLE,),
     )
     categorical: tuple[str, ...] = option(

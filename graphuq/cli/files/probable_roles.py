@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from graphuq.cli.files.column_roles import default_id, own_label
-from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
 from graphuq.cli.files.options import ReadOptions
 from graphuq.labels.class_values import MAYBE_CLASS
 from graphuq.utils.typing import Array
@@ -65,32 +64,30 @@ def find_labels(
     return found
 
 
-def find_ids(columns: Sequence[str], frame: pd.DataFrame, options: ReadOptions) -> str | None:
+def find_ids(
+    columns: Sequence[str], texts: Sequence[pd.Series], options: ReadOptions
+) -> str | None:
     """Return the one column that probably names the items; None if there is none or more.
 
-    It is text, in which no cell is empty and no value is repeated.
+    No cell of it is empty, and no value is repeated.
 
     Parameters
     ----------
     columns : sequence of str
         The names of all columns of the table.
-    frame : DataFrame
-        Its columns without another role.
+    texts : sequence of Series
+        Columns of text without another role.
     options : ReadOptions
 
     Examples
     --------
-    >>> frame = pd.DataFrame({"name": ["ann", "bob"], "town": ["Ulm", "Ulm"], "age": ["41", "27"]})
-    >>> find_ids(frame.columns, frame, ReadOptions())
+    >>> texts = [pd.Series(["ann", "bob"], name="name"), pd.Series(["Ulm", "Ulm"], name="town")]
+    >>> find_ids(["name", "town"], texts, ReadOptions())
     'name'
     """
     if options.id_column is not None or default_id(columns, options.ignore) is not None:
         return None
-    found = [
-        name
-        for name in frame.columns
-        if frame[name].notna().all() and not has_repeats(frame[name]) and _is_text(frame[name])
-    ]
+    found = [str(text.name) for text in texts if text.notna().all() and not has_repeats(text)]
     return found[0] if len(found) == 1 else None
 
 
@@ -115,13 +112,6 @@ def find_counters(numbers: Mapping[str, Array]) -> list[str]:
         and values.max() - values.min() == values.size - 1
         and np.array_equal(np.sort(values), np.arange(values.min(), values.max() + 1))
     ]
-
-
-def _is_text(column: pd.Series) -> bool:
-    try:
-        return read_numbers(column) is None
-    except AmbiguousColumnError:
-        return False
 
 
 def known_texts(column: pd.Series) -> pd.Series:

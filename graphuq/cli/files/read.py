@@ -38,7 +38,6 @@ from graphuq.cli.files.recognize_edges import lists_edges
 from graphuq.cli.files.shown_columns import choose_columns
 from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_file
 from graphuq.cli.files.text_table import TextTable
-from graphuq.cli.files.texts import build_text_features
 from graphuq.labels.class_values import MAYBE_CLASS
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
@@ -176,10 +175,7 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
         for name in roles.features
         if not unclear or (pd.api.types.is_numeric_dtype(frame[name]) and frame[name].notna().all())
     ]
-    if options.text in features:
-        found = build_text_features(table, frame[options.text], options.missing, problems)
-    else:
-        found = build_features(table, frame[features], options, problems)
+    found = build_features(table, frame[features], options, problems)
     notes = found.notes
     if roles.key is None:
         notes += (NUMBERED,)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from graphuq.cli.files.archive import read_matrix
 from graphuq.cli.files.class_column import to_ids
 from graphuq.cli.files.column_roles import report_repeated_ids
-from graphuq.cli.files.encoding import CATEGORIES, ColumnForm, Encoding, form_of, to_indicators
+from graphuq.cli.files.columns import CATEGORIES, ColumnForm
+from graphuq.cli.files.encoding import Encoding, to_indicators
 from graphuq.cli.files.features import require_moderate
 from graphuq.cli.files.numbers import AmbiguousColumnError, first_misfit, read_numbers
 from graphuq.cli.files.problems import Problems
@@ -80,7 +81,6 @@ def read_new(
             "replace them by the column means of the first items with --fill-missing"
         )
     notes = (f"replaced missing values in {count(n_rows, 'row')} by column means",)
-    X = np.where(missing, encoding.means, X)
     return NewItems(ids, encoding.to_features(X), notes if n_rows else ())
 
 
@@ -102,12 +102,16 @@ def _read_columns(
     key = key if key in table.columns else None
     # A column with decimal commas stays text until it is read with them.
     as_text = [name for name, form in columns.items() if form.decimal == ","]
-    frame = table.frame(as_text=[*as_text, *([] if key is None else [key])])
+    frame = table.frame(as_text=[*as_text, *encoding.words, *([] if key is None else [key])])
     if isinstance(table, TextTable):  # in columns read as text, only blanks are missing
         frame[as_text] = frame[as_text].where(~frame[as_text].isin(MISSING))
     blocks: dict[str, Array] = {}
     for name, form in columns.items():
-        block = _read_column(table, frame[name], form, problems)
+        block = (
+            encoding.words[name].to_features(frame[name])
+            if name in encoding.words
+            else _read_column(table, frame[name], form, problems)
+        )
         if block is not None:
             blocks[name] = block
     ids = np.arange(len(frame)).astype(str)
@@ -148,8 +152,7 @@ def _read_column(
     except AmbiguousColumnError as error:
         problems.add(f"{where}: {error.fault}: {error.rewrite}")
         return None
-    form = None if numbers is None else form_of(column, numbers).form
-    if numbers is None or form != expected.form:
+    if numbers is None or numbers.form.form != expected.form:
         row, _ = first_misfit(column)
         problems.add(
             f"{table.where(row, name)}: expected {expected.form}, as in the first file, got "

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,9 +76,8 @@ def show_beside(
     Examples
     --------
     >>> shown = pd.DataFrame({"town": ["Ulm", "Bonn"], "id": ["x", "y"]})
-    >>> show_beside(pd.DataFrame({"id": [1], "label": [""]}), shown, [1], after="id")
-       id  town id (file) label
-    0   1  Bonn         y
+    >>> [*show_beside(pd.DataFrame({"id": [1], "label": [""]}), shown, [1], after="id")]
+    ['id', 'town', 'id (file)', 'label']
     """
     if shown is None:
         return table
@@ -91,14 +89,8 @@ def show_beside(
     return table
 
 
-def to_json(shown: pd.DataFrame) -> str:
-    """Return JSON, from which `from_json` makes the same columns."""
-    return json.dumps({name: shown[name].tolist() for name in shown})
-
-
-def from_json(text: str) -> pd.DataFrame:
-    """Return the columns that `to_json` described."""
-    columns = json.loads(text)
+def from_cells(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
+    """Return the columns that were lists of cells in a file."""
     return pd.DataFrame(
         {name: pd.Series(cells, dtype=_dtype_of(cells)) for name, cells in columns.items()}
     )

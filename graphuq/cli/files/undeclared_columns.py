@@ -50,7 +50,7 @@ def report_texts(
         elif name in labels:
             uses = ["label", "categorical", *uses]
         elif _are_sentences(column):
-            uses += ["text"]
+            uses = ["text", *uses]
         elif not repeats and fault == NOT_A_NUMBER:
             mostly = column.isna().mean() > MOSTLY
             uses += ["label"] if mostly else ["id"] if column.notna().all() else []

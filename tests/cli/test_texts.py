@@ -1,0 +1,177 @@
+"""Columns of texts, alone and beside others: features, and those of new rows."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from graphuq.cli.files import ReadOptions, read
+from graphuq.cli.files.encoding import Encoding
+from graphuq.cli.files.read_new import read_new
+from graphuq.cli.files.texts import N_COMPONENTS, Words
+from graphuq.cli.program import main
+
+TOPICS = {
+    "bus": ["late", "bus", "stop", "driver", "ticket", "route", "seat"],
+    "park": ["tree", "bench", "grass", "lake", "path", "bird", "shade"],
+    "tax": ["rate", "bill", "form", "office", "pay", "letter", "due"],
+}
+SHARED = ["the", "city", "says", "that", "people", "want", "more", "time"]
+
+
+def letters(n, seed=0):
+    """Return texts about three topics, and the topics."""
+    rng = np.random.default_rng(seed)
+    topics = rng.choice([*TOPICS], n)
+    texts = [
+        " ".join(rng.permutation([*rng.choice(TOPICS[topic], 5), *rng.choice(SHARED, 4)]))
+        for topic in topics
+    ]
+    return texts, topics
+
+
+@pytest.fixture
+def survey(tmp_path, monkeypatch):
+    """A survey whose topic is known for 30 of 300 answers, and 60 later answers."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    texts, topics = letters(360)
+    frame = pd.DataFrame(
+        {
+            "id": [f"r{k}" for k in range(360)],
+            "comment": texts,
+            "day": pd.date_range("2026-01-01", periods=360).strftime("%Y-%m-%d"),
+            "age": rng.integers(18, 80, 360).astype(object),
+            "district": rng.choice(["north", "south"], 360),
+        }
+    )
+    frame.loc[[7, 200], "age"] = None
+    frame.loc[[11, 300], "comment"] = None
+    frame[:300].assign(label=np.where(np.arange(300) < 30, topics[:300], "")).to_csv(
+        "survey.csv", index=False
+    )
+    frame[300:].to_csv("later.csv", index=False)
+    return frame.assign(topic=topics)
+
+
+MIXED = ReadOptions(text=("comment",), categorical=("district",), missing="fill")
+
+
+def test_from_a_survey_to_predictions_of_later_answers(survey, capsys):
+    # The first command is refused once, and names a second that is complete.
+    assert main(["sample", "survey.csv", "--draws", "200"]) == 2
+    said = capsys.readouterr().err
+    second = said.rpartition("\n  graphuq ")[2].split()
+    assert {"--text", "--categorical", "--fill-missing"} <= {*second}
+    assert main(second) == 0
+    assert main(["predict", "survey-graphuq", "later.csv", "--fill-missing"]) == 0
+    found = pd.read_csv("later-predictions.csv").set_index("id")
+    truth = survey.set_index("id")["topic"][found.index]
+    assert (found["prediction"] == truth).mean() > 0.9
+    told = pd.read_csv("survey-graphuq/uncertain.csv").set_index("id")
+    assert told["comment"].notna().sum() == 270  # only r11 has none, and it has a label
+
+
+def test_every_row_becomes_the_same_features_again(survey):
+    items = read("survey.csv", MIXED)
+    encoding = Encoding.from_arrays(items.encoding.to_arrays())
+    again = read_new(Path("survey.csv"), encoding, fill=True)
+    np.testing.assert_array_equal(again.features, items.features)
+    pd.read_csv("survey.csv")[40:43].to_csv("few.csv", index=False)
+    few = read_new(Path("few.csv"), encoding)
+    np.testing.assert_array_equal(few.features, items.features[40:43])
+    with pytest.raises(ValueError, match=r"'comment': values are missing .* item 'r300'"):
+        read_new(Path("later.csv"), encoding)
+    pd.read_csv("survey.csv").drop(columns="comment").to_csv("few.csv", index=False)
+    with pytest.raises(ValueError, match="no column 'comment', from which features are made"):
+        read_new(Path("few.csv"), encoding)
+
+
+def test_words_weigh_as_much_as_the_other_columns_together(survey):
+    items = read("survey.csv", MIXED)
+    forms = [form.form for form in items.encoding.columns.values()]
+    assert forms == ["text", "dates", "numbers", "categories"]
+    variance = items.features.var(axis=0)
+    others = variance[-4:].sum()  # day, age, north, south
+    assert variance[:-4].sum() == pytest.approx(others)
+    assert variance[-4:-2] == pytest.approx(1)
+    alone = read("survey.csv", ReadOptions(text=("comment",), missing="drop",
+                                           ignore=("day", "age", "district")))  # fmt: skip
+    assert np.linalg.norm(alone.features, axis=1) == pytest.approx(1)
+
+
+def test_the_column_says_what_became_of_it(survey):
+    items = read("survey.csv", MIXED)
+    read_as = {column.name: column.read_as for column in items.columns}
+    assert read_as["comment"] == "text, by its words"
+    missing = {column.name: column.missing for column in items.columns}
+    assert missing == {"id": 0, "comment": 1, "day": 0, "age": 2, "district": 0, "label": 270}
+    assert any("of 29 words in 'comment' (TF-IDF)" in note for note in items.notes)
+
+
+def test_two_columns_of_texts(survey):
+    frame = pd.read_csv("survey.csv").drop(columns=["day", "age", "district"])
+    frame["title"] = [" ".join(text.split()[:3]) for text in frame["comment"].fillna("a b c")]
+    frame.to_csv("two.csv", index=False)
+    one = read("two.csv", ReadOptions(text=("comment",), ignore=("title",), missing="fill"))
+    two = read("two.csv", ReadOptions(text=("comment", "title"), missing="fill"))
+    assert two.features.shape[1] > one.features.shape[1]
+    with pytest.raises(ValueError, match="column 'title'"):
+        read("two.csv", ReadOptions(text=("comment",), missing="fill", categorical=()))
+
+
+@pytest.mark.parametrize(
+    ("topics", "shared"),
+    [
+        (["公交车晚点司机车票", "公园树木草地湖水"], "城市居民希望更多时间"),
+        (["กขคงจฉชซ", "ฌญฎฏฐฑฒณ"], "ดตถทธนบป"),
+    ],
+)
+def test_scripts_without_spaces_are_read_by_characters(topics, shared, tmp_path):
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(2, size=200)
+    texts = [
+        "".join([*rng.choice([*topics[kind]], 8), *rng.choice([*shared], 6)]) for kind in kinds
+    ]
+    words = Words.of(pd.Series(texts))
+    assert words.analyzer == "char"
+    X = words.to_features(pd.Series(texts))
+    near = np.argsort(-(X @ X.T), axis=1)[:, 1:6]
+    assert (kinds[near] == kinds[:, None]).mean() > 0.9
+    assert Words.of(pd.Series(letters(50)[0])).analyzer == "word"
+    assert Words.of(
+        pd.Series(["Donaudampfschiff fährt", "Donaudampfschiff ruht"] * 3)
+    ).analyzer == ("word")
+
+
+def test_words_agree_with_scikit_learn():
+    """The components that are kept are those of scikit-learn's own route to them."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Normalizer
+
+    texts = pd.Series(letters(150)[0])
+    words = Words.of(texts)
+    k = min(N_COMPONENTS, words.names.size - 1)
+    route = make_pipeline(
+        TfidfVectorizer(sublinear_tf=True, min_df=2, max_df=75),
+        TruncatedSVD(k, random_state=0),
+        Normalizer(),
+    )
+    np.testing.assert_allclose(words.to_features(texts), route.fit_transform(texts), atol=1e-5)
+
+
+def test_unknown_words_and_blanks_of_new_texts():
+    words = Words.of(pd.Series(letters(50)[0]))
+    X = words.to_features(pd.Series(["zebra", "", None, "tree"]))
+    assert (X[0] == 0).all()
+    assert np.isnan(X[1:3]).all()
+    assert np.linalg.norm(X[3]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("texts", [["a b"], ["aa", "bb", "cc"], ["same words"] * 5, [None, None]])
+def test_texts_that_share_nothing_are_refused(texts):
+    with pytest.raises(ValueError, match=r"at least 2 texts|share no words"):
+        Words.of(pd.Series(texts, dtype=object))
