@@ -19,7 +19,8 @@ PACKAGE = Path(gq.__file__).parent
 # Floors from the ground up; a folder imports from those below it and from itself.
 FLOORS = [
     {"utils"},
-    {"graphs", "labels"},
+    {"graphs"},
+    {"labels"},
     {"priors", "datasets"},
     {"likelihoods"},
     {"propagation"},

@@ -8,6 +8,7 @@ columns with "/", as in "CD4+/CD25", are not allowed there.
 from __future__ import annotations
 
 import reprlib
+import warnings
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,7 @@ from scipy import sparse
 
 from graphuq.graphs import Graph
 from graphuq.graphs.construction import connect_by_features
-from graphuq.labels.class_values import find_unlabeled
+from graphuq.labels.class_values import find_most, find_unlabeled
 from graphuq.labels.labels import Labels
 from graphuq.posterior.predictions import most_probable
 from graphuq.utils.features import check_features
@@ -154,6 +155,14 @@ def read_labels(adata: Any, label: str, unknown: Collection[str]) -> Labels:
         raise ValueError(
             f"obs[{label!r}] must show at least two classes, got {shown}: label cells of another "
             "class too, or name another column"
+        )
+    most = find_most([str(value) for value in values] if known.size == len(values) else [None])
+    if most is not None:
+        warnings.warn(
+            f"every cell has a label, and {most[1]} of {len(values)} have {most[0]!r}: list it in "
+            "unknown=[...] if it marks cells without a label",
+            RuntimeWarning,
+            stacklevel=3,
         )
     return Labels(known, [values[at] for at in known])
 

@@ -1,20 +1,34 @@
-"""``graphuq compare``: methods on a user's file."""
+"""``graphuq compare``: methods on a user's file, or on the problem of a result."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
 
 import graphuq as gq
 from graphuq.cli.files.table import require_file
 from graphuq.cli.options import add_command, add_file, add_json, add_option, add_seed, read_items
 from graphuq.cli.printing import print_paragraph, print_table, to_json
+from graphuq.cli.result import read_run, read_truth
 
 # Label noise and number of modes in the paper (two moons, Figure 9).
 PAPER_GAMMA, PAPER_RANK = 0.1, 150
 
 # Default fraction of labels.
 FRACTION = 0.04
+
+
+class Problem(NamedTuple):
+    """What methods are compared on, and whether its labels were given."""
+
+    graph: gq.Graph
+    labels: gq.Labels
+    truth: Any
+    X: Any
+    given: bool
 
 
 def add(commands: Any) -> None:
@@ -27,7 +41,8 @@ def add(commands: Any) -> None:
         "Compare the accuracy, calibration and time of several methods given the same labels.",
         "examples:\n"
         "  graphuq compare votes.csv --truth party                 reveal some true classes\n"
-        "  graphuq compare votes.csv --label known --truth party   use the given labels",
+        "  graphuq compare votes.csv --label known --truth party   use the given labels\n"
+        "  graphuq compare votes-graphuq --truth parties.csv       those of a result",
     )
     add_file(parser, without=("groups", "show"))
     add_option(
@@ -44,25 +59,9 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare methods on a file, and print a table of scores."""
-    require_file(options.file)
-    if options.truth is None:
-        raise ValueError(
-            f"{options.file}: methods are scored against the true classes: name their column "
-            "with --truth"
-        )
-    items = read_items(options)
-    assert items.truth is not None
-    truth = items.truth.astype(str)
-    given = any(label is not None for label in items.known)
-    if given and options.fraction is not None:
-        raise ValueError(
-            f"{options.file} has labels, and --fraction reveals others: leave out --fraction, or "
-            "exclude the labels with --ignore"
-        )
-    fraction = FRACTION if options.fraction is None else options.fraction
-    labels = items.labels() if given else gq.reveal(truth, fraction, seed=options.seed)
-    graph = items.to_graph(options.neighbors)
+    """Compare methods on a file or a result, and print a table of scores."""
+    problem = _read_result(options) if options.file.is_dir() else _read_file(options)
+    graph, labels, truth, X, given = problem
     methods: dict[str, Any] = {
         "Laplace learning": gq.LaplaceLearning(),
         "PageRank": gq.PageRankSSL(),
@@ -73,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     prior = gq.Prior.approximated(graph, min(PAPER_RANK, graph.n_nodes - 1))
     methods["probit, auto"] = graph, gq.Probit()
     methods["probit, the paper's settings"] = prior, gq.Probit(PAPER_GAMMA)
-    result = gq.compare(graph, labels, truth, methods, X=items.features, seed=options.seed)
+    result = gq.compare(graph, labels, truth, methods, X=X, seed=options.seed)
     if options.json:
         print(to_json(result.reset_index().to_dict("records")))
         return 0
@@ -93,3 +92,41 @@ def run(options: argparse.Namespace) -> int:
         "accuracy (0 is best); -: the method gives no probabilities."
     )
     return 0
+
+
+def _read_result(options: argparse.Namespace) -> Problem:
+    """Return the problem of a result folder."""
+    if options.fraction is not None:
+        raise ValueError(f"{options.file} has labels, and --fraction reveals others: leave it out")
+    result, problem = read_run(options.file)
+    path = None if options.truth is None else Path(options.truth)
+    truth = read_truth(result, path, options.encoding)
+    if truth is None:
+        raise ValueError(
+            f"{options.file} has no true classes, against which methods are scored: give a table "
+            "with columns id and label, --truth FILE"
+        )
+    labels = result.posterior.labels
+    return Problem(problem.graph, labels, np.asarray(truth), problem.features, True)
+
+
+def _read_file(options: argparse.Namespace) -> Problem:
+    """Return the problem in a file of items."""
+    require_file(options.file)
+    if options.truth is None:
+        raise ValueError(
+            f"{options.file}: methods are scored against the true classes: name their column "
+            "with --truth"
+        )
+    items = read_items(options)
+    assert items.truth is not None
+    truth = items.truth.astype(str)
+    given = any(label is not None for label in items.known)
+    if given and options.fraction is not None:
+        raise ValueError(
+            f"{options.file} has labels, and --fraction reveals others: leave out --fraction, or "
+            "exclude the labels with --ignore"
+        )
+    fraction = FRACTION if options.fraction is None else options.fraction
+    labels = items.labels() if given else gq.reveal(truth, fraction, seed=options.seed)
+    return Problem(items.to_graph(options.neighbors), labels, truth, items.features, given)

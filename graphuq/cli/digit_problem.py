@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import numpy as np
 
 import graphuq as gq
 from graphuq.cli.files.items import NEIGHBORS
-from graphuq.cli.heartbeat import begin_stage
+from graphuq.cli.heartbeat import begin_stage, has_terminal
 from graphuq.cli.options import Parser, add_sampling, number_or_auto
 from graphuq.utils import validation
 from graphuq.utils.validation import AUTO
@@ -111,7 +110,7 @@ def sample_posterior(
     options: argparse.Namespace, prior: gq.Prior, likelihood: Any, labels: gq.Labels
 ) -> gq.Posterior:
     """Sample with the options of the command line."""
-    begin_stage(f"sampling {likelihood!r}", has_bar=sys.stderr.isatty())
+    begin_stage(f"sampling {likelihood!r}", has_bar=has_terminal())
     return gq.sample(
         prior,
         likelihood,

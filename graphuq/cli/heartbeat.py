@@ -29,6 +29,11 @@ def begin_stage(stage: str, *, has_bar: bool = False) -> None:
     _state.stage, _state.count = None if has_bar else stage, ""
 
 
+def has_terminal() -> bool:
+    """Return whether somebody sees standard error, which may be closed."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 @contextmanager
 def heartbeat(command: str) -> Iterator[None]:
     """Print a line every ten seconds, until the block ends.
@@ -51,7 +56,7 @@ def heartbeat(command: str) -> Iterator[None]:
     thread = threading.Thread(target=print_lines, daemon=True)
     thread.start()
     try:
-        with nullcontext() if sys.stderr.isatty() else listen_to_progress(hear):
+        with nullcontext() if has_terminal() else listen_to_progress(hear):
             yield
     finally:
         ended.set()

@@ -74,12 +74,15 @@ def add_seed(group: Any) -> None:
 
 def add_file(parser: Parser, *, without: Sequence[str] = ()) -> None:
     """Add FILE and the options that say how it is read."""
-    parser.add_argument(
+    add_option(
+        parser,
         "file",
         type=Path,
         metavar="FILE",
-        help="a table (.csv, .tsv, .xlsx, .parquet, .jsonl), an "
-        "archive (.npz), a graph (.edges, .mtx, .graphml) or .h5ad",
+        help="a table, an archive (.npz), a graph or cells (.h5ad)",
+        more="Tables: .csv, .tsv, .csv.gz, .parquet, .xlsx, .jsonl. Archives: features X or an "
+        "adjacency matrix, and optionally labels y. Graphs: .edges, .mtx, .graphml, or a table of "
+        "edges (source, target and optionally weight) or of all weights.",
     )
     group = parser.add_argument_group("contents of the file")
     for each in fields(files.ReadOptions):

@@ -7,15 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import graphuq as gq
-from graphuq.cli.files import read_classes, to_class_names
 from graphuq.cli.files.columns import Column, for_report
 from graphuq.cli.options import add_command, add_read_option
 from graphuq.cli.output_file import require_output
 from graphuq.cli.print_result import print_result
-from graphuq.cli.result import Result, add_result, read_result
+from graphuq.cli.result import add_result, read_result, read_truth
 from graphuq.cli.result_folder import PROBLEM
 from graphuq.cli.saved_problem import load_problem
 
@@ -80,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
         **given,
         predictions=result.predictions,
         names=result.ids,
-        truth=_truth(result, options.truth, options.encoding),
+        truth=read_truth(result, options.truth, options.encoding),
         command="\n".join(result.commands) or None,
         columns=for_report(Column(**row) for row in result.run.get("columns", ())),
     )
@@ -95,35 +92,3 @@ def _print(options: argparse.Namespace) -> int:
             raise ValueError(f"--{name} is for a page, and nothing is written: leave it out")
     print_result(read_result(options.result), as_json=options.json)
     return 0
-
-
-def _truth(result: Result, path: Path | None, encoding: str) -> Any:
-    """Return the true classes, with the type of the labels."""
-    if path is None:
-        return result.run.get("truth")
-    if not path.is_file() and path.suffix == "":
-        raise FileNotFoundError(
-            f"there is no file {path}: --truth takes a table with columns id and label here; a "
-            "column of the data can be given to graphuq sample --truth"
-        )
-    ids, left_out = result.ids, result.run.get("left_out", [])
-    # The table has texts; the labels may be numbers.
-    own = result.posterior.labels.classes.tolist()
-    given = dict(zip(to_class_names(own).tolist(), own, strict=True))
-    every = np.array([*ids, *left_out])
-    table = read_classes(path, every, "--truth", encoding, classes=tuple(given))
-    classes = table.names[: ids.size]
-    missing = np.flatnonzero([name is None for name in classes])
-    if missing.size:
-        raise ValueError(
-            f"{path}: the true class of item {ids[missing[0]].item()!r} is missing: give the true "
-            "class of every item"
-        )
-    unknown = np.flatnonzero([name not in given for name in classes])
-    if unknown.size:
-        at = unknown[0]
-        raise ValueError(
-            f"{path}: the true class of item {ids[at].item()!r} is {classes[at]!r}, which "
-            f"is not one of the classes {', '.join(map(repr, given))}: correct it"
-        )
-    return np.array([given[name] for name in classes])

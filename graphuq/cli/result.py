@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import graphuq as gq
 from graphuq.cli.class_shares import ClassShares, read_shares
+from graphuq.cli.files import read_classes, to_class_names
 from graphuq.cli.options import Parser
 from graphuq.cli.result_folder import DRAWS, RUN
 from graphuq.cli.saved_problem import SavedProblem, load_problem
@@ -127,3 +128,35 @@ def _read_run(file: Path, n_nodes: int) -> dict[str, Any]:
             "or run graphuq sample again"
         ) from error
     return run
+
+
+def read_truth(result: Result, path: Path | None, encoding: str) -> Any:
+    """Return the true classes in a table, as the labels are; by default those of the run."""
+    if path is None:
+        return result.run.get("truth")
+    if not path.is_file() and path.suffix == "":
+        raise FileNotFoundError(
+            f"there is no file {path}: --truth takes a table with columns id and label here; a "
+            "column of the data can be given to graphuq sample --truth"
+        )
+    ids, left_out = result.ids, result.run.get("left_out", [])
+    # The table has texts; the labels may be numbers.
+    own = result.posterior.labels.classes.tolist()
+    given = dict(zip(to_class_names(own).tolist(), own, strict=True))
+    every = np.array([*ids, *left_out])
+    table = read_classes(path, every, "--truth", encoding, classes=tuple(given))
+    classes = table.names[: ids.size]
+    missing = np.flatnonzero([name is None for name in classes])
+    if missing.size:
+        raise ValueError(
+            f"{path}: the true class of item {ids[missing[0]].item()!r} is missing: give the true "
+            "class of every item"
+        )
+    unknown = np.flatnonzero([name not in given for name in classes])
+    if unknown.size:
+        at = unknown[0]
+        raise ValueError(
+            f"{path}: the true class of item {ids[at].item()!r} is {classes[at]!r}, which "
+            f"is not one of the classes {', '.join(map(repr, given))}: correct it"
+        )
+    return np.array([given[name] for name in classes])

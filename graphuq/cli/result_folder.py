@@ -35,6 +35,8 @@ def require_result_folder(path: Path, file: Path | None = None) -> None:
     file : Path, optional
         The file of items; by default the result of any file may be replaced.
     """
+    if path.is_symlink() and not path.exists():
+        raise FileNotFoundError(f"{path} is a link to nothing: choose another --out")
     if path.is_dir():
         if any(path.iterdir()) and not (path / RUN).is_file():
             raise FileExistsError(

@@ -6,6 +6,7 @@ of memory meanwhile end in one line, too.
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -16,6 +17,9 @@ from graphuq.cli.exit_codes import INTERRUPTED, REFUSED
 
 def run() -> NoReturn:
     """Run a command and end the process; after Ctrl-C, without waiting for compiled code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # None where a shell has closed it
+            stream.reconfigure(errors="backslashreplace")  # where it is not UTF-8
     # An exception could get lost: compiled modules drop some that arise during their import
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -12,7 +11,7 @@ import graphuq as gq
 from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.columns import for_report
 from graphuq.cli.files.shown_columns import show_beside
-from graphuq.cli.heartbeat import begin_stage
+from graphuq.cli.heartbeat import begin_stage, has_terminal
 from graphuq.cli.print_summary import print_summary
 from graphuq.cli.printing import visible
 from graphuq.cli.result_folder import (
@@ -57,7 +56,7 @@ def sample_and_write(
     """
     from graphuq.report.subject import Subject  # imports plots, which --help does not need
 
-    begin_stage("sampling", has_bar=sys.stderr.isatty())
+    begin_stage("sampling", has_bar=has_terminal())
     post = gq.sample(
         model.prior,
         model.likelihood,

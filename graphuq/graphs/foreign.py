@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from graphuq.graphs.mistaken_weights import warn_of_unused_weights
 from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
@@ -38,9 +40,26 @@ def read_foreign(graph: Any, nodes: Any) -> tuple[sparse.csr_array, Any]:
     if nodes is None and names is not None:
         nodes = np.empty(len(names), dtype=object)
         nodes[:] = names
-        if all(isinstance(name, int) for name in names):
+        if are_whole(names):
             nodes = nodes.astype(np.int64)
+            _warn_of_numbers(nodes)
     return A, nodes
+
+
+def are_whole(names: Iterable[Any]) -> bool:
+    """Return whether all names are whole numbers."""
+    return all(isinstance(name, int | np.integer) for name in names)
+
+
+def _warn_of_numbers(nodes: Nodes) -> None:
+    """Warn of names that are other numbers than the positions, by which labels refer to nodes."""
+    if (nodes != np.arange(nodes.size)).any():
+        warnings.warn(
+            f"the nodes are called {nodes.min()} to {nodes.max()}, and gq.Labels counts them from "
+            "0: give labels by name, gq.Labels({name: class, ...}, graph)",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def _is_networkx(graph: Any) -> bool:
@@ -55,6 +74,9 @@ def _from_networkx(network: Any) -> tuple[sparse.csr_array, list[Any]]:
     import networkx
 
     names = list(network.nodes)
+    if are_whole(names) and sorted(names) == list(range(len(names))):
+        names.sort()  # a file of edges names them in another order
+    warn_of_unused_weights((data for *_, data in network.edges(data=True)), stacklevel=4)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", np.exceptions.ComplexWarning)
@@ -77,6 +99,8 @@ def _from_igraph(graph: Any) -> tuple[sparse.csr_array, list[Any] | None]:
     Weights of edges between the same nodes are added, as networkx does.
     """
     weighted = "weight" in graph.es.attributes()
+    first = {name: values[0] for name in graph.es.attributes() if (values := graph.es[name])}
+    warn_of_unused_weights([first], stacklevel=4)
     weights = graph.es["weight"] if weighted else np.ones(graph.ecount())
     edges = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2).T
     try:

@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from graphuq.graphs.foreign import adjacency_of_edges, is_foreign, read_foreign
+from graphuq.graphs.mistaken_weights import warn_of_distances
 from graphuq.utils import validation
 from graphuq.utils.outliers import DWARFING_RATIO
 from graphuq.utils.typing import Array
@@ -43,8 +44,9 @@ class Graph:
         networkx or igraph are its edge attribute ``weight``, 1 by default.
     nodes : array_like, shape (n,), optional
         Names of the nodes; by default the positions 0..n-1, or the names in a networkx graph, or
-        the vertex attribute ``name`` of an igraph graph.
-        Labels and results refer to nodes by position: ``graph.nodes[i]`` is the name of node i.
+        the vertex attribute ``name`` of an igraph graph. Results refer to nodes by position:
+        ``graph.nodes[i]`` is the name of node i. Nodes of networkx that are called 0..n-1 have
+        these positions, in whatever order they were added.
 
     Attributes
     ----------
@@ -64,7 +66,9 @@ class Graph:
     Warns
     -----
     RuntimeWarning
-        A single edge, or at most one in twenty, is at least 1000 times as heavy as all others.
+        A single edge, or at most one in twenty, is at least 1000 times as heavy as all others; the
+        weights look like distances; nodes of networkx or igraph are called by other numbers than
+        0..n-1; their edges have numbers, and none is called ``weight``.
 
     Examples
     --------
@@ -100,6 +104,7 @@ class Graph:
             adjacency, nodes = read_foreign(adjacency, nodes)
         self.adjacency = _check_adjacency(adjacency)
         _warn_of_heavy_edges(self.adjacency, stacklevel=2)
+        warn_of_distances(self.adjacency, stacklevel=2)
         n = self.adjacency.shape[0]
         self.nodes: NDArray[Any] = (
             np.arange(n) if nodes is None else validation.unmasked("nodes", nodes)
@@ -302,9 +307,15 @@ def _check_adjacency(adjacency: Any) -> Matrix:
     if gap.max() > 1e-10 * max(heaviest, np.finfo(float).tiny):
         entries = gap.data if sparse.issparse(gap) else gap.ravel()
         i, j = _entry(gap, int(entries.argmax()))
+        rows = np.unique(np.diff(A.indptr)).tolist() if sparse.issparse(A) else []
+        neighbors = (
+            f"; if each row has its {rows[0]} nearest neighbors, take gq.knn_graph(X, {rows[0]})"
+            if len(rows) == 1
+            else ""
+        )
         raise ValueError(
             f"adjacency must be symmetric: a[{i}, {j}] = {A[i, j]:g} but a[{j}, {i}] = "
-            f"{A[j, i]:g}; symmetrize it, for example (A + A.T) / 2"
+            f"{A[j, i]:g}; symmetrize it, for example (A + A.T) / 2{neighbors}"
         )
     return (A + A.T) / 2 if gap.max() > 0 else A
 

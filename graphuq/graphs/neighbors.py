@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from graphuq.graphs.mistaken_weights import warn_of_adjacency
 from graphuq.graphs.neighbor_search import (
     SEARCH_ROUNDING,
     TIE_TOLERANCE,
@@ -154,6 +155,7 @@ def center_of(X: Array) -> Array:
         part = slice(start, start + MEDIAN_COLUMNS)
         center[part] = np.median(X[:, part], axis=0)
     warn_of_outliers(X, center, stacklevel=4)
+    warn_of_adjacency(X, stacklevel=4)
     return center
 
 

@@ -21,7 +21,7 @@ from graphuq.graphs import Graph
 from graphuq.graphs.eigensolver import DENSE_NODES, PRECISIONS, Eigenpairs, smallest_eigenpairs
 from graphuq.graphs.graph import check_laplacian, laplacian_parts, require_modes
 from graphuq.utils import validation
-from graphuq.utils.atomic_files import read_npz, write_atomically
+from graphuq.utils.atomic_files import holds_arrays, read_npz, require_replaceable, write_atomically
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import is_dask, product, transposed_product
 from graphuq.utils.typing import Array, Nodes
@@ -321,8 +321,13 @@ class Spectrum:
         Raises
         ------
         OSError
-            The folder does not exist or cannot be written.
+            The folder does not exist or cannot be written, or the file holds something else.
         """
+        require_replaceable(
+            validation.file_path("path", path),
+            lambda found: holds_arrays(found, "values", "basis"),
+            "save",
+        )
         arrays: dict[str, Any] = {"values": self.values, "basis": np.asarray(self.basis)}
         arrays |= {"width": self.width, "laplacian": self.laplacian}
         if self.next_value is not None:

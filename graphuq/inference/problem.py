@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.graphs import Graph
+from graphuq.graphs.foreign import is_foreign
 from graphuq.inference.checks import (
     bind_checked,
     check_components,
@@ -73,6 +75,7 @@ class Problem:
         TypeError, ValueError
             Arguments that do not fit together.
         """
+        prior = Graph.of(prior) if is_foreign(prior) else prior
         require_prior_and_labels(prior, labels)
         traced = validation.node_ids("nodes", nodes, prior.n_nodes)
         prior, likelihood = choose_parameters(prior, likelihood, labels)

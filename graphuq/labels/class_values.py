@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,9 @@ TEXT_OF_NONE = ("-1", "-1.0", "None", *TEXT_OF_NAN)
 # Texts, in lower case, that mark a missing class, and those that may also be the name of a class.
 NO_CLASS = ("?", "nan", "<na>", "nat", "#n/a", "-1", "-1.0")
 MAYBE_CLASS = ("na", "n/a", "null", "none", "unknown", "unlabeled", "unlabelled")
+
+# A class of this share of all items, none of which is blank, may mark those without a label.
+MOST = 2 / 3
 
 
 class Unlabeled(NamedTuple):
@@ -90,6 +94,37 @@ def find_unlabeled(
             found = kept if blank.any() else doubtful
             found[text] = found.get(text, 0) + 1
     return Unlabeled(missing, int(blank.sum()), marked, kept, doubtful)
+
+
+def find_alike(names: Iterable[str]) -> list[list[str]]:
+    """Return groups of names that differ only in case or spaces.
+
+    Examples
+    --------
+    >>> find_alike(["Dog", "cat", "dog "])
+    [['Dog', 'dog ']]
+    """
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(" ".join(name.lower().split()), []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def find_most(names: Sequence[str | None]) -> tuple[str, int] | None:
+    """Return the class of most items, and how many have it, if it may mark those without a label.
+
+    Every item has a class, there are at least two others, and `MOST` of all items have this one.
+
+    Examples
+    --------
+    >>> find_most(["B", "T", *6 * ["Unassigned"]]), find_most(["B", "T", None])
+    (('Unassigned', 6), None)
+    """
+    counts = Counter(names)
+    if None in counts or len(counts) < 3:
+        return None
+    name, n = counts.most_common(1)[0]
+    return (str(name), n) if n >= MOST * len(names) else None
 
 
 def check_classes(values: NDArray[Any], listed: Any) -> NDArray[Any]:
@@ -278,6 +313,9 @@ def to_one_type(values: NDArray[Any]) -> NDArray[Any]:
         raise TypeError(f"label values must be of one type, got {', '.join(kinds)}")
     if values.size and isinstance(values[0], list | tuple | set | frozenset | dict):
         raise _no_class_value(values[0])
+    ends = [value for value in values.tolist() if kinds == ["str"] and value.endswith("\0")]
+    if ends:  # NumPy would strip it
+        raise ValueError(f"a class may not end with a NUL character, got {ends[0]!r}: remove it")
     array = np.array(values.tolist())
     if kinds == ["int"] and array.dtype.kind not in "iu":
         raise _no_class_value(max(values.tolist(), key=abs))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.graphs import Graph
 from graphuq.labels.annotators import combine
 from graphuq.labels.class_values import (
     TEXT_OF_NONE,
     as_given,
     check_classes,
+    find_alike,
     find_classes,
     is_minus_one,
     is_missing,
@@ -21,6 +25,7 @@ from graphuq.labels.class_values import (
 )
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
+from graphuq.utils.words import count, list_names
 
 # How the labels came about: items drawn at random, a set number of each class, or chosen in some
 # other way, such as by a model.
@@ -35,10 +40,12 @@ class Labels:
 
     Parameters
     ----------
-    nodes : array_like of int, shape (J,)
-        Labeled nodes; their order does not matter.
-    values : array_like, shape (J,)
-        Class of each node: ints, strings, booleans or other sortable values.
+    nodes : array_like of int, shape (J,), or dict
+        Labeled nodes, by position; their order does not matter. A dict has the class of each, by
+        name.
+    values : array_like, shape (J,), or Graph
+        Class of each node: ints, strings, booleans or other sortable values. With a dict, the graph
+        whose ``nodes`` are the names; a graph of networkx or igraph will do.
     classes : array_like, optional
         All classes, at least two. By default the classes that occur among the labels.
     confidence : float or array_like in (0, 1], shape (J,), optional
@@ -68,7 +75,13 @@ class Labels:
     ValueError
         Negative nodes, a node labeled twice with different values or confidences, missing values,
         different lengths, values that ``classes`` does not list, fewer than two classes,
-        confidences outside (0, 1], or "by class" with a class without labels.
+        confidences outside (0, 1], "by class" with a class without labels, or names that no node
+        has.
+
+    Warns
+    -----
+    RuntimeWarning
+        Classes that differ only in case or spaces, unless ``classes`` lists them.
 
     Examples
     --------
@@ -92,6 +105,12 @@ class Labels:
     >>> scores = np.linspace(-1, 1, 8)                # low at the dog, node 2
     >>> float(labels.oriented(scores)[0])             # turned, so that the second class is high
     1.0
+
+    By the names of nodes:
+
+    >>> graph = gq.Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]], nodes=["ann", "bob", "cy"])
+    >>> gq.Labels({"cy": "cat", "ann": "dog"}, graph).nodes
+    array([0, 2])
 
     A class without labels:
 
@@ -120,6 +139,8 @@ class Labels:
         confidence: Any = None,
         sampling: str | None = None,
     ) -> None:
+        if isinstance(nodes, Mapping):
+            nodes, values = _positions(nodes, values)
         nodes, values = validation.unmasked("nodes", nodes), as_given(values)
         if nodes.ndim != 1 or nodes.shape != values.shape:
             raise ValueError(
@@ -167,6 +188,8 @@ class Labels:
         self.values: NDArray[Any] = values[first]
         self.confidence: Array | None = None if (trust == 1).all() else trust[first]
         self.classes: NDArray[Any] = check_classes(self.values, classes)
+        if classes is None:
+            _warn_of_alike(self.classes)
         self.sampling = self._sampling(sampling)
 
     def _sampling(self, given: str | None) -> str:
@@ -496,3 +519,30 @@ def _read_confidence(confidence: Any, nodes: NDArray[Any]) -> Array:
             "are certainly wrong out"
         )
     return np.maximum(trust.astype(np.float64), MIN_CONFIDENCE)
+
+
+def _positions(labels: Mapping[Any, Any], graph: Any) -> tuple[list[int], list[Any]]:
+    """Return the positions of named nodes, and their classes."""
+    with warnings.catch_warnings():  # by names other than positions, as here
+        warnings.simplefilter("ignore", RuntimeWarning)
+        names = Graph.of(graph).nodes.tolist()
+    position = {name: node for node, name in enumerate(names)}
+    unknown = [name for name in labels if name not in position]
+    if unknown:
+        raise ValueError(
+            f"the graph has no node {unknown[0]!r} ({count(len(unknown), 'such name')}): its nodes "
+            f"are {list_names(names, 4)}"
+        )
+    return [position[name] for name in labels], list(labels.values())
+
+
+def _warn_of_alike(classes: NDArray[Any]) -> None:
+    """Warn of classes that differ only in case or spaces."""
+    alike = find_alike(classes.tolist()) if classes.dtype.kind == "U" else []
+    if alike:
+        warnings.warn(
+            f"the classes {list_names(alike[0])} differ only in case or spaces: write them alike, "
+            "or list all classes, gq.Labels(..., classes=[...])",
+            RuntimeWarning,
+            stacklevel=3,
+        )

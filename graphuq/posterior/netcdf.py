@@ -13,7 +13,7 @@ import xarray as xr
 
 from graphuq.posterior.to_arviz import groups_of
 from graphuq.utils import validation
-from graphuq.utils.atomic_files import write_atomically
+from graphuq.utils.atomic_files import require_replaceable, write_atomically
 
 # The footer of a file begins so, and has the checksum of all bytes before it. HDF5 ignores what
 # follows its own data.
@@ -38,26 +38,19 @@ def save(posterior: Any, path: str | os.PathLike[str]) -> None:
         The file cannot be written, or another file than `save` writes is there; what was there
         before is kept.
     """
-    _require_replaceable(validation.file_path("path", path))
+    require_replaceable(validation.file_path("path", path), _is_own, "save")
     content = _encode(groups_of(posterior))
     with write_atomically(path) as temporary:
         Path(temporary).write_bytes(content)
 
 
-def _require_replaceable(path: Path) -> None:
-    """Refuse to replace a file that `save` did not write, or that is damaged."""
+def _is_own(path: Path) -> bool:
+    """Return whether a file is one that `save` wrote, and not damaged."""
     import h5netcdf
 
-    if not path.is_file() or not path.stat().st_size:
-        return
-    own = False
     with suppress(Exception), h5netcdf.File(path) as found:  # damage can make it fail in any way
-        own = "node_summary" in found.groups
-    if not own:
-        raise FileExistsError(
-            f"{path} exists and is not a file that save wrote: choose another name, or remove the "
-            "file"
-        )
+        return "node_summary" in found.groups
+    return False
 
 
 def _encode(groups: dict[str, xr.Dataset]) -> memoryview:

@@ -13,7 +13,8 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.predictions import SURE
 from graphuq.report import page, sections
 from graphuq.report.subject import Subject
-from graphuq.utils.atomic_files import write_atomically
+from graphuq.utils import validation
+from graphuq.utils.atomic_files import require_replaceable, write_atomically
 from graphuq.utils.interruption import named_interruption
 from graphuq.utils.version import __version__
 from graphuq.utils.words import choose_form
@@ -82,6 +83,8 @@ def write_report(
         A result of another type; further arguments in addition to a `Subject`.
     FileNotFoundError
         The file, or the folder to write to, does not exist.
+    FileExistsError
+        The file to write exists and is no report.
 
     Examples
     --------
@@ -116,6 +119,11 @@ def write_report(
             groups=groups,
             table=table,
         )
+    require_replaceable(
+        validation.file_path("path", path),
+        lambda found: found.read_bytes().startswith(page.BEGINNING.encode()),
+        "gq.write_report",
+    )
     with named_interruption("writing the report"), write_atomically(path) as temporary:
         Path(temporary).write_text(_page(subject), encoding="utf-8")
 

@@ -6,8 +6,9 @@ import errno
 import io
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,27 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[str]:
                 error.errno, f"{os.strerror(error.errno)}; {remedy}", str(path)
             ) from error
         raise
+
+
+def require_replaceable(path: Path, is_own: Callable[[Path], bool], who: str) -> None:
+    """Refuse to replace a file that ``who`` did not write; an empty one may be replaced.
+
+    Raises
+    ------
+    FileExistsError
+    """
+    if path.is_file() and path.stat().st_size and not is_own(path):
+        raise FileExistsError(
+            f"{path} exists and is not a file that {who} wrote: choose another name, or remove the "
+            "file"
+        )
+
+
+def holds_arrays(path: Path, *names: str) -> bool:
+    """Return whether a file is an npz file with arrays of these names."""
+    with suppress(OSError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+        return {f"{name}.npy" for name in names} <= {*archive.namelist()}
+    return False
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:

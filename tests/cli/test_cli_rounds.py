@@ -526,3 +526,30 @@ def test_confidences_of_a_second_table(moons):
     assert main(["sample", "plain.csv", "--labels", "some.csv", "--draws", "20"]) == 0
     labels = gq.load("plain-graphuq/posterior.nc").labels
     np.testing.assert_allclose(labels.confidence, 0.8)
+
+
+def test_methods_are_compared_on_the_problem_of_a_result(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X, y = gq.datasets.two_moons(80, seed=0)
+    names = np.array(["lower", "upper"])[y]
+    table = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(id=[f"m{k}" for k in range(80)])
+    known = np.where(np.arange(80) % 8 == 0, names, "")
+    table.assign(label=known).to_csv("moons.csv", index=False)
+    table.assign(label=names)[["id", "label"]].to_csv("truth.csv", index=False)
+    assert main(["sample", "moons.csv", "--draws", "50", "--chains", "2"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "moons-graphuq", "--truth", "truth.csv", "--json"]) == 0
+    of_result = json.loads(capsys.readouterr().out)
+    table.assign(label=known, truth=names).to_csv("both.csv", index=False)
+    assert main(["compare", "both.csv", "--truth", "truth", "--json"]) == 0
+    of_file = json.loads(capsys.readouterr().out)
+    for one, other in zip(of_result, of_file, strict=True):
+        assert one["method"] == other["method"]
+        assert one["accuracy"] == other["accuracy"]
+    for options, message in (
+        ([], "has no true classes, against which methods are scored"),
+        (["--truth", "truth.csv", "--fraction", "0.1"], "--fraction reveals others: leave it out"),
+        (["--truth", "none.csv"], "none.csv"),
+    ):
+        assert main(["compare", "moons-graphuq", *options]) == 2
+        assert message in capsys.readouterr().err

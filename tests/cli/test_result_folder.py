@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from graphuq.cli.result_folder import result_folder
+from graphuq.cli.result_folder import require_result_folder, result_folder
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o027])
@@ -21,3 +21,9 @@ def test_a_new_folder_has_the_permissions_that_umask_gives(tmp_path, mask):
     assert stat.S_IMODE(path.stat().st_mode) == 0o777 & ~mask
     assert [file.name for file in path.iterdir()] == ["nodes.csv"]
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_to_nothing_is_refused_before_any_work(tmp_path):
+    (tmp_path / "out").symlink_to(tmp_path / "nowhere" / "else")
+    with pytest.raises(FileNotFoundError, match="is a link to nothing: choose another --out"):
+        require_result_folder(tmp_path / "out")

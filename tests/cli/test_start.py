@@ -50,3 +50,29 @@ def test_what_ends_the_start(way, event, tmp_path):
 
 def test_a_lack_of_memory_in_a_command_is_no_bug():
     assert describe_error("sample", MemoryError()) == "graphuq sample: there is not enough memory"
+
+
+@pytest.mark.parametrize("code", ["cp1252", "ascii", "utf-8"])
+def test_a_terminal_of_another_encoding_shows_codes(code, tmp_path):
+    classes = ["\u03b1", "\u03b2", *[""] * 10]
+    rows = "".join(f"\u043a{k},{k},{name}\n" for k, name in enumerate(classes))
+    (tmp_path / "items.csv").write_text(f"id,x,label\n{rows}", encoding="utf-8")
+    run = [sys.executable, "-m", "graphuq", "sample", "items.csv", "--draws", "20"]
+    environment = {
+        **os.environ, "PYTHONIOENCODING": code, "PYTHONPATH": os.pathsep.join(sys.path)
+    }  # fmt: skip
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout.decode(code)
+    assert ("1 x \N{GREEK SMALL LETTER ALPHA}" if code == "utf-8" else "1 x \\u03b1") in shown
+
+
+def test_a_closed_standard_error_stops_nothing(tmp_path):
+    (tmp_path / "items.csv").write_text("id,x,label\na,1,u\nb,2,v\nc,3,\nd,5,\n")
+    command = f"{sys.executable} -m graphuq sample items.csv --draws 20 2>&-"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        command, cwd=tmp_path, shell=True, capture_output=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "items-graphuq" / "run.json").is_file()

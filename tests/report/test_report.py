@@ -518,3 +518,21 @@ def test_many_classes_are_counted_in_the_title(three, tmp_path):
 def test_classes_that_are_numbers_are_called_classes():
     assert _question(["-1", "1"]) == _question([-1, 1]) == "Class -1 or 1?"
     assert _question(["3a", "8"]) == "3a or 8?"
+
+
+def test_a_file_of_another_kind_is_not_replaced(tmp_path):
+    X, y = gq.datasets.two_moons(40, seed=0)
+    graph = gq.knn_graph(X, 6, connect=True)
+    post = gq.approximate(graph, gq.Probit(0.1), gq.reveal(y, counts=3, seed=0))
+    path = tmp_path / "post.nc"
+    post.save(path)
+    before = path.read_bytes()
+    for source in (path, post):
+        with pytest.raises(FileExistsError, match=r"is not a file that gq.write_report wrote"):
+            gq.write_report(source, path)
+    with pytest.raises(FileExistsError, match="is not a file that save wrote"):
+        gq.Spectrum.of(graph, 5).save(path)
+    assert path.read_bytes() == before
+    for _ in range(2):  # its own may be replaced
+        gq.write_report(post, tmp_path / "page.html")
+        gq.Spectrum.of(graph, 5).save(tmp_path / "modes.npz")

@@ -81,6 +81,10 @@ def read_class_column(
         The file, for messages about problems, unless ``source`` names it.
     """
     place = f"{path}, {source}" if path else source
+    several = next((value for value in values if isinstance(value, list | dict)), None)
+    if several is not None:
+        problems.add(f"{place}: {several!r} is not one class: keep one for each item")
+        return np.full(len(values), None, dtype=object), ()
     names = to_class_names(values)
     dtype = getattr(values, "dtype", None)
     is_unsigned = isinstance(dtype, np.dtype) and dtype.kind == "u"

@@ -22,7 +22,8 @@ from graphuq.utils.words import count, list_names
 # Column names that tell a list of edges from a table of items.
 ENDS = (["source", "target"], ["from", "to"], ["src", "dst"])
 
-# Names of a column of weights.
+# Names of a column of distances, and of one of weights.
+DISTANCES = ("distance", "dist", "length", "cost", "time", "km", "miles")
 WEIGHTS = ("weight", "weights", "w")
 
 Row = tuple[int, list[str]]
@@ -146,9 +147,14 @@ def find_columns(
         numeric = [k for k in others if weight is None and first[k] and _holds_weights(rows, k)]
         if numeric:
             name = first[numeric[0]]
+            doubt = (
+                ", which are large where nodes are near; of distances, write 1 / distance"
+                if name.lower() in DISTANCES
+                else ""
+            )
             raise ValueError(
                 f"{table.path}, column {name!r}: the numbers may be weights of the edges: use "
-                f"--weight {name} if they are, or --ignore {name}"
+                f"--weight {name} if they are{doubt}, or --ignore {name}"
             )
     ignored = [first[k] for k in range(len(first)) if k not in (*ends, weight) and first[k]]
     return EdgeColumns(ends, weight, ignored, True, len(first))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphuq.cli.files.contents import Contents
 from graphuq.graphs import Graph
 from graphuq.graphs.foreign import without_directions
+from graphuq.graphs.mistaken_weights import warn_of_unused_weights
 
 
 def read_graphml(path: Path) -> Contents:
@@ -38,6 +39,7 @@ def read_graphml(path: Path) -> Contents:
     notes: tuple[str, ...] = ()
     if network.is_multigraph():
         notes += ("added the weights of edges listed more than once",)
+    warn_of_unused_weights((data for *_, data in network.edges(data=True)), stacklevel=2)
     try:
         # Edges between the same nodes are added here.
         A = networkx.to_scipy_sparse_array(network, dtype=float, format="csr")

@@ -21,8 +21,9 @@ from graphuq.cli.files.table import TABLES, Table, open_table, require_file
 from graphuq.labeling.answers import is_answers
 from graphuq.labeling.read_answers import read_answers
 from graphuq.labels.class_values import is_missing
+from graphuq.labels.labels import Labels
 from graphuq.utils.typing import Array
-from graphuq.utils.words import list_names
+from graphuq.utils.words import count, list_names
 
 # Default names of the columns of ids and labels.
 ID, LABEL = "id", "label"
@@ -120,8 +121,20 @@ def read_label_table(
     wanted = [own]
     if options.truth is not None and options.truth in names and options.truth != own:
         wanted.append(options.truth)
-    frame = table.frame(as_text=[key, *wanted])
+    who = options.annotator if option == "--labels" else None
+    if who is not None and who not in names:
+        raise ValueError(no_column(path, "--annotator", who, names))
+    frame = table.frame(as_text=[key, *wanted, *([] if who is None else [who])])
     written = _own_ids(to_ids(frame[key]), list(position))
+    if who is not None:
+        persons = to_ids(frame[who])
+        rows = _known_rows(table, key, written, position, problems, persons)
+        values, notes = read_class_column(
+            frame[own].to_numpy(object)[rows], f"{path}", options, problems
+        )
+        nodes = np.array([position[written[row]] for row in rows], dtype=np.int64)
+        found_labels = _combine(path, values, nodes, persons[rows], ids.size, notes, problems)
+        return {own: found_labels, LABEL: found_labels}
     rows = _known_rows(table, key, written, position, problems)
     places = [position[written[row]] for row in rows]
     found: dict[str, ClassColumn] = {}
@@ -146,6 +159,39 @@ def read_label_table(
             notes = (*notes, f"{path}: the column {CONFIDENCE!r} is {what}")
         found[name] = ClassColumn(column, notes, trust if known else None)
     return found if own == LABEL or label else {**found, LABEL: found[own]}
+
+
+def _combine(
+    path: Path,
+    values: NDArray[Any],
+    nodes: NDArray[np.int64],
+    persons: NDArray[Any],
+    n: int,
+    notes: tuple[str, ...],
+    problems: Problems,
+) -> ClassColumn:
+    """Return the label of each item by its annotators, and its confidence."""
+    known = np.array([value is not None for value in values], dtype=bool)
+    cells = pd.DataFrame({"node": nodes, "who": persons, "value": values})[known]
+    names, trust = np.full(n, None, dtype=object), np.ones(n)
+    if cells.empty or problems.found:
+        return ClassColumn(names, notes)
+    said = cells.pivot(index="node", columns="who", values="value").astype(object)
+    try:
+        labels = Labels.from_annotators(said.where(said.notna(), None))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    at = said.index.to_numpy()[labels.nodes]
+    names[at] = labels.values
+    if labels.confidence is not None:
+        trust[at] = labels.confidence
+    notes += (
+        f"{path}: {len(cells)} labels of {said.shape[1]} annotators are {len(at)} labels, with "
+        "confidences from how far the annotators agree",
+    )
+    if left := len(said) - len(at):
+        notes += (f"{path}: {count(left, 'item')} without a label, whose classes are a tie",)
+    return ClassColumn(names, notes, trust)
 
 
 def _read_confidence(table: Table, column: pd.Series, rows: list[int], problems: Problems) -> Array:
@@ -203,22 +249,36 @@ def no_column(path: Path, option: str, name: str, names: Sequence[str]) -> str:
 
 
 def _known_rows(
-    table: Table, key: str, written: list[Any], position: dict[str, int], problems: Problems
+    table: Table,
+    key: str,
+    written: list[Any],
+    position: dict[str, int],
+    problems: Problems,
+    persons: NDArray[Any] | None = None,
 ) -> list[int]:
-    """Return the rows whose id is in the main file; refuse other ids, and ids that occur twice."""
+    """Return the rows whose id is in the main file; refuse other ids, and ids that occur twice.
+
+    Each of several ``persons`` may give an id once.
+    """
     seen: set[Any] = set()
     rows: list[int] = []
     duplicate: list[int] = []
     unknown: list[int] = []
     for row, name in enumerate(written):
-        group = duplicate if name in seen else rows if name in position else unknown
+        whose = name if persons is None else (name, persons[row])
+        group = duplicate if whose in seen else rows if name in position else unknown
         group.append(row)
-        seen.add(name)
+        seen.add(whose)
     if duplicate:
         more = f" (and {len(duplicate) - 1} more)" if len(duplicate) > 1 else ""
+        remedy = ", or name the column of annotators with --annotator COLUMN"
+        if persons is not None:
+            remedy = " and annotator"
+        elif len(table.columns) < 3:
+            remedy = ""
         problems.add(
             f"{table.where(duplicate[0], key)}: duplicate id {written[duplicate[0]]!r}{more}: keep "
-            "one row for each item"
+            f"one row for each item{remedy}"
         )
     if unknown:
         name, example = written[unknown[0]], next(iter(position))

@@ -55,7 +55,11 @@ class LoadedTable:
         frame = self._read.copy()
         frame.columns = pd.Index(self.columns, dtype=object)
         for name in as_text:
-            frame[name] = pd.Series(to_ids(frame[name]), frame.index, dtype=object)
+            texts = to_ids(frame[name])
+            for at, cell in enumerate(frame[name]):
+                if isinstance(cell, list | dict):
+                    texts[at] = cell
+            frame[name] = pd.Series(texts, frame.index, dtype=object)
         return frame
 
     def where(self, row: int, column: str) -> str:
@@ -164,13 +168,35 @@ def _read_json(path: Path, encoding: str) -> pd.DataFrame:
                 f'{{"id": "a", "x": 1, "label": null}}, got {type(row).__name__}: write one object '
                 "per item"
             )
-        for name, value in row.items():
-            if isinstance(value, dict | list):
-                raise ValueError(
-                    f"{path}, {place}: the value of {name!r} is not a number or a text: write one "
-                    "value per name"
-                )
-    return pd.DataFrame(rows)
+    return _spread_lists(pd.DataFrame(rows))
+
+
+def _spread_lists(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which lists of one value are this value, and vectors are columns.
+
+    Vectors are lists of as many numbers in every row, such as embeddings. Other lists and objects
+    stay, and cannot be used.
+    """
+    parts: list[pd.Series | pd.DataFrame] = []
+    for name in frame.columns:
+        cells = [
+            (cell[0] if cell else None) if isinstance(cell, list) and len(cell) < 2 else cell
+            for cell in frame[name]
+        ]
+        sizes = {len(cell) if isinstance(cell, list) else 0 for cell in cells}
+        if len(sizes) == 1 and 0 not in sizes and all(_is_vector(cell) for cell in cells):
+            names = [f"{name}[{k}]" for k in range(sizes.pop())]
+            parts.append(pd.DataFrame(cells, frame.index, names, dtype=float))
+        else:
+            changed = any(isinstance(cell, list) for cell in frame[name])
+            parts.append(pd.Series(cells, frame.index, name=name) if changed else frame[name])
+    return pd.concat(parts, axis=1) if parts else frame
+
+
+def _is_vector(cell: Any) -> bool:
+    return isinstance(cell, list) and all(
+        isinstance(x, int | float) and not isinstance(x, bool) for x in cell
+    )
 
 
 def _parse(path: Path, where: str, text: str) -> Any:

@@ -85,6 +85,15 @@ class ReadOptions:
             more="A column confidence may say how probably each label is right.",
         )
     )
+    annotator: str | None = option(
+        flag(
+            "--annotator",
+            metavar="COLUMN",
+            about="of --labels: who gave each of several labels",
+            more="Each annotator's rate of mistakes is inferred from how far they agree, and the "
+            "labels of an item become one, with a confidence.",
+        )
+    )
     id_column: str | None = option(
         flag(
             "--id",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from graphuq.cli.files.column_roles import ColumnRoles
 from graphuq.cli.files.columns import LABELS, Column, tabulate_columns
 from graphuq.cli.files.contents import NUMBERED, Contents
 from graphuq.cli.files.edge_lines import EdgeLines
+from graphuq.cli.files.edge_matrix import is_named_matrix, is_plain_matrix, read_edge_matrix
 from graphuq.cli.files.edges import keep_largest, read_edges
 from graphuq.cli.files.features import build_features
 from graphuq.cli.files.graphml import read_graphml
@@ -32,20 +32,18 @@ from graphuq.cli.files.label_table import (
     read_label_table,
 )
 from graphuq.cli.files.matrix_market import read_matrix_market
+from graphuq.cli.files.numbers import is_number
 from graphuq.cli.files.options import ARCHIVE, CELLS, EDGES, GRAPH, KINDS, TABLE, ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.recognize_edges import lists_edges
 from graphuq.cli.files.shown_columns import choose_columns
 from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_file
 from graphuq.cli.files.text_table import TextTable
-from graphuq.labels.class_values import MAYBE_CLASS
+from graphuq.labels.class_values import MAYBE_CLASS, find_most
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
 
 DEFAULTS = ReadOptions()
-
-# A value of this share of all items, none of which is blank, may mark those without a label.
-MOST = 2 / 3
 
 
 def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
@@ -154,11 +152,32 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
         if lines.are_edges():
             _require_used(path, options, EDGES)
             return read_edges(lines, options)
+    if (matrix := _edge_matrix(table, options)) is not None:
+        return matrix
     if lists_edges(table, options):
         _require_used(path, options, EDGES)
         return read_edges(table, options)
     _require_used(path, options, TABLE)
     return _read_table(table, options, problems)
+
+
+def _edge_matrix(table: Table, options: ReadOptions) -> Contents | None:
+    """Return the graph of a table whose rows are called as its columns, None of another table."""
+    if options.edges and isinstance(table, TextTable) and is_plain_matrix(table):
+        _require_used(table.path, options, EDGES)
+        return read_edge_matrix(table, named=False)
+    first = next(table.rows(), (0, []))[1] if options.edges else []
+    if options.edges is False or (first and all(map(is_number, first))):
+        return None
+    if not is_named_matrix(table):
+        return None
+    if options.edges is None:
+        raise ValueError(
+            f"{table.path}: the rows are called as the columns: use --edges if the cells are "
+            "weights of edges, or --table if each row is an item, and its cells are features"
+        )
+    _require_used(table.path, options, EDGES)
+    return read_edge_matrix(table, named=True)
 
 
 def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Contents:
@@ -272,11 +291,8 @@ def _ask_about_most(
     place: str, known: NDArray[Any], options: ReadOptions, problems: Problems
 ) -> None:
     """Ask about a class of most items where every item has a label, and there are others."""
-    counts = Counter(known.tolist())
-    if None in counts or len(counts) < 3:
-        return
-    name, n = counts.most_common(1)[0]
-    if n >= MOST * known.size and name not in options.classes and name.lower() not in MAYBE_CLASS:
+    name, n = find_most(known.tolist()) or ("", 0)
+    if name and name not in options.classes and name.lower() not in MAYBE_CLASS:
         problems.add(
             f"{place}: every item has a label, and {n} of {known.size} have {name!r}: use "
             f"--unlabeled {quote(name)} if it marks items without a label, or --class "

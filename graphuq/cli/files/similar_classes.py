@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from shlex import quote
 
 from graphuq.cli.files.problems import Problems
+from graphuq.labels.class_values import find_alike
 from graphuq.utils.words import count
 
 # Names of classes that are this similar, by `difflib`, may be meant to be one.
@@ -46,10 +47,7 @@ def _require_distinct(
 
     ``rows`` has how often each class occurs: first the listed classes, then the most frequent.
     """
-    groups: dict[str, list[str]] = {}
-    for name in rows:
-        groups.setdefault(" ".join(name.lower().split()), []).append(name)
-    alike = [group for group in groups.values() if len(group) > 1 and not listed >= {*group}]
+    alike = [group for group in find_alike(rows) if not listed >= {*group}]
     if not alike:
         return
     first = alike[0]

@@ -79,7 +79,8 @@ class TextTable:
         if all(is_number(name) for name in names):
             raise ValueError(
                 f"{self.path}, line {line}: expected column names, got numbers: begin the file "
-                "with a line of column names, or use --edges if it lists edges"
+                "with a line of column names, or use --edges if it lists edges, or is a matrix of "
+                "their weights"
             )
         if any(not name for name in names[1:]):
             names = self._name_empty(names)

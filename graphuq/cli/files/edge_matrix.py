@@ -1,0 +1,77 @@
+"""Tables that are matrices: a row and a column for each node, as R and pandas write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, zip_longest
+
+import numpy as np
+
+from graphuq.cli.files.contents import NUMBERED, Contents
+from graphuq.cli.files.numbers import is_number
+from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.table import Table
+from graphuq.cli.files.text_table import TextTable
+from graphuq.graphs import Graph
+
+# A table with fewer rows is no matrix.
+MIN_NODES = 3
+
+
+def is_named_matrix(table: Table) -> bool:
+    """Return whether the rows are called as the columns after the first one are."""
+    first, *names = table.columns
+    if isinstance(table, TextTable):  # most tables differ in the first row already
+        cells: Iterator[str] = (row[0].strip() for _, row in islice(table.rows(), 1, None))
+    else:
+        cells = iter(table.texts(first))
+    pairs = zip_longest(islice(cells, len(names) + 1), names)
+    return len(names) >= MIN_NODES and all(cell == name for cell, name in pairs)
+
+
+def is_plain_matrix(table: Table) -> bool:
+    """Return whether the file holds numbers alone, in as many rows as columns."""
+    rows = [cells for _, cells in table.rows()]
+    width = len(rows[0]) if rows else 0
+    return len(rows) == width > MIN_NODES and all(
+        len(cells) == width and all(map(is_number, cells)) for cells in rows
+    )
+
+
+def read_edge_matrix(table: Table, *, named: bool) -> Contents:
+    """Return the names of the nodes, and the graph whose weights the table holds.
+
+    Parameters
+    ----------
+    table : Table
+    named : bool
+        Whether the first row and the first column have names.
+
+    Raises
+    ------
+    ValueError
+        Cells that are not numbers; a matrix that is not symmetric, or has negative weights.
+    """
+    problems = Problems()
+    skipped = 1 if named else 0
+    rows = [(line, cells[skipped:]) for line, cells in islice(table.rows(), skipped, None)]
+    n = len(rows)
+    A = np.zeros((n, n))
+    for i, (line, cells) in enumerate(rows):
+        for j, cell in enumerate(cells[:n]):
+            text = cell.strip() or "0"
+            if is_number(text):
+                A[i, j] = float(text)
+            else:
+                problems.add(
+                    f"{table.path}, line {line}, column {j + 1 + skipped}: {text!r} is not a "
+                    "number: correct it, or leave the cell blank if there is no edge"
+                )
+    problems.require_none()
+    try:
+        graph = Graph(A)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{table.path}: {error}") from error
+    if named:
+        return Contents(np.array(table.columns[1:]), None, graph, {}, ())
+    return Contents(np.arange(n).astype(str), None, graph, {}, (NUMBERED,))

@@ -1,0 +1,109 @@
+"""Weights that are probably something else: distances, or numbers of which none is used."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from graphuq.utils.typing import Array
+
+# Nodes among which triangles are compared; fewer show nothing.
+MIN_COMPARED, MAX_COMPARED = 8, 60
+
+# Numbers within a factor 2 are no longer than any two of them together, whatever they are. Beyond
+# this factor, a small weight that is no distance joins nodes whose other weights differ by more.
+RATIO = 5.0
+
+
+def warn_of_distances(A: Any, stacklevel: int) -> None:
+    """Warn of a matrix of distances, of which similarities are the opposite.
+
+    Its diagonal is 0, every other entry is positive, and no side of a triangle is longer than the
+    other two together.
+
+    Parameters
+    ----------
+    A : ndarray or csr_array, shape (n, n)
+        Symmetric, finite and non-negative.
+    stacklevel : int
+
+    Examples
+    --------
+    >>> x = np.linspace(0, 1, 10)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_distances(abs(x[:, None] - x), 1)
+    ...     warn_of_distances(np.exp(-100 * (x[:, None] - x) ** 2) - np.eye(10), 1)
+    >>> len(caught)
+    1
+    """
+    n = A.shape[0]
+    entries = A.nnz if sparse.issparse(A) else np.count_nonzero(A)
+    if n < MIN_COMPARED or entries != n * (n - 1) or A.diagonal().any():
+        return
+    some = np.unique(np.linspace(0, n - 1, MAX_COMPARED).astype(int))
+    D = A[some][:, some].toarray() if sparse.issparse(A) else A[np.ix_(some, some)]
+    sides = D[~np.eye(some.size, dtype=bool)]
+    if sides.max() <= RATIO * sides.min():
+        return
+    detour = (D[:, :, None] + D[None, :, :]).min(axis=1)  # over the node between two others
+    if (detour * (1 + 1e-9) >= D).all():
+        warnings.warn(
+            "the weights look like distances: they are 0 on the diagonal and positive elsewhere, "
+            "and fulfill the triangle inequality. Similar nodes need large weights, such as "
+            "np.exp(-(D / scale) ** 2); of features, gq.knn_graph(X) builds a graph",
+            RuntimeWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def warn_of_adjacency(X: Array, stacklevel: int) -> None:
+    """Warn of features that are a symmetric matrix, which holds pairs of items instead.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_adjacency(np.ones((10, 10)), 1)
+    >>> len(caught)
+    1
+    """
+    n, d = X.shape
+    if n == d >= MIN_COMPARED and np.count_nonzero(X) >= 2 * n and (X == X.T).all():
+        warnings.warn(
+            "X is symmetric, as matrices of weights, kernels and distances are, and its rows are "
+            'used as features: gq.Graph(X), or affinity="precomputed", takes weights',
+            RuntimeWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def warn_of_unused_weights(edges: Iterable[dict[str, Any]], stacklevel: int) -> None:
+    """Warn of numbers at the edges of a graph, if none of them is called ``weight``.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_unused_weights([{"value": 2}, {}], 1)
+    >>> print(caught[0].message)
+    edges have the attribute 'value', which is not used: call it 'weight' if it is their weight
+    """
+    numeric: dict[str, None] = {}
+    for attributes in edges:
+        if "weight" in attributes:
+            return
+        for name, value in attributes.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                numeric.setdefault(name)
+    if numeric:
+        warnings.warn(
+            f"edges have the attribute {next(iter(numeric))!r}, which is not used: call it "
+            "'weight' if it is their weight",
+            RuntimeWarning,
+            stacklevel=stacklevel + 1,
+        )
