@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -85,24 +82,6 @@ def limit_to_one_blas_thread() -> None:
 
 def cpu_count() -> int:
     """Return the number of cores that this process may use, by affinity and container quota."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this platform
-        cores = os.cpu_count() or 1
-    return int(min(cores, _cores_of_container(Path("/sys/fs/cgroup"))))
+    import joblib  # takes longer than all else here
 
-
-def _cores_of_container(cgroup: Path) -> float:
-    """Return how many cores' time the container may take, rounded up; infinity without a quota."""
-    for files in (
-        ("cpu.max",),  # control groups, version 2
-        ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"),  # version 1
-    ):
-        try:
-            text = " ".join((cgroup / file).read_text() for file in files)
-            quota, period = map(int, text.split())
-        except (OSError, ValueError):  # no such file, or the quota is "max"
-            continue
-        if quota > 0 and period > 0:  # else there is no quota
-            return math.ceil(quota / period)
-    return math.inf
+    return int(joblib.cpu_count())

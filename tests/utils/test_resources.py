@@ -3,11 +3,10 @@
 import subprocess
 import sys
 
-import joblib
 import numpy as np
 import pytest
 
-from graphuq.utils import memory, threads
+from graphuq.utils import memory
 
 
 @pytest.mark.parametrize(
@@ -40,36 +39,6 @@ def test_the_smaller_of_machine_and_container_counts(monkeypatch):
         with pytest.raises(MemoryError, match="take less"):
             memory.require_memory(available + 1, "this", "take less")
         memory.require_memory(available, "this", "take less")
-
-
-@pytest.mark.parametrize(
-    ("files", "cores"),
-    [
-        ({"cpu.max": "250000 100000\n"}, 3),
-        ({"cpu.max": "20000 100000\n"}, 1),
-        ({"cpu.max": "max 100000\n"}, np.inf),
-        ({"cpu/cpu.cfs_quota_us": "200000\n", "cpu/cpu.cfs_period_us": "50000\n"}, 4),
-        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, np.inf),
-        ({"cpu/cpu.cfs_quota_us": "200000\n"}, np.inf),
-        ({}, np.inf),
-    ],
-)
-def test_quotas_of_containers_are_read(tmp_path, files, cores):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert threads._cores_of_container(tmp_path) == cores
-
-
-def test_cores_are_those_of_the_container_and_of_the_affinity(monkeypatch):
-    assert threads.cpu_count() == joblib.cpu_count()  # which reads them on its own
-    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    for quota, cores in ((3, 3), (np.inf, 8), (20, 8)):
-        monkeypatch.setattr(threads, "_cores_of_container", lambda _, quota=quota: quota)
-        assert threads.cpu_count() == cores
-    monkeypatch.delattr(threads.os, "sched_getaffinity")
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: 5)
-    assert threads.cpu_count() == 5
 
 
 OVERLAPPING = """
