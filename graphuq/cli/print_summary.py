@@ -212,6 +212,7 @@ def _print_uncertain_of_two(run: RunSummary) -> None:
             for row in run.most_uncertain
         ],
         indent="  ",
+        beside=run.shown,
     )  # fmt: skip
     print_paragraph(
         "confidence: posterior probability of the prediction; variance: that of the class without "
@@ -231,6 +232,7 @@ def _print_uncertain_of_many(run: RunSummary) -> None:
             for row in run.most_uncertain
         ],
         indent="  ",
+        beside=run.shown,
     )  # fmt: skip
     print_paragraph(
         "confidence: posterior probability of the prediction; runner-up: the second most probable "

@@ -6,10 +6,16 @@ import json
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from graphuq.utils.words import shorten
+
 WIDTH = 88
+
+# Characters of a text beside a table; fewer say nothing.
+MIN_BESIDE = 16
 
 # Control characters, which would change what a terminal shows.
 CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
@@ -26,13 +32,23 @@ def visible(text: str) -> str:
     return text.translate(CONTROL)
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "") -> None:
-    """Print columns, aligned on the right."""
+def print_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    indent: str = "",
+    beside: Sequence[str] = (),
+) -> None:
+    """Print columns, aligned on the right; texts ``beside`` the rows are cut to the width left."""
     header, *rows = ([visible(cell) for cell in row] for row in [header, *rows])
     widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
-    for row in [header, ["-" * width for width in widths], *rows]:
+    left = WIDTH - len(indent) - sum(widths) - 2 * len(widths)
+    texts = ["", "", *beside] if left >= MIN_BESIDE else []
+    for row, text in zip_longest(
+        [header, ["-" * width for width in widths], *rows], texts, fillvalue=""
+    ):
         cells = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        print(indent + "  ".join(cells))
+        shown = shorten(visible(" ".join(text.split())), left) if text else ""
+        print((indent + "  ".join(cells) + f"  {shown}").rstrip())
 
 
 def print_paragraph(text: str, indent: str = "", hanging: str | None = None) -> None:

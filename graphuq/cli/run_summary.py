@@ -100,6 +100,8 @@ class RunSummary:
         stands for the true class in the scores; None if none does.
     most_uncertain : list of dict
         Rows of nodes.csv.
+    shown : list of str
+        What the file says of these items.
     n_suspects : int
         Number of suspect labels.
     suspects : list of dict
@@ -155,6 +157,7 @@ class RunSummary:
     brier: float | None = None
     random_sample: dict[str, int] | None = None
     most_uncertain: list[dict[Any, Any]]
+    shown: list[str]
     n_suspects: int
     suspects: list[dict[Any, Any]]
     most_doubtful: dict[Any, Any]
@@ -192,6 +195,7 @@ def summarize_run(
     items, labels = data.items, data.labels
     likelihood = {k: v for k, v in post.settings["likelihood"].items() if k != "name"}
     suspects = answers.suspects[answers.suspects["suspect"]]
+    uncertain = answers.most_uncertain[:N_UNCERTAIN]
     idle = model.prior.idle
     prior = {k: v for k, v in model.prior.parameters.items() if k not in idle and (k != "tau" or v)}
     return RunSummary(
@@ -226,7 +230,8 @@ def summarize_run(
         mean_variance=post.mean_variance,
         unsure=int(predictions.unsure.sum()),
         **_scores(subject),
-        most_uncertain=answers.nodes.iloc[answers.most_uncertain[:N_UNCERTAIN]].to_dict("records"),
+        most_uncertain=answers.nodes.iloc[uncertain].to_dict("records"),
+        shown=[] if subject.table is None else [subject.describe(node) for node in uncertain],
         n_suspects=len(suspects),
         suspects=suspects.head(N_SUSPECTS).to_dict("records"),
         most_doubtful=answers.suspects.iloc[0].to_dict(),

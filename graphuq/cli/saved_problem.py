@@ -16,7 +16,7 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.cli.files.encoding import Encoding, from_bytes, to_bytes
-from graphuq.cli.files.shown_columns import from_cells
+from graphuq.cli.files.shown_columns import from_cells, told_in_words
 from graphuq.cli.result_folder import PROBLEM
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.atomic_files import read_npz, write_atomically
@@ -50,7 +50,8 @@ class SavedProblem(NamedTuple):
 
     def for_report(self) -> dict[str, Any]:
         """Return the arguments of `graphuq.write_report` that a report can show."""
-        known = {"prior": self.prior, "graph": self.graph, "table": self.shown}
+        known: dict[str, Any] = {"table": told_in_words(self.shown)}
+        known |= {"prior": self.prior, "graph": self.graph}
         if self.images is None:
             return known
         n, *shape = self.images.shape

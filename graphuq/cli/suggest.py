@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.cli.csv_file import write_csv
-from graphuq.cli.files.shown_columns import show_beside
+from graphuq.cli.files.shown_columns import show_beside, told_in_words
 from graphuq.cli.options import add_command, add_json, add_seed
 from graphuq.cli.output_file import require_output
 from graphuq.cli.printing import print_paragraph, print_table, to_json
@@ -56,6 +56,8 @@ def run(options: argparse.Namespace) -> int:
     """Choose the items, write a table and print them."""
     import pandas as pd
 
+    from graphuq.report.subject import describe_row  # imports plots, which --help does not need
+
     if options.out is not None:
         require_output(options.out, ".csv")  # labels in an earlier table may be filled in
     result, problem = read_run(options.result)
@@ -76,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     if options.out is not None:
         with write_atomically(options.out) as temporary:
             write_csv(show_beside(asked, problem.shown, nodes, after="label"), temporary)
-    shown = asked.drop(columns="label")
+    shown, told = asked.drop(columns="label"), told_in_words(problem.shown)
     if options.json:
         print(to_json(shown.to_dict("records")))
         return 0
@@ -86,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
             [f"{value:.1%}" if isinstance(value, float) else str(value) for value in row]
             for row in shown.itertuples(index=False)
         ],
+        beside=[] if told is None else [describe_row(told, k) for k in nodes],
     )
     if options.out is not None:
         print()

@@ -10,7 +10,7 @@ from pathlib import Path
 import graphuq as gq
 from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.columns import for_report
-from graphuq.cli.files.shown_columns import show_beside
+from graphuq.cli.files.shown_columns import show_beside, told_in_words
 from graphuq.cli.heartbeat import begin_stage, has_terminal
 from graphuq.cli.print_summary import print_summary
 from graphuq.cli.printing import visible
@@ -95,7 +95,7 @@ def sample_and_write(
         drawn=data.drawn,
         groups=data.items.groups,
         columns=for_report(data.items.columns),
-        table=data.items.shown,
+        table=told_in_words(data.items.shown),
     )
     # Ask the posterior for uncertain items, suspect labels and items to label next.
     answers = ask(data, post, predictions, options.seed)

@@ -109,14 +109,7 @@ class Subject:
 
     def describe(self, node: int) -> str:
         """Return what the table says of a node, in one line; one column needs no name."""
-        cells = [(name, self.table[name].iloc[node]) for name in self.table]
-        known = [
-            (name, f"{cell:.6g}" if isinstance(cell, float) else str(cell).strip())
-            for name, cell in cells
-            if cell is not None and cell == cell
-        ]
-        told = [cell if len(cells) == 1 else f"{name}: {cell}" for name, cell in known]
-        return shorten("; ".join(told), MAX_LETTERS)
+        return shorten(describe_row(self.table, node), MAX_LETTERS)
 
     @property
     def has_shares(self) -> bool:
@@ -180,3 +173,21 @@ class Subject:
         if not self.posterior.is_sampled and len(self.posterior.labels) >= MIN_LABELS:
             return self.posterior.calibration()
         return None
+
+
+def describe_row(table: Any, row: int) -> str:
+    """Return the cells of a row of a DataFrame, with the names of its columns if there are several.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> describe_row(pd.DataFrame({"town": ["Ulm"], "age": [41.0], "note": [None]}), 0)
+    'town: Ulm; age: 41'
+    """
+    cells = [(str(name), table[name].iloc[row]) for name in table]
+    known = [
+        (name, f"{cell:.6g}" if isinstance(cell, float) else str(cell).strip())
+        for name, cell in cells
+        if cell is not None and cell == cell
+    ]
+    return "; ".join(cell if len(cells) == 1 else f"{name}: {cell}" for name, cell in known)

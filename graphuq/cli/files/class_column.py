@@ -100,16 +100,14 @@ def read_class_column(
     notes = []
     clear = [name for name in names if name is not None and name not in found.doubtful]
     check_similar(clear, place, frozenset(options.classes), problems)
-    n_missing = int(found.missing.sum())
-    if n_missing:
-        note = f"{source}: {count(n_missing, 'item')} without a label"
-        if found.marks:
-            parts = [f"{n} with {text!r}" for text, n in found.marks.items()]
-            parts += [f"{found.n_blank} blank"] if found.n_blank else []
-            note += f": {', '.join(parts)}"
-            implied = [text for text in found.marks if text not in options.unlabeled]
-            if implied:
-                note += f" (if {implied[0]!r} is a class, use --class {quote(implied[0])})"
+    if found.marks:
+        parts = [f"{n} with {text!r}" for text, n in found.marks.items()]
+        parts += [f"{found.n_blank} blank"] if found.n_blank else []
+        n_missing = int(found.missing.sum())
+        note = f"{source}: {count(n_missing, 'item')} without a label: {', '.join(parts)}"
+        implied = [text for text in found.marks if text not in options.unlabeled]
+        if implied:
+            note += f" (if {implied[0]!r} is a class, use --class {quote(implied[0])})"
         notes.append(note)
     notes += [
         f"{source}: kept {text!r} as a class in {count(n, 'row')}, because blanks mark items "

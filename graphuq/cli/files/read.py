@@ -166,8 +166,9 @@ def _edge_matrix(table: Table, options: ReadOptions) -> Contents | None:
     if options.edges and isinstance(table, TextTable) and is_plain_matrix(table):
         _require_used(table.path, options, EDGES)
         return read_edge_matrix(table, named=False)
-    first = next(table.rows(), (0, []))[1] if options.edges else []
-    if options.edges is False or (first and all(map(is_number, first))):
+    if options.edges is False:
+        return None
+    if options.edges and all(map(is_number, next(table.rows(), (0, []))[1])):  # or an empty file
         return None
     if not is_named_matrix(table):
         return None

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graphuq.cli.files.numbers import VALUES
 from graphuq.utils.words import shorten
 
 # Columns that are shown unless options name them, and letters of a text.
@@ -87,6 +88,22 @@ def show_beside(
         own = f"{name} (file)" if name in table else name
         table.insert(at, own, shown[name].to_numpy()[nodes])
     return table
+
+
+def told_in_words(shown: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return the columns if one of them has texts other than yes and no, else None.
+
+    Reports and terminals show them then; numbers alone do not say what an item is.
+
+    Examples
+    --------
+    >>> told_in_words(pd.DataFrame({"vote": ["y", "n"], "age": [41, 27]})) is None
+    True
+    """
+    if shown is None:
+        return None
+    texts = [shown[name].dropna().str.lower() for name in shown if not _is_numeric(shown[name])]
+    return shown if any(not column.isin([*VALUES]).all() for column in texts) else None
 
 
 def from_cells(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
