@@ -15,6 +15,7 @@ from graphuq.cli.files.columns import ANSWERS, CATEGORIES, NUMBERS, TEXT, Column
 from graphuq.cli.files.encoding import Encoding, fit_encoding, to_indicators
 from graphuq.cli.files.missing_values import choose_rows, describe_invalid, report_invalid
 from graphuq.cli.files.numbers import AmbiguousColumnError, may_be_thousands, read_numbers
+from graphuq.cli.files.odd_rows import report_odd_rows
 from graphuq.cli.files.options import ALL, ReadOptions
 from graphuq.cli.files.probable_roles import find_ids, find_labels, known_texts
 from graphuq.cli.files.problems import Problems, flag
@@ -230,6 +231,9 @@ def _report(
         for name, form in forms.items()
         if form.form in (NUMBERS, ANSWERS) and (form.decimal is None or options.decimal)
     }
+    if options.missing != "drop":
+        numbers = {n: blocks[n][:, 0] for n, form in forms.items() if form.form == NUMBERS}
+        report_odd_rows(table, frame, numbers, problems)
     labels = find_labels(table.columns, undeclared, plain, options)
     if len(labels) == 1:
         problems.replace_option(NAME_LABELS, flag("--label", labels[0]))

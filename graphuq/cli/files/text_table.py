@@ -25,6 +25,9 @@ MISSING = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
 
 SEPARATORS = (",", ";", "\t")
 
+# A first line that only names the separator, for spreadsheets.
+SEPARATOR_LINE = re.compile(r'"?sep=([,;\t])"?')
+
 # A message lists this many rows of a wrong length.
 MAX_RAGGED = 5
 
@@ -67,6 +70,8 @@ class TextTable:
                 first = next((line for line in lines if line.strip()), "")
         except UnicodeError as error:
             raise self._decoding_error() from error
+        if named := SEPARATOR_LINE.fullmatch(first.strip()):
+            return named[1]
         return max(SEPARATORS, key=re.sub(r'"[^"]*"', "", first).count)
 
     @cached_property
@@ -119,6 +124,8 @@ class TextTable:
             self._refuse_ragged()
         try:
             with self._text() as lines:
+                if SEPARATOR_LINE.fullmatch(lines.readline().strip()) is None:
+                    lines.seek(0)
                 frame = pd.read_csv(
                     lines,
                     sep=self.separator,
@@ -170,13 +177,18 @@ class TextTable:
             with self._text() as lines:
                 reader = csv.reader(lines, delimiter=self.separator, skipinitialspace=True)
                 for cells in reader:
-                    if len(cells) > 1 or (cells and cells[0].strip()):
+                    blank = len(cells) < 2 and not "".join(cells).strip()
+                    if not blank and not (line == 1 and self._names_separator(cells)):
                         yield line, cells
                     line = reader.line_num + 1
         except UnicodeError as error:
             raise self._decoding_error() from error
         except csv.Error as error:
             raise ValueError(f"{self.path}, line {line}: {error}: correct that line") from error
+
+    def _names_separator(self, cells: list[str]) -> bool:
+        """Return whether the first line says how columns are separated, as in sep=;."""
+        return bool(SEPARATOR_LINE.fullmatch(self.separator.join(cells).strip()))
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number and the text of every line."""
@@ -187,6 +199,7 @@ class TextTable:
             raise self._decoding_error() from error
 
     def _text(self) -> Any:
+        """Return the open file."""
         # Spreadsheets begin UTF-8 files with a byte order mark.
         has_mark = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
         encoding = "utf-8-sig" if has_mark else self.encoding
@@ -227,6 +240,10 @@ class TextTable:
         if not ragged:
             return
         line, cells = ragged[0]
+        every = len(ragged) == sum(1 for _ in self.rows()) - 1
+        hint = ""
+        if every and all(len(cells) == width + 1 for _, cells in ragged):
+            hint = "; if write.table of R wrote row names, use write.csv"
         last = self.columns[min(len(cells), width) - 1]
         fault = f"{'ends' if len(cells) < width else 'continues'} after column {last!r}"
         more = ", ".join(str(line) for line, _ in ragged[1:MAX_RAGGED])
@@ -236,7 +253,7 @@ class TextTable:
         raise ValueError(
             f"{self.path}, line {line}: expected {count(width, 'value')} as in the first line, "
             f"got {len(cells)} (the row {fault}{also}): give every row the same number of values, "
-            f"and put texts that contain {self.separator!r} in quotes"
+            f"and put texts that contain {self.separator!r} in quotes{hint}"
         )
 
     def decoding_error(self) -> ValueError | None:
