@@ -26,6 +26,9 @@ from graphuq.utils.words import list_names
 if TYPE_CHECKING:
     import pandas as pd
 
+# The types of results that hold a class.
+KINDS = ("choices", "taxonomy", "rating")
+
 __all__ = ["read", "read_annotations", "write"]
 
 # Keys of a task's data.
@@ -123,7 +126,8 @@ def read(export: Any, classes: Any = None, *, from_name: str = "label") -> Label
     """Return the labels in an export of Label Studio.
 
     Skipped tasks, and annotations without a choice, have no label. Annotators who agree give one
-    label.
+    label; where an annotation is marked as the ground truth, others do not count. Choices may be
+    those of the tags Choices, Taxonomy or Rating; of nested ones the last part is the class.
 
     Parameters
     ----------
@@ -133,7 +137,7 @@ def read(export: Any, classes: Any = None, *, from_name: str = "label") -> Label
         All classes, such as ``post.labels.classes``; the choices are their texts. By default the
         classes are the choices, as texts.
     from_name : str
-        ``name`` of the tag Choices in the labeling interface.
+        ``name`` of the tag in the labeling interface.
 
     Returns
     -------
@@ -226,9 +230,9 @@ def read_annotations(export: Any, classes: Any = None, *, from_name: str = "labe
     rows, others = [], set()
     for task in tasks:
         node = _node_of(task)
-        for annotation in task["annotations"]:
-            if annotation.get("was_cancelled"):
-                continue
+        given = [one for one in task["annotations"] if not one.get("was_cancelled")]
+        # where somebody marked annotations as the truth, others do not count
+        for annotation in [one for one in given if one.get("ground_truth")] or given:
             for name, chosen in _choices_in(annotation):
                 if name != from_name:
                     others.add(str(name))
@@ -326,7 +330,7 @@ def _by_text(classes: Any) -> dict[str, Any]:
 
 def _node_of(task: Mapping[str, Any]) -> int:
     node = task["data"].get(NODE)
-    if isinstance(node, bool) or not isinstance(node, int) or node < 0:
+    if isinstance(node, bool) or not isinstance(node, int) or not 0 <= node < 2**63:
         raise ValueError(
             f"task {task.get('id')} has no {NODE} in its data, so it belongs to another project: "
             "export the one with the tasks of gq.label_studio.write"
@@ -334,25 +338,31 @@ def _node_of(task: Mapping[str, Any]) -> int:
     return node
 
 
-def _choices_in(annotation: Mapping[str, Any]) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield the tag and the choices of each result with choices."""
+def _choices_in(annotation: Mapping[str, Any]) -> Iterator[tuple[Any, list[str]]]:
+    """Yield the tag and the classes of each result with choices, a taxonomy or a rating.
+
+    Of a path through nested choices or a taxonomy, the last part is the class.
+    """
     results = annotation.get("result")
     for result in results if isinstance(results, list) else []:
-        if isinstance(result, dict) and result.get("type") == "choices":
-            value = result.get("value")
-            chosen = value.get("choices") if isinstance(value, dict) else None
-            if isinstance(chosen, list) and chosen:
-                yield result.get("from_name"), chosen
+        kind = result.get("type") if isinstance(result, dict) else None
+        value = result.get("value") if kind in KINDS else None
+        found = value.get(kind) if isinstance(value, dict) else None
+        if kind == "rating" and isinstance(found, int):
+            found = [str(found)]
+        if isinstance(found, list) and found:
+            chosen = [str(path[-1] if isinstance(path, list) and path else path) for path in found]
+            yield result.get("from_name"), chosen
 
 
-def _class_of(task: Mapping[str, Any], chosen: list[Any], named: Mapping[str, Any] | None) -> Any:
+def _class_of(task: Mapping[str, Any], chosen: list[str], named: Mapping[str, Any] | None) -> Any:
     if len(chosen) > 1:
         raise ValueError(
             f"task {task.get('id')} has {len(chosen)} choices, {list_names(chosen)}, and a node "
             'has one class: set choice="single" in the labeling interface, and correct the task'
         )
     if named is None:
-        return str(chosen[0])
+        return chosen[0]
     if chosen[0] not in named:
         raise ValueError(
             f"task {task.get('id')} has the choice {chosen[0]!r}, which is not one of the classes "

@@ -192,3 +192,46 @@ def test_bad_tasks_are_refused_and_nothing_is_written(tmp_path, options, error, 
     with pytest.raises(error, match=message):
         gq.label_studio.write(path, **{"post": POST, "data": DATA, "k": 5, **options})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("choices", ["Dog"], "Dog"),
+        ("choices", [["Animal", "Dog"]], "Dog"),
+        ("taxonomy", [["Eukarya", "Animal", "Dog"]], "Dog"),
+        ("rating", 4, "4"),
+    ],
+)
+def test_the_class_of_nested_choices_taxonomies_and_ratings(tmp_path, kind, value, expected):
+    tasks = [{"data": {"graphuq_node": k}} for k in (3, 5)]
+    given = [answer(tasks[0], "x"), answer(tasks[1], "other")]
+    given[0]["result"][0] |= {"type": kind, "value": {kind: value}}
+    export = exported(tmp_path / "export.json", tasks, [[one] for one in given])
+    assert gq.label_studio.read(export).values.tolist() == [expected, "other"]
+    labels = gq.label_studio.read(export, classes=[expected, "other"])
+    assert labels.values.tolist() == [expected, "other"]
+
+
+def test_several_parts_of_a_taxonomy_are_several_classes(tmp_path):
+    task = {"data": {"graphuq_node": 3}}
+    one = answer(task, "x")
+    one["result"][0] |= {"type": "taxonomy", "value": {"taxonomy": [["A", "b"], ["A", "c"]]}}
+    with pytest.raises(ValueError, match="task 1 has 2 choices, 'b', 'c'"):
+        gq.label_studio.read(exported(tmp_path / "export.json", [task], [[one]]))
+
+
+def test_the_ground_truth_counts_alone(tmp_path):
+    tasks = [{"data": {"graphuq_node": k}} for k in (3, 5)]
+    given = [
+        [answer(tasks[0], "0", by=3), {**answer(tasks[0], "1", by=4), "ground_truth": True}],
+        [answer(tasks[1], "0", by=3)],
+    ]
+    labels = gq.label_studio.read(exported(tmp_path / "export.json", tasks, given))
+    assert labels.values.tolist() == ["1", "0"]
+
+
+def test_a_node_beyond_all_numbers_is_of_another_project(tmp_path):
+    task = {"data": {"graphuq_node": 10**30}}
+    with pytest.raises(ValueError, match="task 1 has no graphuq_node"):
+        gq.label_studio.read(exported(tmp_path / "export.json", [task], [[answer(task, "0")]]))

@@ -166,3 +166,10 @@ def test_several_annotators_in_one_table(folder):
         files.read("items.csv", files.ReadOptions(labels="said.csv", annotator="who"))
     with pytest.raises(ValueError, match=r"no column 'whom' \(--annotator\): did you mean 'who'"):
         files.read("items.csv", files.ReadOptions(labels="said.csv", annotator="whom"))
+
+
+def test_choices_as_label_studio_writes_them_into_csv(folder):
+    rows = ['a,1,"{""choices"": [""u"", ""v""]}"', "b,3,u", "c,4,v", "d,9,"]
+    (folder / "items.csv").write_text("id,x,label\n" + "\n".join(rows) + "\n")
+    with pytest.raises(ValueError, match=r"column 'label': '{\"choices\": .* is not one class"):
+        files.read("items.csv")

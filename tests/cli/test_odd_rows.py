@@ -1,5 +1,7 @@
 """Lines of a table that are no items: separators, further headers, totals."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,6 +60,17 @@ def test_a_line_of_totals_is_told(tmp_path):
     rare.iloc[0], rare.iloc[-1] = 1, 1
     rare.assign(label=["u", "v", *[""] * 38]).to_csv(tmp_path / "rare.csv", index=False)
     files.read(tmp_path / "rare.csv")
+
+
+def test_whole_numbers_that_are_ids_by_name_are_told(tmp_path):
+    values = np.random.default_rng(0).choice(10**6, 20, replace=False)
+    rows = [f"{value},{k % 7}.5,{'uv'[k] if k < 2 else ''}" for k, value in enumerate(values)]
+    text = "customer_id,x,label\n" + "\n".join(rows) + "\n"
+    with pytest.warns(RuntimeWarning, match="column 'customer_id' has the whole numbers from"):
+        read(tmp_path, text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(tmp_path, text.replace("customer_id", "income"))
 
 
 def test_row_names_of_r_are_told(tmp_path):

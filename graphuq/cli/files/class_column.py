@@ -63,6 +63,13 @@ def to_ids(values: Iterable[Any]) -> NDArray[Any]:
     return names
 
 
+def _is_list(value: Any) -> bool:
+    """Return whether a cell holds several values, also as Label Studio writes them into CSV."""
+    return isinstance(value, list | dict) or (
+        isinstance(value, str) and value.startswith('{"choices":')
+    )
+
+
 def read_class_column(
     values: Any, source: str, options: ReadOptions, problems: Problems, path: str = ""
 ) -> tuple[NDArray[Any], tuple[str, ...]]:
@@ -81,7 +88,7 @@ def read_class_column(
         The file, for messages about problems, unless ``source`` names it.
     """
     place = f"{path}, {source}" if path else source
-    several = next((value for value in values if isinstance(value, list | dict)), None)
+    several = next((value for value in values if _is_list(value)), None)
     if several is not None:
         problems.add(f"{place}: {several!r} is not one class: keep one for each item")
         return np.full(len(values), None, dtype=object), ()

@@ -92,7 +92,9 @@ def find_ids(
 
 
 def find_counters(numbers: Mapping[str, Array]) -> list[str]:
-    """Return the columns that probably count the items: consecutive whole numbers, each once.
+    """Return the columns that probably count the items: whole numbers, each once.
+
+    They are consecutive, or the name of the column ends in id.
 
     Parameters
     ----------
@@ -108,9 +110,9 @@ def find_counters(numbers: Mapping[str, Array]) -> list[str]:
         name
         for name, values in numbers.items()
         if values.size >= MIN_COUNTED
-        and values.min() % 1 == 0
-        and values.max() - values.min() == values.size - 1
-        and np.array_equal(np.sort(values), np.arange(values.min(), values.max() + 1))
+        and (values % 1 == 0).all()
+        and (values.max() - values.min() == values.size - 1 or name.lower().endswith("id"))
+        and np.unique(values).size == values.size
     ]
 
 
