@@ -81,8 +81,8 @@ def add_file(parser: Parser, *, without: Sequence[str] = ()) -> None:
         metavar="FILE",
         help="a table, an archive (.npz), a graph or cells (.h5ad)",
         more="Tables: .csv, .tsv, .csv.gz, .parquet, .xlsx, .jsonl. Archives: features X or an "
-        "adjacency matrix, and optionally labels y. Graphs: .edges, .mtx, .graphml, or a table of "
-        "edges (source, target and optionally weight) or of all weights.",
+        "adjacency matrix, and optionally labels y. Graphs: .edges, .mtx, .graphml, .gml, .gexf, "
+        ".net, or a table of edges (source, target and optionally weight) or of all weights.",
     )
     group = parser.add_argument_group("contents of the file")
     for each in fields(files.ReadOptions):

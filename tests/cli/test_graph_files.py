@@ -130,3 +130,23 @@ def test_a_damaged_matrix_is_refused(text):
         file.write(text)
     with pytest.raises(ValueError, match="is not in Matrix Market format, or is damaged"):
         files.read("toy.mtx", files.ReadOptions(labels="labels.csv"))
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gml", "gexf", "pajek"])
+def test_formats_of_networks(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    networkx = pytest.importorskip("networkx")
+    network = networkx.Graph()
+    network.add_weighted_edges_from([("ann", "bob", 2.0), ("bob", "cy", 1.0), ("cy", "dee", 3.0)])
+    for name, team in (("ann", "red"), ("bob", "?"), ("cy", "?"), ("dee", "blue")):
+        network.nodes[name]["team"] = team
+    path = f"friends.{'net' if kind == 'pajek' else kind}"
+    getattr(networkx, f"write_{kind}")(network, path)
+    items = files.read(path, files.ReadOptions(label="team"))
+    assert items.ids.tolist() == ["ann", "bob", "cy", "dee"]
+    assert items.known.tolist() == ["red", None, None, "blue"]
+    assert items.graph.adjacency.toarray()[[0, 1, 2], [1, 2, 3]].tolist() == [2, 1, 3]
+    with open(path, "w") as file:
+        file.write("neither this nor that")
+    with pytest.raises(ValueError, match=r"is damaged|no edge|at least two|square"):
+        files.read(path, files.ReadOptions(label="team"))

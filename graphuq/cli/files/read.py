@@ -22,7 +22,6 @@ from graphuq.cli.files.edge_lines import EdgeLines
 from graphuq.cli.files.edge_matrix import is_named_matrix, is_plain_matrix, read_edge_matrix
 from graphuq.cli.files.edges import keep_largest, read_edges
 from graphuq.cli.files.features import build_features
-from graphuq.cli.files.graphml import read_graphml
 from graphuq.cli.files.items import Items
 from graphuq.cli.files.label_table import (
     LABEL,
@@ -32,6 +31,7 @@ from graphuq.cli.files.label_table import (
     read_label_table,
 )
 from graphuq.cli.files.matrix_market import read_matrix_market
+from graphuq.cli.files.network_files import FORMATS, read_network
 from graphuq.cli.files.numbers import is_number
 from graphuq.cli.files.options import ARCHIVE, CELLS, EDGES, GRAPH, KINDS, TABLE, ReadOptions
 from graphuq.cli.files.problems import Problems
@@ -132,9 +132,9 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
         contents = read_archive(path, options)
         _require_used(path, options, ARCHIVE if contents.graph is None else GRAPH)
         return contents
-    if suffix == ".graphml":
+    if suffix in FORMATS:
         _require_used(path, options, GRAPH)
-        return read_graphml(path)
+        return read_network(path, suffix)
     if suffix == ".mtx":
         _require_used(path, options, GRAPH)
         return read_matrix_market(path)

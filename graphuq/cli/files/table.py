@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from graphuq.cli.files import edge_lines
+from graphuq.cli.files import edge_lines, network_files
 from graphuq.cli.files.loaded_table import LoadedTable
 from graphuq.cli.files.text_table import TextTable
 
 # Suffixes of tables, and of all files that can be read; texts may be compressed, .csv.gz.
 TEXTS = (".csv", ".tsv", ".txt", ".data", *edge_lines.SUFFIXES)
 TABLES = (*TEXTS, ".parquet", ".pq", ".xlsx", ".jsonl", ".ndjson", ".json")
-SUFFIXES = (*TABLES, ".npz", ".graphml", ".mtx", ".h5ad")
+SUFFIXES = (*TABLES, ".npz", *network_files.FORMATS, ".mtx", ".h5ad")
 
 Table = TextTable | LoadedTable
 

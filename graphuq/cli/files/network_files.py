@@ -1,4 +1,4 @@
-"""Graphs in GraphML files."""
+"""Graphs in files of GraphML, GML, GEXF and Pajek, which networkx reads."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from graphuq.graphs import Graph
 from graphuq.graphs.foreign import without_directions
 from graphuq.graphs.mistaken_weights import warn_of_unused_weights
 
+# The formats by the suffixes of their files; networkx has a reader of each.
+FORMATS = {".graphml": "GraphML", ".gml": "GML", ".gexf": "GEXF", ".net": "Pajek"}
 
-def read_graphml(path: Path) -> Contents:
+
+def read_network(path: Path, suffix: str) -> Contents:
     """Return the ids of the nodes, the undirected graph and the node attributes.
 
     Raises
@@ -24,20 +27,21 @@ def read_graphml(path: Path) -> Contents:
     ValueError
         A damaged file, or weights that are negative or not numbers.
     """
+    name = FORMATS[suffix]
     try:
         import networkx
     except ImportError as error:
         raise ModuleNotFoundError(
-            "GraphML needs networkx: pip install 'graphuq[networkx]', or save a list of edges"
+            f"{name} needs networkx: pip install 'graphuq[networkx]', or save a list of edges"
         ) from error
     try:
-        network = networkx.read_graphml(path)
+        network = getattr(networkx, f"read_{name.lower()}")(path)
     except Exception as error:  # damage can make the reader fail in any way
         raise ValueError(
-            f"{path} is not GraphML, or is damaged ({error}): export it again"
+            f"{path} is not {name}, or is damaged ({error}): export it again"
         ) from error
     notes: tuple[str, ...] = ()
-    if network.is_multigraph():
+    if network.is_multigraph() and len(set(network.edges())) < network.number_of_edges():
         notes += ("added the weights of edges listed more than once",)
     warn_of_unused_weights((data for *_, data in network.edges(data=True)), stacklevel=2)
     try:
