@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from graphuq.cli.program import parser_of_commands
@@ -45,4 +46,5 @@ def _meaning(action: argparse.Action) -> str:
     named = all(choice in text for choice in choices)
     one_of = "" if named else f" One of {', '.join(choices)}."
     sentence = f"{text[0].upper()}{text[1:]}." + one_of + (f" {more}" if more else "")
+    sentence = re.sub(r"(?<!\w)--[a-z-]+", r"`\g<0>`", sentence)
     return sentence.replace("|", "\\|").replace("<", "&lt;")

@@ -89,7 +89,7 @@ class ReadOptions:
         flag(
             "--annotator",
             metavar="COLUMN",
-            about="of --labels: who gave each of several labels",
+            about="who gave each label, in a table of --labels",
             more="Each annotator's rate of mistakes is inferred from how far they agree, and the "
             "labels of an item become one, with a confidence.",
         )
