@@ -9,8 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphuq as gq
+from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.table import require_file
-from graphuq.cli.options import add_command, add_file, add_json, add_option, add_seed, read_items
+from graphuq.cli.options import (
+    add_command,
+    add_file,
+    add_json,
+    add_option,
+    add_seed,
+    read_items,
+    read_options,
+)
 from graphuq.cli.printing import print_paragraph, print_table, to_json
 from graphuq.cli.result import read_run, read_truth
 
@@ -36,7 +45,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "compare",
-        "FILE --truth COLUMN",
+        "FILE|RESULT --truth COLUMN|FILE",
         "compare methods on a file",
         "Compare the accuracy, calibration and time of several methods given the same labels.",
         "examples:\n"
@@ -98,9 +107,16 @@ def _read_result(options: argparse.Namespace) -> Problem:
     """Return the problem of a result folder."""
     if options.fraction is not None:
         raise ValueError(f"{options.file} has labels, and --fraction reveals others: leave it out")
+    read = read_options(options)
+    used = ReadOptions(truth=read.truth, encoding=read.encoding, classes=read.classes)
+    if read != used or options.neighbors is not None:
+        raise ValueError(
+            f"{options.file} is a result, whose file was read before: only --truth, --class, "
+            "--encoding and --seed can be used with it"
+        )
     result, problem = read_run(options.file)
     path = None if options.truth is None else Path(options.truth)
-    truth = read_truth(result, path, options.encoding)
+    truth = read_truth(result, path, options.encoding, read.classes)
     if truth is None:
         raise ValueError(
             f"{options.file} has no true classes, against which methods are scored: give a table "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -130,7 +131,9 @@ def _read_run(file: Path, n_nodes: int) -> dict[str, Any]:
     return run
 
 
-def read_truth(result: Result, path: Path | None, encoding: str) -> Any:
+def read_truth(
+    result: Result, path: Path | None, encoding: str, classes: Sequence[str] = ()
+) -> Any:
     """Return the true classes in a table, as the labels are; by default those of the run."""
     if path is None:
         return result.run.get("truth")
@@ -144,19 +147,19 @@ def read_truth(result: Result, path: Path | None, encoding: str) -> Any:
     own = result.posterior.labels.classes.tolist()
     given = dict(zip(to_class_names(own).tolist(), own, strict=True))
     every = np.array([*ids, *left_out])
-    table = read_classes(path, every, "--truth", encoding, classes=tuple(given))
-    classes = table.names[: ids.size]
-    missing = np.flatnonzero([name is None for name in classes])
+    table = read_classes(path, every, "--truth", encoding, classes=(*given, *classes))
+    found = table.names[: ids.size]
+    missing = np.flatnonzero([name is None for name in found])
     if missing.size:
         raise ValueError(
             f"{path}: the true class of item {ids[missing[0]].item()!r} is missing: give the true "
             "class of every item"
         )
-    unknown = np.flatnonzero([name not in given for name in classes])
+    unknown = np.flatnonzero([name not in given for name in found])
     if unknown.size:
         at = unknown[0]
         raise ValueError(
-            f"{path}: the true class of item {ids[at].item()!r} is {classes[at]!r}, which "
+            f"{path}: the true class of item {ids[at].item()!r} is {found[at]!r}, which "
             f"is not one of the classes {', '.join(map(repr, given))}: correct it"
         )
-    return np.array([given[name] for name in classes])
+    return np.array([given[name] for name in found])

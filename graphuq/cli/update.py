@@ -65,6 +65,7 @@ def add(commands: Any) -> None:
         help="table with columns id and label, and optionally confidence; rows without a label "
         "are ignored",
     )
+    add_read_option(parser, "annotator")
     add_read_option(parser, "classes")
     add_read_option(parser, "encoding")
     parser.add_argument(
@@ -127,7 +128,9 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     known = np.full(ids.size, None, dtype=object)
     known[labels.nodes] = labels.values
     every, classes = np.array([*ids, *left_out]), (*labels.classes.tolist(), *options.classes)
-    table = read_classes(options.labels, every, "--labels", options.encoding, classes)
+    table = read_classes(
+        options.labels, every, "--labels", options.encoding, classes, options.annotator
+    )
     read = table.names[: ids.size]
     new = np.flatnonzero([label is not None for label in read])
     trust = np.ones(ids.size)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from graphuq.utils.typing import Array
+
+# Names of distances.
+DISTANCES = ("distance", "dist", "length", "cost", "time", "km", "miles")
 
 # Nodes among which triangles are compared; fewer show nothing.
 MIN_COMPARED, MAX_COMPARED = 8, 60
@@ -18,12 +22,16 @@ MIN_COMPARED, MAX_COMPARED = 8, 60
 # this factor, a small weight that is no distance joins nodes whose other weights differ by more.
 RATIO = 5.0
 
+# Files hold rounded distances, to this share of the largest. Duplicates have the distance 0, so
+# that only this share of all pairs must be positive.
+ROUNDING, FULL = 5e-3, 0.98
+
 
 def warn_of_distances(A: Any, stacklevel: int) -> None:
     """Warn of a matrix of distances, of which similarities are the opposite.
 
-    Its diagonal is 0, every other entry is positive, and no side of a triangle is longer than the
-    other two together.
+    Its diagonal is 0, nearly all other entries are positive, and no side of a triangle is longer
+    than the other two together; that holds for squared distances after a root.
 
     Parameters
     ----------
@@ -43,15 +51,11 @@ def warn_of_distances(A: Any, stacklevel: int) -> None:
     """
     n = A.shape[0]
     entries = A.nnz if sparse.issparse(A) else np.count_nonzero(A)
-    if n < MIN_COMPARED or entries != n * (n - 1) or A.diagonal().any():
+    if n < MIN_COMPARED or entries < FULL * n * (n - 1) or A.diagonal().any():
         return
     some = np.unique(np.linspace(0, n - 1, MAX_COMPARED).astype(int))
     D = A[some][:, some].toarray() if sparse.issparse(A) else A[np.ix_(some, some)]
-    sides = D[~np.eye(some.size, dtype=bool)]
-    if sides.max() <= RATIO * sides.min():
-        return
-    detour = (D[:, :, None] + D[None, :, :]).min(axis=1)  # over the node between two others
-    if (detour * (1 + 1e-9) >= D).all():
+    if _are_lengths(D) or _are_lengths(np.sqrt(D)):
         warnings.warn(
             "the weights look like distances: they are 0 on the diagonal and positive elsewhere, "
             "and fulfill the triangle inequality. Similar nodes need large weights, such as "
@@ -59,6 +63,15 @@ def warn_of_distances(A: Any, stacklevel: int) -> None:
             RuntimeWarning,
             stacklevel=stacklevel + 1,
         )
+
+
+def _are_lengths(D: Array) -> bool:
+    """Return whether numbers that differ much fulfill the triangle inequality, up to rounding."""
+    sides = D[D > 0]
+    if sides.max() <= RATIO * sides.min():
+        return False
+    detour = (D[:, :, None] + D[None, :, :]).min(axis=1)  # over the node between two others
+    return bool((detour + ROUNDING * D.max() >= D).all())
 
 
 def warn_of_adjacency(X: Array, stacklevel: int) -> None:
@@ -73,7 +86,7 @@ def warn_of_adjacency(X: Array, stacklevel: int) -> None:
     1
     """
     n, d = X.shape
-    if n == d >= MIN_COMPARED and np.count_nonzero(X) >= 2 * n and (X == X.T).all():
+    if n == d >= MIN_COMPARED and np.count_nonzero(X) >= 2 * n and np.allclose(X, X.T, 1e-9, 0):
         warnings.warn(
             "X is symmetric, as matrices of weights, kernels and distances are, and its rows are "
             'used as features: gq.Graph(X), or affinity="precomputed", takes weights',
@@ -98,12 +111,14 @@ def warn_of_unused_weights(edges: Iterable[dict[str, Any]], stacklevel: int) -> 
         if "weight" in attributes:
             return
         for name, value in attributes.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
+            if isinstance(value, Real) and not isinstance(value, bool):
                 numeric.setdefault(name)
     if numeric:
+        name = next(iter(numeric))
+        far = "; of distances, 1 / distance is one" * (name.lower() in DISTANCES)
         warnings.warn(
-            f"edges have the attribute {next(iter(numeric))!r}, which is not used: call it "
-            "'weight' if it is their weight",
+            f"edges have the attribute {name!r}, which is not used: call it 'weight' if it is "
+            f"their weight{far}",
             RuntimeWarning,
             stacklevel=stacklevel + 1,
         )

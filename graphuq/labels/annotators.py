@@ -39,8 +39,8 @@ INTERVAL, WARMUP = 0.9, 200
 # The column of the rates, and how far rows of given probabilities may be from a sum of 1.
 RATE, SUM_TOLERANCE = "rate", 1e-6
 
-# Classes whose log odds differ by less are equally likely.
-TIE = 1e-9
+# Classes whose log odds differ by less are equally likely; rates that are inferred have noise.
+TIE, NOISE = 1e-9, 0.2
 
 
 class _Votes(NamedTuple):
@@ -151,24 +151,27 @@ class Combined(NamedTuple):
 
 def combine(frame: Any, rates: Any, classes: Any, seed: validation.Seed) -> Combined:
     """Return what `Labels.from_annotators` makes labels of."""
-    votes = _read(frame, classes)
+    votes, tie = _read(frame, classes), TIE
     if rates is None:
+        tie = NOISE
         found = annotator_rates(frame, classes=classes, seed=seed)[RATE].to_numpy()
     else:
         found = _read_rates(rates, votes)
-    clear, best, confidence = likeliest(_log_likelihood(votes, found))
+    clear, best, confidence = likeliest(_log_likelihood(votes, found), tie)
     if clear.size == 0:
         raise ValueError("annotators contradict each other at every item: ask one more of them")
     return Combined(clear, votes.classes[best], votes.classes, confidence)
 
 
-def likeliest(log_p: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+def likeliest(log_p: Array, tie: float = TIE) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
     """Return the rows that have one likeliest class, this class, and its probability.
 
     Parameters
     ----------
     log_p : ndarray, shape (items, K)
         The log probability of each class, up to a constant of each row.
+    tie : float
+        Log odds up to which no class is the likeliest.
 
     Examples
     --------
@@ -177,7 +180,7 @@ def likeliest(log_p: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
     """
     log_p = log_p - logsumexp(log_p, axis=1, keepdims=True)
     two = np.sort(log_p, axis=1)[:, -2:]
-    clear = np.flatnonzero(two[:, 1] - two[:, 0] > TIE)
+    clear = np.flatnonzero(two[:, 1] - two[:, 0] > tie)
     best = log_p[clear].argmax(axis=1)
     return clear, best, np.exp(log_p[clear, best])
 

@@ -527,6 +527,9 @@ def _positions(labels: Mapping[Any, Any], graph: Any) -> tuple[list[int], list[A
         warnings.simplefilter("ignore", RuntimeWarning)
         names = Graph.of(graph).nodes.tolist()
     position = {name: node for node, name in enumerate(names)}
+    repeated = [name for node, name in enumerate(names) if position[name] != node]
+    if twice := [name for name in repeated if name in labels]:
+        raise ValueError(f"several nodes are called {twice[0]!r}: label them by position")
     unknown = [name for name in labels if name not in position]
     if unknown:
         raise ValueError(

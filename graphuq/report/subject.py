@@ -91,8 +91,8 @@ class Subject:
             self.drawn = [] if self.sample is None else self.sample.nodes
         if self.sample is not None and len(self.sample) < MIN_LABELS:
             self.sample = None
-        if self.table is not None and len(self.table) != n:
-            raise ValueError(f"table must have a row for each of {n} nodes, got {len(self.table)}")
+        if self.table is not None:
+            self.table = _check_table(self.table, n)
         if self.images is not None:
             self.images = check_images(self.images, n, self.shape)
         prior = self.prior
@@ -175,6 +175,17 @@ class Subject:
         return None
 
 
+def _check_table(table: Any, n: int) -> Any:
+    """Return a DataFrame with a row for each node."""
+    import pandas as pd
+
+    if not isinstance(table, pd.DataFrame):
+        raise TypeError(f"table must be a pandas DataFrame, got {type(table).__name__}")
+    if len(table) != n:
+        raise ValueError(f"table must have a row for each of {n} nodes, got {len(table)}")
+    return table
+
+
 def describe_row(table: Any, row: int) -> str:
     """Return the cells of a row of a DataFrame, with the names of its columns if there are several.
 
@@ -184,10 +195,17 @@ def describe_row(table: Any, row: int) -> str:
     >>> describe_row(pd.DataFrame({"town": ["Ulm"], "age": [41.0], "note": [None]}), 0)
     'town: Ulm; age: 41'
     """
-    cells = [(str(name), table[name].iloc[row]) for name in table]
+    cells = [(str(name), table.iloc[row, at]) for at, name in enumerate(table.columns)]
     known = [
         (name, f"{cell:.6g}" if isinstance(cell, float) else str(cell).strip())
         for name, cell in cells
-        if cell is not None and cell == cell
+        if not _is_blank(cell)
     ]
     return "; ".join(cell if len(cells) == 1 else f"{name}: {cell}" for name, cell in known)
+
+
+def _is_blank(cell: Any) -> bool:
+    """Return whether a cell has no value; a list is one."""
+    import pandas as pd
+
+    return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))

@@ -985,7 +985,7 @@ def test_signs_between_numbers_are_no_units(capsys):
 
 def test_the_table_says_only_what_is_known(capsys):
     pytest.importorskip("pyarrow")
-    frame = table(30, z=[1.0] * 29 + [None], word=["red", "blue"] * 15, tags=[[1, 2]] * 30)
+    frame = table(30, z=[1.0] * 29 + [None], word=["red", "blue"] * 15, tags=[["a", "b"]] * 30)
     frame.to_parquet("items.parquet")
     found = classify("items.parquet", "--ignore", "tags", "--fill-missing", "--categorical")
     rows = {row["name"]: row for row in found["columns"]}

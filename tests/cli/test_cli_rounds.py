@@ -550,6 +550,8 @@ def test_methods_are_compared_on_the_problem_of_a_result(tmp_path, monkeypatch, 
         ([], "has no true classes, against which methods are scored"),
         (["--truth", "truth.csv", "--fraction", "0.1"], "--fraction reveals others: leave it out"),
         (["--truth", "none.csv"], "none.csv"),
+        (["--truth", "truth.csv", "--neighbors", "3"], "whose file was read before: only --truth"),
+        (["--truth", "truth.csv", "--ignore", "a"], "whose file was read before: only --truth"),
     ):
         assert main(["compare", "moons-graphuq", *options]) == 2
         assert message in capsys.readouterr().err

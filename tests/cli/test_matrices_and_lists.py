@@ -159,7 +159,7 @@ def test_several_annotators_in_one_table(folder):
     assert items.known[known].tolist() == expected.values.tolist()
     np.testing.assert_allclose(items.confidence[known], expected.confidence)
     assert (items.known[known] == truth[known]).mean() > 0.9
-    assert any("180 labels of 3 annotators are" in note for note in items.notes)
+    assert any("180 labels of 3 annotators make" in note for note in items.notes)
     # a person who labels an item twice is asked about
     pd.concat([table, table[:1]]).to_csv("said.csv", index=False)
     with pytest.raises(ValueError, match="duplicate id 'i0': keep one row for each item and ann"):
@@ -173,3 +173,80 @@ def test_choices_as_label_studio_writes_them_into_csv(folder):
     (folder / "items.csv").write_text("id,x,label\n" + "\n".join(rows) + "\n")
     with pytest.raises(ValueError, match=r"column 'label': '{\"choices\": .* is not one class"):
         files.read("items.csv")
+
+
+def test_annotators_that_are_missing_or_not_asked_for(folder):
+    (folder / "items.csv").write_text("id,x\na,1\nb,2\nc,4\n")
+    (folder / "said.csv").write_text("id,label,who\na,u,Ann\na,u,\nb,v,Ann\nb,v,Ben\n")
+    with pytest.raises(ValueError, match="line 3, column 'who': the annotator is missing"):
+        files.read("items.csv", files.ReadOptions(labels="said.csv", annotator="who"))
+    (folder / "own.csv").write_text("id,x,label\na,1,u\nb,2,v\nc,4,\n")
+    with pytest.raises(ValueError, match="--annotator names a column of --labels"):
+        files.read("own.csv", files.ReadOptions(annotator="who"))
+    with pytest.raises(ValueError, match=r"keep one row for each item$"):
+        files.read_classes("said.csv", np.array(["a", "b", "c"]), "--truth")
+
+
+def test_people_who_contradict_each_other_give_no_label(folder):
+    (folder / "items.csv").write_text("id,x\n" + "".join(f"i{k},{k * k}\n" for k in range(9)))
+    said = [f"i{k},{label},{who}" for k in range(4) for label, who in (("u", "Ann"), ("v", "Ben"))]
+    said += ["i5,u,Ann", "i5,u,Ben", "i6,v,Ann", "i6,v,Ben"]
+    (folder / "said.csv").write_text("id,label,who\n" + "\n".join(said) + "\n")
+    items = files.read("items.csv", files.ReadOptions(labels="said.csv", annotator="who"))
+    assert [k for k in range(9) if items.known[k] is not None] == [5, 6]
+    assert any("4 items without a label, whose classes are a tie" in n for n in items.notes)
+
+
+def test_vectors_with_gaps(folder):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 3))
+    rows = [
+        {"id": f"i{k}", "emb": X[k].tolist(), "label": ["u", "v", None][min(k, 2)]}
+        for k in range(8)
+    ]
+    rows[3]["emb"], rows[4]["emb"] = None, [1.0, None, 2.0]
+    del rows[5]["emb"]
+    lines(*rows)
+    with pytest.raises(ValueError, match=r"found in 3 of 8 rows in 'emb.0.', 'emb.1.', 'emb.2.'"):
+        files.read("items.jsonl")
+    lines(*({**row, "x": k * k} for k, row in enumerate(rows)))
+    alone = files.read("items.jsonl", files.ReadOptions(ignore=("emb",)))
+    assert alone.features.shape == (8, 1)
+    lines(*rows)
+    items = files.read("items.jsonl", files.ReadOptions(missing="drop", scale=False))
+    np.testing.assert_array_equal(items.features, X[[0, 1, 2, 6, 7]])
+    rows[6]["emb"] = [1.0, 2.0]
+    lines(*rows)
+    with pytest.raises(ValueError, match="item 7 has 2 numbers in 'emb', and item 1 has 3"):
+        files.read("items.jsonl")
+    lines(*({**row, "emb": X[k].tolist(), "emb[1]": 3} for k, row in enumerate(rows)))
+    with pytest.raises(ValueError, match=r"called as 'emb\[1\]', which is another column"):
+        files.read("items.jsonl")
+    lines(*({**row, "emb": [10**400, 1, 2]} for row in rows))
+    with pytest.raises(ValueError, match="cells are lists or objects"):
+        files.read("items.jsonl")
+
+
+def test_vectors_in_parquet_are_columns(folder):
+    pytest.importorskip("pyarrow")
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    frame = pd.DataFrame({"id": list("abcdef"), "emb": X.tolist(), "label": [*"uv", *[None] * 4]})
+    frame.to_parquet("items.parquet")
+    items = files.read("items.parquet", files.ReadOptions(scale=False))
+    np.testing.assert_array_equal(items.features, X)
+
+
+def test_objects_are_only_to_be_ignored(folder):
+    rows = [{"id": k, "x": k * k, "meta": {"a": k}, "label": "uv"[k] if k < 2 else None}
+            for k in range(6)]  # fmt: skip
+    lines(*rows)
+    with pytest.raises(ValueError, match="cells are lists or objects: --ignore meta") as caught:
+        files.read("items.jsonl")
+    assert "--text" not in str(caught.value)
+
+
+def test_options_without_effect_on_a_matrix_are_refused(folder):
+    pd.DataFrame(A, NAMES, NAMES).to_csv("matrix.csv")
+    for options in ({"weight": "ann"}, {"ignore": ("bob",)}):
+        with pytest.raises(ValueError, match="cannot be used with a matrix"):
+            files.read("matrix.csv", files.ReadOptions(labels="labels.csv", edges=True, **options))

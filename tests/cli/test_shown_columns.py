@@ -145,3 +145,30 @@ def test_reports_of_python_show_a_table(tmp_path):
     assert page.count("&lt;note ") == 20 + 6
     with pytest.raises(ValueError, match="a row for each of 60 nodes, got 59"):
         gq.write_report(post, tmp_path / "page.html", table=table[1:])
+
+
+def test_ids_and_labels_are_shown_if_asked_for(mail):
+    options = files.ReadOptions(text=("body",), ignore=("prediction", "town"), show=("label", "id"))
+    shown = files.read("mail.csv", options).shown
+    assert [*shown] == ["id", "label"]
+    assert shown["id"][3] == "m3"
+
+
+def test_a_name_that_is_taken_twice_gets_another():
+    shown = pd.DataFrame({"prediction": [1], "prediction (file)": [2]})
+    table = shown_columns.show_beside(pd.DataFrame({"prediction": ["u"]}), shown, [0])
+    assert table.iloc[0].tolist() == ["u", 1, 2]
+    assert table.columns.is_unique
+
+
+def test_tables_of_any_kind_are_shown_or_refused(tmp_path):
+    X, y = gq.datasets.two_moons(40, seed=0)
+    post = gq.approximate(gq.knn_graph(X, 8), gq.Probit(0.1), gq.reveal(y, counts=3, seed=0))
+    frame = pd.DataFrame({"note": ["a", None] * 20, "n": [1, None] * 20}).convert_dtypes()
+    frame["tags"] = [[1, 2]] * 40
+    frame = pd.concat([frame, frame[["note"]]], axis=1)
+    gq.write_report(post, tmp_path / "page.html", table=frame)
+    assert "note: a; n: 1; tags: [1, 2]; note: a" in (tmp_path / "page.html").read_text()
+    for other in (["a"] * 40, X, {"note": ["a"] * 40}):
+        with pytest.raises(TypeError, match="table must be a pandas DataFrame, got"):
+            gq.write_report(post, tmp_path / "page.html", table=other)

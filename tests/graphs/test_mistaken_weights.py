@@ -134,3 +134,39 @@ def test_classes_that_are_nearly_one_are_told():
     quiet(lambda: gq.Labels([0, 1], ["Dog", "cat"]))
     with pytest.raises(ValueError, match="may not end with a NUL character, got 'a"):
         gq.Labels([0, 1, 2], ["a", "a\0", "b"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda D: D.round(2),
+        lambda D: (100 * D).round(),
+        lambda D: D.astype(np.float32),
+        lambda D: D**2,
+    ],
+)
+def test_rounded_and_squared_distances_are_told(change):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X[7] = X[3]  # a duplicate
+    D = change(squareform(pdist(X)))
+    with pytest.warns(RuntimeWarning, match="the weights look like distances"):
+        gq.Graph((D + D.T) / 2)
+
+
+def test_weights_of_numpy_and_distances_by_name_are_told():
+    network = nx.Graph()
+    network.add_edge("a", "b", w=np.int64(3))
+    with pytest.warns(RuntimeWarning, match="attribute 'w'"):
+        gq.Graph(network)
+    far = nx.Graph()
+    far.add_edge("a", "b", distance=3.0)
+    with pytest.warns(RuntimeWarning, match="of distances, 1 / distance is one"):
+        gq.Graph(far)
+    with pytest.warns(RuntimeWarning, match="X is symmetric"):
+        gq.knn_graph(np.corrcoef(np.random.default_rng(0).normal(size=(30, 9))), 5)
+
+
+def test_a_name_of_several_nodes_labels_none():
+    graph = gq.Graph(np.ones((3, 3)), nodes=["a", "a", "b"])
+    with pytest.raises(ValueError, match="several nodes are called 'a': label them by position"):
+        gq.Labels({"a": "x", "b": "y"}, graph)

@@ -17,13 +17,13 @@ from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.text_table import MISSING
 from graphuq.graphs import Graph
+from graphuq.graphs.mistaken_weights import DISTANCES
 from graphuq.utils.words import count, list_names
 
 # Column names that tell a list of edges from a table of items.
 ENDS = (["source", "target"], ["from", "to"], ["src", "dst"])
 
-# Names of a column of distances, and of one of weights.
-DISTANCES = ("distance", "dist", "length", "cost", "time", "km", "miles")
+# Names of a column of weights.
 WEIGHTS = ("weight", "weights", "w")
 
 Row = tuple[int, list[str]]

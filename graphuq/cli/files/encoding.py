@@ -54,9 +54,7 @@ class Encoding(NamedTuple):
         plain = {
             "columns": self.columns,
             "id_column": self.id_column,
-            "words": {
-                name: (words.names.tolist(), words.analyzer) for name, words in self.words.items()
-            },
+            "words": {name: words.names.tolist() for name, words in self.words.items()},
         }
         arrays = {name: getattr(self, name) for name in ARRAYS} | {"plain": to_bytes(plain)}
         for k, words in enumerate(self.words.values()):
@@ -74,11 +72,10 @@ class Encoding(NamedTuple):
         plain["words"] = {
             name: Words(
                 np.array(names, dtype=object),
-                analyzer,
                 arrays[f"{PREFIX}idf_{k}"],
                 arrays[f"{PREFIX}components_{k}"],
             )
-            for k, (name, (names, analyzer)) in enumerate(plain["words"].items())
+            for k, (name, names) in enumerate(plain["words"].items())
         }
         return cls(**plain | {name: arrays[f"{PREFIX}{name}"] for name in ARRAYS})
 

@@ -61,9 +61,9 @@ def build_features(
     """Return the columns of ``frame`` as numbers.
 
     Numeric columns are used as they are. Yes and no (y, n, t, f, true, false) become 1 and -1, and
-    dates become days. A column of categories becomes one indicator column, 1 or 0, for each
-    category. Two different categories then have the squared distance 2, the mean squared distance
-    of two items in a scaled numeric column.
+    dates become days. Texts become the components of their words. A column of categories becomes
+    one indicator column, 1 or 0, for each category. Two different categories then have the squared
+    distance 2, the mean squared distance of two items in a scaled numeric column.
 
     Parameters
     ----------
@@ -178,6 +178,10 @@ def _encode(
                 problems.add(f"{table.path}, column {name!r}: {error}")
                 continue
             forms[name], blocks[name] = ColumnForm(TEXT), words[name].to_features(column)
+            continue
+        if column.dtype == object and any(isinstance(cell, list | dict) for cell in column):
+            fault = "its cells are lists or objects"
+            problems.ask(name, f"{table.path}, column {name!r}: {fault}", ignore, ignore, odd=fault)
             continue
         named = name in options.categorical
         try:

@@ -39,6 +39,7 @@ def read_classes(
     option: str,
     encoding: str = "utf-8",
     classes: tuple[str, ...] = (),
+    annotator: str | None = None,
 ) -> ClassColumn:
     r"""Return the class that a table gives to each of ``ids``, None if none, and its confidence.
 
@@ -53,6 +54,8 @@ def read_classes(
         Encoding of the table.
     classes : tuple of str
         Values that are classes, although they look like marks of unknown ones, such as NA.
+    annotator : str, optional
+        The column that says who gave each label.
 
     Raises
     ------
@@ -67,7 +70,10 @@ def read_classes(
     >>> read_classes(path, np.array(["a", "b", "c"]), "--truth").names.tolist()
     ['lily', 'rose', None]
     """
-    problems, options = Problems(), ReadOptions(classes=classes, encoding=encoding)
+    problems, options = (
+        Problems(),
+        ReadOptions(classes=classes, encoding=encoding, annotator=annotator),
+    )
     found = read_label_table(Path(path), ids, options, problems, option)
     problems.require_none()
     return found[LABEL]
@@ -128,14 +134,19 @@ def read_label_table(
     written = _own_ids(to_ids(frame[key]), list(position))
     if who is not None:
         persons = to_ids(frame[who])
-        rows = _known_rows(table, key, written, position, problems, persons)
+        blank = [row for row, person in enumerate(persons) if person is None]
+        if blank:
+            problems.add(f"{table.where(blank[0], who)}: the annotator is missing: name one")
+        rows = _known_rows(table, key, written, position, problems, option, persons)
         values, notes = read_class_column(
             frame[own].to_numpy(object)[rows], f"{path}", options, problems
         )
         nodes = np.array([position[written[row]] for row in rows], dtype=np.int64)
+        if CONFIDENCE in names:
+            notes += (f"{path}: the column {CONFIDENCE!r} is not used beside annotators",)
         found_labels = _combine(path, values, nodes, persons[rows], ids.size, notes, problems)
         return {own: found_labels, LABEL: found_labels}
-    rows = _known_rows(table, key, written, position, problems)
+    rows = _known_rows(table, key, written, position, problems, option)
     places = [position[written[row]] for row in rows]
     found: dict[str, ClassColumn] = {}
     trust = np.ones(ids.size)
@@ -186,8 +197,8 @@ def _combine(
     if labels.confidence is not None:
         trust[at] = labels.confidence
     notes += (
-        f"{path}: {len(cells)} labels of {said.shape[1]} annotators are {len(at)} labels, with "
-        "confidences from how far the annotators agree",
+        f"{path}: {count(len(cells), 'label')} of {count(said.shape[1], 'annotator')} make "
+        f"{count(len(at), 'label')}, with confidences from how far the annotators agree",
     )
     if left := len(said) - len(at):
         notes += (f"{path}: {count(left, 'item')} without a label, whose classes are a tie",)
@@ -254,6 +265,7 @@ def _known_rows(
     written: list[Any],
     position: dict[str, int],
     problems: Problems,
+    option: str,
     persons: NDArray[Any] | None = None,
 ) -> list[int]:
     """Return the rows whose id is in the main file; refuse other ids, and ids that occur twice.
@@ -274,7 +286,7 @@ def _known_rows(
         remedy = ", or name the column of annotators with --annotator COLUMN"
         if persons is not None:
             remedy = " and annotator"
-        elif len(table.columns) < 3:
+        elif len(table.columns) < 3 or option != "--labels":
             remedy = ""
         problems.add(
             f"{table.where(duplicate[0], key)}: duplicate id {written[duplicate[0]]!r}{more}: keep "

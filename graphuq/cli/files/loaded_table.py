@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from graphuq.cli.files.class_column import to_ids
 from graphuq.utils.words import list_names
@@ -116,7 +118,8 @@ def _read_parquet(path: Path, encoding: str) -> pd.DataFrame:
         raise ValueError(
             f"{path} is not a Parquet file, or is damaged ({error}): write it again"
         ) from error
-    return frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
+    frame = frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
+    return _spread_lists(path, frame)
 
 
 def _read_excel(path: Path, encoding: str) -> pd.DataFrame:
@@ -168,34 +171,65 @@ def _read_json(path: Path, encoding: str) -> pd.DataFrame:
                 f'{{"id": "a", "x": 1, "label": null}}, got {type(row).__name__}: write one object '
                 "per item"
             )
-    return _spread_lists(pd.DataFrame(rows))
+    return _spread_lists(path, pd.DataFrame(rows))
 
 
-def _spread_lists(frame: pd.DataFrame) -> pd.DataFrame:
+def _spread_lists(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table in which lists of one value are this value, and vectors are columns.
 
-    Vectors are lists of as many numbers in every row, such as embeddings. Other lists and objects
-    stay, and cannot be used.
+    Vectors are lists of several numbers, as many in each row that has one, such as embeddings.
+    Other lists and objects stay as they are.
+
+    Raises
+    ------
+    ValueError
+        Vectors of different lengths, or whose columns would have the names of others.
     """
     parts: list[pd.Series | pd.DataFrame] = []
     for name in frame.columns:
+        cells = [x.tolist() if isinstance(x, np.ndarray) else x for x in frame[name]]
+        if not any(isinstance(cell, list) for cell in cells):
+            parts.append(frame[name])
+            continue
         cells = [
             (cell[0] if cell else None) if isinstance(cell, list) and len(cell) < 2 else cell
-            for cell in frame[name]
+            for cell in cells
         ]
-        sizes = {len(cell) if isinstance(cell, list) else 0 for cell in cells}
-        if len(sizes) == 1 and 0 not in sizes and all(_is_vector(cell) for cell in cells):
-            names = [f"{name}[{k}]" for k in range(sizes.pop())]
-            parts.append(pd.DataFrame(cells, frame.index, names, dtype=float))
-        else:
-            changed = any(isinstance(cell, list) for cell in frame[name])
-            parts.append(pd.Series(cells, frame.index, name=name) if changed else frame[name])
+        known = [at for at, missing in enumerate(pd.isna(_as_objects(cells))) if not missing]
+        if not known or not all(_is_vector(cells[at]) for at in known):
+            parts.append(pd.Series(_as_objects(cells), frame.index, name=name))
+            continue
+        width = len(cells[known[0]])
+        odd = next((at for at in known if len(cells[at]) != width), None)
+        if odd is not None:
+            raise ValueError(
+                f"{path}: item {odd + 1} has {len(cells[odd])} numbers in {name!r}, and item "
+                f"{known[0] + 1} has {width}: give every item as many"
+            )
+        names = [f"{name}[{k}]" for k in range(width)]
+        if clash := {*names} & {*frame.columns}:
+            raise ValueError(
+                f"{path}: {name!r} holds vectors, whose columns are called as {min(clash)!r}, "
+                "which is another column: rename that one"
+            )
+        X = np.full((len(cells), width), np.nan)
+        X[known] = np.array([cells[at] for at in known], dtype=np.float64)
+        parts.append(pd.DataFrame(X, frame.index, names))
     return pd.concat(parts, axis=1) if parts else frame
+
+
+def _as_objects(cells: list[Any]) -> NDArray[Any]:
+    """Return an array of one cell in each place, also of lists."""
+    array = np.empty(len(cells), dtype=object)
+    array[:] = [None] * len(cells)
+    for at, cell in enumerate(cells):
+        array[at] = cell
+    return array
 
 
 def _is_vector(cell: Any) -> bool:
     return isinstance(cell, list) and all(
-        isinstance(x, int | float) and not isinstance(x, bool) for x in cell
+        x is None or isinstance(x, float) or (type(x) is int and abs(x) < 2**1000) for x in cell
     )
 
 

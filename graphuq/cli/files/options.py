@@ -38,6 +38,12 @@ class Flag(NamedTuple):
     more: str
     given: dict[str, Any]
 
+    @property
+    def spelled(self) -> list[str]:
+        """All ways to write it, also that which says no."""
+        negated = self.given.get("action") is argparse.BooleanOptionalAction
+        return [*self.names, *(f"--no-{name.removeprefix('--')}" for name in self.names if negated)]
+
 
 def flag(*names: str, about: str, more: str = "", **given: Any) -> Flag:
     """Return a flag; ``given`` are further arguments of argparse."""

@@ -75,6 +75,8 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
     """
     path = Path(path)
     problems = Problems()
+    if options.annotator is not None and options.labels is None:
+        problems.add("--annotator names a column of --labels: give that table too, or leave it out")
     try:
         contents = _read_contents(path, options, problems)
         if contents.shown is None:
@@ -178,11 +180,16 @@ def _edge_matrix(table: Table, options: ReadOptions) -> Contents | None:
             "weights of edges, or --table if each row is an item, and its cells are features"
         )
     _require_used(table.path, options, EDGES)
+    if options.weight is not None or options.ignore:
+        raise ValueError(
+            f"{table.path}: --weight and --ignore cannot be used with a matrix: leave them out"
+        )
     return read_edge_matrix(table, named=True)
 
 
 def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Contents:
     """Return the contents of a table with one row per item."""
+    options = replace(options, ignore=_with_vectors(options.ignore, table.columns))
     roles = ColumnRoles(table, options, problems)
     unclear = roles.misnamed
     frame = table.frame(as_text=roles.as_text, decimal=options.decimal)
@@ -203,7 +210,7 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
         frame, roles.described, found.columns, found.invalid, problems.questions, found.constant
     )
     encoding = None if found.encoding is None else found.encoding._replace(id_column=roles.key)
-    other = frame[[name for name in frame if name not in roles.named]]
+    other = frame[[name for name in frame if name not in roles.named or name in options.show]]
     return Contents(
         ids,
         found.values,
@@ -217,12 +224,21 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
     )
 
 
+def _with_vectors(names: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Return names of columns; that of a vector stands for all its columns."""
+    found: list[str] = []
+    for name in names:
+        parts = [column for column in columns if column.startswith(f"{name}[")]
+        found += [name] if name in columns or not parts else parts
+    return tuple(found)
+
+
 def _require_used(path: Path, options: ReadOptions, kind: str) -> None:
     """Refuse options that have no effect on such a file."""
     for each in fields(options):
         changed = getattr(options, each.name) != each.default
         if changed and kind not in each.metadata.get("kinds", KINDS):
-            names = " and ".join(name for flag in each.metadata["flags"] for name in flag.names)
+            names = " and ".join(name for flag in each.metadata["flags"] for name in flag.spelled)
             raise ValueError(f"{path}: {names} cannot be used with {kind}: leave it out")
 
 
@@ -269,7 +285,11 @@ def _shown(
 ) -> pd.DataFrame | None:
     """Return the attributes of nodes, or the arrays of an archive, that lists of items show."""
     known = {options.label, options.id_column, options.truth, options.groups, "ids", *LABEL_ARRAYS}
-    others = {name: list(cells) for name, cells in contents.columns.items() if name not in known}
+    others = {
+        name: list(cells)
+        for name, cells in contents.columns.items()
+        if name not in known or name in options.show
+    }
     for name in options.show:
         if name not in others:
             problems.add(no_column(path, "--show", name, sorted(others)))

@@ -85,7 +85,9 @@ def show_beside(
     table = table.copy()
     at = table.shape[1] if after is None else table.columns.get_loc(after) + 1
     for name in reversed(shown.columns):
-        own = f"{name} (file)" if name in table else name
+        own = str(name)
+        while own in table or (own != name and own in shown):
+            own += " (file)"
         table.insert(at, own, shown[name].to_numpy()[nodes])
     return table
 

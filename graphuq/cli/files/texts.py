@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Sequence
+import re
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.utils.typing import Array
+from graphuq.utils.words import count
 
 # Components that are kept of the words; more describe single texts.
 N_COMPONENTS = 100
@@ -18,10 +19,11 @@ N_COMPONENTS = 100
 # A word in more than this share of the texts says little about any.
 MAX_SHARE = 0.5
 
-# Scripts without spaces between words, as the Unicode names of their letters begin, and how many
-# texts and letters of each tell the script of a column.
-UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
-N_PROBED, N_LETTERS = 200, 100
+# Letters of scripts without spaces between words: Chinese, Japanese, Thai, Lao, Tibetan, Burmese,
+# Khmer; symbols such as emoji, each of which says something; and words, as scikit-learn has them.
+UNSPACED = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+SYMBOLS = "\u2600-\u27bf\U0001f300-\U0001faff"
+TOKENS = re.compile(rf"(?P<run>[{UNSPACED}]+)|[{SYMBOLS}]|[^\W{UNSPACED}]{{2,}}")
 
 
 class Words(NamedTuple):
@@ -31,18 +33,16 @@ class Words(NamedTuple):
     a truncated singular value decomposition (latent semantic analysis; Deerwester et al. 1990).
     They have length 1, so that the squared distance of two texts is 2 (1 - cos), and nearest
     neighbors are those of the cosine. In scripts without spaces, characters and pairs of them stand
-    for words.
+    for words, and symbols such as emoji are words.
 
     Attributes
     ----------
     names : ndarray of str, shape (V,)
-    analyzer : {"word", "char"}
     idf : ndarray, shape (V,)
     components : ndarray of float32, shape (k, V)
     """
 
     names: NDArray[Any]
-    analyzer: str
     idf: Array
     components: NDArray[np.float32]
 
@@ -61,10 +61,9 @@ class Words(NamedTuple):
         texts = texts[texts != ""].tolist()
         if len(texts) < 2:
             raise ValueError(f"at least 2 texts are needed, got {len(texts)}")
-        analyzer = "char" if _are_unspaced(texts) else "word"
         # a word of one text connects it to no other
         most = max(2, int(MAX_SHARE * len(texts)))
-        vectorizer = _vectorizer(analyzer, min_df=2, max_df=most)
+        vectorizer = _vectorizer(min_df=2, max_df=most)
         try:
             weights = vectorizer.fit_transform(texts)
         except ValueError:
@@ -73,19 +72,20 @@ class Words(NamedTuple):
                 "texts?"
             ) from None
         n, n_words = weights.shape
-        k = min(N_COMPONENTS, n_words - 1, n - 1)
         components = (
-            np.eye(n_words) if k < 1 else TruncatedSVD(k, random_state=0).fit(weights).components_
+            np.eye(n_words)  # all directions
+            if n_words <= N_COMPONENTS
+            else TruncatedSVD(min(N_COMPONENTS, n - 1), random_state=0).fit(weights).components_
         )
         names = vectorizer.get_feature_names_out()
-        return cls(names, analyzer, vectorizer.idf_, components.astype(np.float32))
+        return cls(names, vectorizer.idf_, components.astype(np.float32))
 
     def to_features(self, column: pd.Series) -> Array:
         """Return the components of each text, NaN where it is blank."""
         from sklearn.preprocessing import normalize
 
         texts = _written(column)
-        vectorizer = _vectorizer(self.analyzer, vocabulary=self.names)
+        vectorizer = _vectorizer(vocabulary=self.names)
         vectorizer.idf_ = self.idf
         X = np.asarray(vectorizer.transform(texts) @ self.components.T, dtype=np.float64)
         X = normalize(np.where(abs(X) < np.finfo(np.float32).eps, 0.0, X))
@@ -94,24 +94,31 @@ class Words(NamedTuple):
 
     def describe(self) -> str:
         """Return how many there are."""
-        what = "words" if self.analyzer == "word" else "characters and pairs"
-        return f"{len(self.components)} components of {self.names.size} {what}"
+        words = count(self.names.size, "word")
+        k = len(self.components)
+        return words if k == self.names.size else f"{count(k, 'component')} of {words}"
 
 
-def _vectorizer(analyzer: str, **given: Any) -> Any:
+def _vectorizer(**given: Any) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    pairs = {"ngram_range": (1, 2)} if analyzer == "char" else {}
-    return TfidfVectorizer(sublinear_tf=True, analyzer=analyzer, **pairs, **given)
+    return TfidfVectorizer(sublinear_tf=True, analyzer=tokens_of, **given)
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the words of a text; characters and pairs of them in scripts without spaces.
+
+    Examples
+    --------
+    >>> tokens_of("Two words, \u516c\u56ed"), tokens_of("a \U0001f600")
+    (['two', 'words', '公', '园', '公园'], ['😀'])
+    """
+    found: list[str] = []
+    for match in TOKENS.finditer(text.lower()):
+        run = match["run"]
+        found += [match[0]] if run is None else [*run, *map("".join, pairwise(run))]
+    return found
 
 
 def _written(column: pd.Series) -> pd.Series:
     return column.fillna("").astype(str).str.strip()
-
-
-def _are_unspaced(texts: Sequence[str]) -> bool:
-    """Return whether most letters are those of scripts without spaces between words."""
-    probed = texts[:: max(1, len(texts) // N_PROBED)]
-    letters = [letter for text in probed for letter in text[:N_LETTERS] if letter.isalpha()]
-    unspaced = sum(unicodedata.name(letter, "").startswith(UNSPACED) for letter in letters)
-    return 2 * unspaced > len(letters)
