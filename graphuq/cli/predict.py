@@ -55,7 +55,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--fill-missing",
         action="store_true",
-        help="replace missing or invalid values by the column means of the first items",
+        help="replace missing values by the means of the first items, as "
+        "is done where graphuq sample did",
     )
     add_read_option(parser, "encoding")
     add_json(parser)

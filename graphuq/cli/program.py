@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
+from typing import Any
 
 import graphuq as gq
 from graphuq.cli import (
@@ -69,9 +70,7 @@ def execute(options: argparse.Namespace) -> int:
             warnings.simplefilter("ignore", OutlierWarning)
             # The summary names the items.
             warnings.filterwarnings("ignore", r"\d+ of \d+ components ha(s|ve) no label")
-            warnings.showwarning = lambda message, *_, **__: print(
-                describe_warning(options.command, message), file=sys.stderr
-            )
+            warnings.showwarning = _show_once(options.command)
             with heartbeat(options.command):
                 return int(options.run(options))
     except BrokenPipeError:  # the reader of a pipe, such as head, has stopped reading
@@ -83,6 +82,19 @@ def execute(options: argparse.Namespace) -> int:
     except Exception as error:
         print(describe_error(options.command, error, options.arguments), file=sys.stderr)
         return REFUSED if isinstance(error, EXPECTED) else BUG
+
+
+def _show_once(command: str) -> Callable[..., None]:
+    """Return a function that prints warnings, each once."""
+    shown: set[str] = set()
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        text = describe_warning(command, message)
+        if text not in shown:
+            print(text, file=sys.stderr)
+        shown.add(text)
+
+    return show
 
 
 def _end_categorical(arguments: Sequence[str]) -> list[str]:

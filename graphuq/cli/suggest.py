@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
             write_csv(show_beside(asked, problem.shown, nodes, after="label"), temporary)
     shown, told = asked.drop(columns="label"), told_in_words(problem.shown)
     if options.json:
-        print(to_json(shown.to_dict("records")))
+        print(to_json(show_beside(shown, problem.shown, nodes).to_dict("records")))
         return 0
     print_table(
         [name.replace("_", "-") for name in shown.columns],

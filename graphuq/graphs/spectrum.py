@@ -326,7 +326,7 @@ class Spectrum:
         require_replaceable(
             validation.file_path("path", path),
             lambda found: holds_arrays(found, "values", "basis"),
-            "save",
+            "gq.Spectrum.save",
         )
         arrays: dict[str, Any] = {"values": self.values, "basis": np.asarray(self.basis)}
         arrays |= {"width": self.width, "laplacian": self.laplacian}

@@ -250,3 +250,28 @@ def test_options_without_effect_on_a_matrix_are_refused(folder):
     for options in ({"weight": "ann"}, {"ignore": ("bob",)}):
         with pytest.raises(ValueError, match="cannot be used with a matrix"):
             files.read("matrix.csv", files.ReadOptions(labels="labels.csv", edges=True, **options))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda M: M.loc[NAMES[::-1]],
+        lambda M: M.drop(columns="cy"),
+        lambda M: M.drop(index="cy"),
+        lambda M: M.rename(columns=str.upper),
+    ],
+)
+def test_matrices_whose_names_differ_are_told(folder, change):
+    change(pd.DataFrame(A, NAMES, NAMES)).to_csv("matrix.csv")
+    with pytest.raises(ValueError, match="the same names, in the same order"):
+        files.read("matrix.csv", files.ReadOptions(labels="labels.csv", edges=True))
+
+
+def test_wide_tables_of_numbers_are_not_searched_for_lists(folder):
+    pytest.importorskip("pyarrow")
+    X = np.random.default_rng(0).normal(size=(50, 6))
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(label=["u", "v", *[None] * 48])
+    frame.to_parquet("items.parquet")
+    np.testing.assert_array_equal(
+        files.read("items.parquet", files.ReadOptions(scale=False)).features, X
+    )

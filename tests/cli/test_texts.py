@@ -65,7 +65,7 @@ def test_from_a_survey_to_predictions_of_later_answers(survey, capsys):
     second = said.rpartition("\n  graphuq ")[2].split()
     assert {"--text", "--categorical", "--fill-missing"} <= {*second}
     assert main(second) == 0
-    assert main(["predict", "survey-graphuq", "later.csv", "--fill-missing"]) == 0
+    assert main(["predict", "survey-graphuq", "later.csv"]) == 0
     found = pd.read_csv("later-predictions.csv").set_index("id")
     truth = survey.set_index("id")["topic"][found.index]
     assert (found["prediction"] == truth).mean() > 0.9
@@ -82,7 +82,7 @@ def test_every_row_becomes_the_same_features_again(survey):
     few = read_new(Path("few.csv"), encoding)
     np.testing.assert_array_equal(few.features, items.features[40:43])
     with pytest.raises(ValueError, match=r"'comment': values are missing .* item 'r300'"):
-        read_new(Path("later.csv"), encoding)
+        read_new(Path("later.csv"), encoding._replace(fills=False))
     pd.read_csv("survey.csv").drop(columns="comment").to_csv("few.csv", index=False)
     with pytest.raises(ValueError, match="no column 'comment', from which features are made"):
         read_new(Path("few.csv"), encoding)

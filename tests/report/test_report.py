@@ -530,7 +530,7 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path):
     for source in (path, post):
         with pytest.raises(FileExistsError, match=r"is not a file that gq.write_report wrote"):
             gq.write_report(source, path)
-    with pytest.raises(FileExistsError, match="is not a file that save wrote"):
+    with pytest.raises(FileExistsError, match=r"is not a file that gq.Spectrum.save wrote"):
         gq.Spectrum.of(graph, 5).save(path)
     assert path.read_bytes() == before
     for _ in range(2):  # its own may be replaced

@@ -81,7 +81,7 @@ def read_archive(path: Path, options: ReadOptions) -> Contents:
         return Contents(ids.astype(str), None, graph, columns, notes)
     X, kept, changes, shape, encoding = _features(path, arrays["X"], options)
     notes = (*changes, *notes)
-    encoding = encoding._replace(id_column=options.id_column)
+    encoding = encoding._replace(id_column=options.id_column, fills=options.missing == "fill")
     return Contents(ids.astype(str), X, None, columns, notes, kept, shape, encoding=encoding)
 
 

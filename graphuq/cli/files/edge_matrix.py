@@ -29,6 +29,22 @@ def is_named_matrix(table: Table) -> bool:
     return len(names) >= MIN_NODES and all(cell == name for cell, name in pairs)
 
 
+def require_names_in_order(table: Table) -> None:
+    """Refuse a table of edges whose rows are called nearly as its columns are.
+
+    Raises
+    ------
+    ValueError
+    """
+    names = [name.lower() for name in table.columns[1:]]
+    cells = {row[0].strip().lower() for _, row in islice(table.rows(), 1, None)}
+    if len(names) >= MIN_NODES and 2 * len(cells & {*names}) > len(names):
+        raise ValueError(
+            f"{table.path}: the rows are called nearly as the columns are: a matrix of weights has "
+            "the same names, in the same order, in its first row and its first column"
+        )
+
+
 def is_plain_matrix(table: Table) -> bool:
     """Return whether the file holds numbers alone, in as many rows as columns."""
     rows = [cells for _, cells in table.rows()]

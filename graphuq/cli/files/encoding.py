@@ -32,6 +32,8 @@ class Encoding(NamedTuple):
         The column of ids.
     words : dict of str to Words
         Those of each column of texts.
+    fills : bool
+        Whether missing values of the file were replaced.
     """
 
     columns: dict[str, ColumnForm] | None
@@ -41,6 +43,7 @@ class Encoding(NamedTuple):
     scale: Array
     id_column: str | None = None
     words: Mapping[str, Words] = {}
+    fills: bool = False
 
     def to_features(self, X: Array) -> Array:
         """Return features from encoded columns; means replace missing values."""
@@ -54,6 +57,7 @@ class Encoding(NamedTuple):
         plain = {
             "columns": self.columns,
             "id_column": self.id_column,
+            "fills": self.fills,
             "words": {name: words.names.tolist() for name, words in self.words.items()},
         }
         arrays = {name: getattr(self, name) for name in ARRAYS} | {"plain": to_bytes(plain)}

@@ -187,10 +187,12 @@ def _spread_lists(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     """
     parts: list[pd.Series | pd.DataFrame] = []
     for name in frame.columns:
-        cells = [x.tolist() if isinstance(x, np.ndarray) else x for x in frame[name]]
-        if not any(isinstance(cell, list) for cell in cells):
-            parts.append(frame[name])
+        column = frame[name]
+        lists = column.dtype == object and any(isinstance(x, list | np.ndarray) for x in column)
+        if not lists:
+            parts.append(column)
             continue
+        cells = [x.tolist() if isinstance(x, np.ndarray) else x for x in column]
         cells = [
             (cell[0] if cell else None) if isinstance(cell, list) and len(cell) < 2 else cell
             for cell in cells
@@ -220,8 +222,7 @@ def _spread_lists(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
 
 def _as_objects(cells: list[Any]) -> NDArray[Any]:
     """Return an array of one cell in each place, also of lists."""
-    array = np.empty(len(cells), dtype=object)
-    array[:] = [None] * len(cells)
+    array = np.full(len(cells), None, dtype=object)
     for at, cell in enumerate(cells):
         array[at] = cell
     return array

@@ -19,7 +19,12 @@ from graphuq.cli.files.column_roles import ColumnRoles
 from graphuq.cli.files.columns import LABELS, Column, tabulate_columns
 from graphuq.cli.files.contents import NUMBERED, Contents
 from graphuq.cli.files.edge_lines import EdgeLines
-from graphuq.cli.files.edge_matrix import is_named_matrix, is_plain_matrix, read_edge_matrix
+from graphuq.cli.files.edge_matrix import (
+    is_named_matrix,
+    is_plain_matrix,
+    read_edge_matrix,
+    require_names_in_order,
+)
 from graphuq.cli.files.edges import keep_largest, read_edges
 from graphuq.cli.files.features import build_features
 from graphuq.cli.files.items import Items
@@ -173,6 +178,8 @@ def _edge_matrix(table: Table, options: ReadOptions) -> Contents | None:
     if options.edges and all(map(is_number, next(table.rows(), (0, []))[1])):  # or an empty file
         return None
     if not is_named_matrix(table):
+        if options.edges:
+            require_names_in_order(table)
         return None
     if options.edges is None:
         raise ValueError(
@@ -189,7 +196,8 @@ def _edge_matrix(table: Table, options: ReadOptions) -> Contents | None:
 
 def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Contents:
     """Return the contents of a table with one row per item."""
-    options = replace(options, ignore=_with_vectors(options.ignore, table.columns))
+    ignore, show = (_with_vectors(names, table.columns) for names in (options.ignore, options.show))
+    options = replace(options, ignore=ignore, show=show)
     roles = ColumnRoles(table, options, problems)
     unclear = roles.misnamed
     frame = table.frame(as_text=roles.as_text, decimal=options.decimal)
@@ -209,7 +217,9 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
     problems.columns = tabulate_columns(
         frame, roles.described, found.columns, found.invalid, problems.questions, found.constant
     )
-    encoding = None if found.encoding is None else found.encoding._replace(id_column=roles.key)
+    encoding = found.encoding
+    if encoding is not None:
+        encoding = encoding._replace(id_column=roles.key, fills=options.missing == "fill")
     other = frame[[name for name in frame if name not in roles.named or name in options.show]]
     return Contents(
         ids,

@@ -52,7 +52,8 @@ def read_new(
     encoding : Encoding
         How the columns of the first file became features.
     fill : bool
-        Whether to replace missing values by the column means of the first items.
+        Whether to replace missing values by the column means of the first items; those of the
+        first file decide, too, where they were replaced.
     text_encoding : str
 
     Raises
@@ -74,7 +75,7 @@ def read_new(
         problems.require_none()
     missing = np.isnan(X)
     n_rows = int(missing.any(axis=1).sum())
-    if n_rows and not fill:
+    if n_rows and not (fill or encoding.fills):
         raise ValueError(
             f"{place}: values are missing or invalid in {n_rows} of {count(len(X), 'row')}, first "
             f"that of item {ids[int(missing.any(axis=1).argmax())].item()!r}: correct them, or "
