@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,17 +66,22 @@ def run(options: argparse.Namespace) -> int:
     for path in paths:
         if path.exists():
             raise FileExistsError(f"{path} exists: remove it, or choose another --out")
-    for path, contents in paths.items():
+    write_files(paths)
+    print(f"Written: {', '.join(map(str, paths))}. {example.about}\n\nTry:")
+    for command in example.commands:
+        print(f"  {command}")
+    return 0
+
+
+def write_files(files: Mapping[Path, Any]) -> None:
+    """Write tables and archives, each completely or not at all."""
+    for path, contents in files.items():
         with write_atomically(path) as temporary:
             if isinstance(contents, pd.DataFrame):
                 contents.to_csv(temporary, index=False)
             else:
                 with open(temporary, "wb") as file:
                     np.savez(file, **contents)
-    print(f"Written: {', '.join(map(str, paths))}. {example.about}\n\nTry:")
-    for command in example.commands:
-        print(f"  {command}")
-    return 0
 
 
 def votes() -> Example:
@@ -142,10 +147,10 @@ def friends() -> Example:
     )
 
 
-def digits() -> Example:
-    """Return images of two digits."""
-    X, y = gq.datasets.digit_pair(4, 9)
-    labels = gq.reveal(y, fraction=0.04, seed=0)
+def digits(pair: tuple[int, int] | None = (4, 9), seed: int = 0) -> Example:
+    """Return images of two digits, or of all ten."""
+    X, y = gq.datasets.digits() if pair is None else gq.datasets.digit_pair(*pair)
+    labels = gq.reveal(y, fraction=0.04, seed=seed)
     known = np.full(y.size, -1)
     known[labels.nodes] = labels.values
     return Example(

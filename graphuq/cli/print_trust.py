@@ -6,16 +6,9 @@ from collections.abc import Sequence
 
 from graphuq.cli.printing import print_paragraph
 from graphuq.posterior.assessment.diagnostics import RAISE_DRAWS
-from graphuq.posterior.assessment.trust import ESS_WANTED, R_HAT_WANTED, Trust
+from graphuq.posterior.assessment.trust import Trust
 
 ANSWERS = {"green": "yes", "amber": "with care", "red": "NO"}
-
-# What the columns R-hat and ESS of a table mean.
-R_HAT_MEANING = f"R-hat: how much the chains differ ({R_HAT_WANTED})"
-ESS_MEANING = (
-    "ESS: effective sample size, the number of independent draws that the draws are worth "
-    f"({ESS_WANTED})"
-)
 
 
 def print_trust(question: str, trust: Trust) -> None:
@@ -37,8 +30,3 @@ def advise_draws(reasons: Sequence[str], indent: str = "") -> None:
     """Name the option that raises draws, if one of ``reasons`` asks for more of them."""
     if any(RAISE_DRAWS in reason for reason in reasons):
         print(f"{indent}To raise draws, sample again with --draws.")
-
-
-def list_doubts(name: str, trust: Trust) -> list[str]:
-    """Return the reasons why the run called ``name`` is not green."""
-    return [] if trust.light == "green" else [f"{name}: {reason}" for reason in trust.reasons]

@@ -341,15 +341,6 @@ def test_the_advice_to_raise_draws_names_the_option(karate, capsys):
         assert ("sample again with --draws" in capsys.readouterr().out) == advised
 
 
-def test_digits_name_the_option_only_if_draws_are_few(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    model = ["--per-class", "20", "--fraction", "0.2", "--alpha", "1", "--gamma", "0.1"]
-    model += ["--rank", "20"]
-    for draws, lines in (("5", 1), ("2000", 0)):
-        assert main(["demo", *model, "--draws", draws]) == 0
-        assert capsys.readouterr().out.count("sample again with --draws.") == lines
-
-
 def test_nothing_is_to_label_next_if_every_item_is_labeled(karate, capsys):
     clubs = pd.DataFrame({"id": list(karate), "label": [karate.nodes[i]["club"] for i in karate]})
     clubs.to_csv("clubs.csv", index=False)
@@ -545,12 +536,7 @@ def _page(path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["demo", "--rank", "100000"], "rank must be"),
-        (["demo", "--gamma", "0"], "gamma must be positive"),
         (["demo", "--pair", "4,4"], "two different digits"),
-        (["demo", "--fraction", "2"], "fraction must lie"),
-        (["demo", "--dataset", "mnist"], "mnist.npz"),
-        (["demo", "--draws", "0"], "draws must be"),
         (["sample", "none.csv"], "there is no file none.csv"),
         (["sample", "items.csv", "--label", "party"], "no column 'party'"),
         (["sample", "items.csv", "--gamma", "-1"], "gamma must be positive"),
