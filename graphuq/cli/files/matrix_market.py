@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from scipy import io, sparse
+from scipy import sparse
 
 from graphuq.cli.files.contents import Contents
 from graphuq.graphs import Graph
@@ -21,10 +21,12 @@ def read_matrix_market(path: Path) -> Contents:
     ValueError
         A damaged file, a matrix that is not square, weights that are negative or not finite.
     """
+    from scipy.io import mmread  # reads a dozen formats, none of which others need
+
     try:
         with warnings.catch_warnings():  # of newer SciPy: its matrix becomes an array here
             warnings.simplefilter("ignore", DeprecationWarning)
-            matrix = sparse.csr_array(io.mmread(path))
+            matrix = sparse.csr_array(mmread(path))
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         raise ValueError(
             f"{path} is not in Matrix Market format, or is damaged ({error}): write it again"
