@@ -78,3 +78,9 @@ def test_row_names_of_r_are_told(tmp_path):
         ValueError, match=r"got 4 .*if write.table of R wrote row names, use write.csv"
     ):
         read(tmp_path, "x;y;label\n" + ROWS)
+
+
+def test_numbers_whose_difference_overflows_are_told(tmp_path):
+    text = "x,y,label\n1.7976931348623157e+308,1,u\n-9.9e+307,2,v\n3,4,\n"
+    with pytest.raises(ValueError, match=r"expected numbers up to 1e\+\d+, got 1.79769e\+308"):
+        read(tmp_path, text)

@@ -288,7 +288,8 @@ def require_moderate(
 def _require_spread(table: Table, name: str, numbers: Array, problems: Problems) -> None:
     """Refuse numbers so near to each other that their standard deviation underflows."""
     known = numbers[np.isfinite(numbers)]
-    spread = known.max() - known.min()
+    with np.errstate(over="ignore"):
+        spread = known.max() - known.min()
     if 0 < spread < validation.MIN_POSITIVE:
         fault = f"its numbers differ by at most {spread:g}, and squares of that underflow"
         ignore = flag("--ignore", name)
