@@ -9,6 +9,7 @@ import io
 import re
 import zlib
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -65,14 +66,21 @@ class TextTable:
         """
         if ".tsv" in [suffix.lower() for suffix in self.path.suffixes[-2:]]:
             return "\t"
+        if named := self._separator_line:
+            return named[1]
         try:
             with self._text() as lines:
                 first = next((line for line in lines if line.strip()), "")
         except UnicodeError as error:
             raise self._decoding_error() from error
-        if named := SEPARATOR_LINE.fullmatch(first.strip()):
-            return named[1]
         return max(SEPARATORS, key=re.sub(r'"[^"]*"', "", first).count)
+
+    @cached_property
+    def _separator_line(self) -> re.Match[str] | None:
+        """The first line if it says how columns are separated, as in sep=;, for spreadsheets."""
+        with suppress(UnicodeError), self._open() as lines:  # whoever reads on tells of it
+            return SEPARATOR_LINE.fullmatch(lines.readline().strip())
+        return None
 
     @cached_property
     def columns(self) -> list[str]:
@@ -124,8 +132,6 @@ class TextTable:
             self._refuse_ragged()
         try:
             with self._text() as lines:
-                if SEPARATOR_LINE.fullmatch(lines.readline().strip()) is None:
-                    lines.seek(0)
                 frame = pd.read_csv(
                     lines,
                     sep=self.separator,
@@ -172,33 +178,40 @@ class TextTable:
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line number and the cells of every row that is not blank, from the first."""
-        line = 1
+        line = first = self._first_line
         try:
             with self._text() as lines:
                 reader = csv.reader(lines, delimiter=self.separator, skipinitialspace=True)
                 for cells in reader:
-                    blank = len(cells) < 2 and not "".join(cells).strip()
-                    if not blank and not (line == 1 and self._names_separator(cells)):
+                    if len(cells) > 1 or (cells and cells[0].strip()):
                         yield line, cells
-                    line = reader.line_num + 1
+                    line = reader.line_num + first
         except UnicodeError as error:
             raise self._decoding_error() from error
         except csv.Error as error:
             raise ValueError(f"{self.path}, line {line}: {error}: correct that line") from error
 
-    def _names_separator(self, cells: list[str]) -> bool:
-        """Return whether the first line says how columns are separated, as in sep=;."""
-        return bool(SEPARATOR_LINE.fullmatch(self.separator.join(cells).strip()))
-
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number and the text of every line."""
         try:
             with self._text() as lines:
-                yield from enumerate(lines, 1)
+                yield from enumerate(lines, self._first_line)
         except UnicodeError as error:
             raise self._decoding_error() from error
 
+    @property
+    def _first_line(self) -> int:
+        """The number of the first line of the table."""
+        return 1 if self._separator_line is None else 2
+
     def _text(self) -> Any:
+        """Return the file, open where the table begins."""
+        file = self._open()
+        if self._separator_line is not None:
+            file.readline()
+        return file
+
+    def _open(self) -> Any:
         """Return the open file."""
         # Spreadsheets begin UTF-8 files with a byte order mark.
         has_mark = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
