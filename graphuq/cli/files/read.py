@@ -19,12 +19,7 @@ from graphuq.cli.files.column_roles import ColumnRoles
 from graphuq.cli.files.columns import LABELS, Column, tabulate_columns
 from graphuq.cli.files.contents import NUMBERED, Contents
 from graphuq.cli.files.edge_lines import EdgeLines
-from graphuq.cli.files.edge_matrix import (
-    is_named_matrix,
-    is_plain_matrix,
-    read_edge_matrix,
-    require_names_in_order,
-)
+from graphuq.cli.files.edge_matrix import find_edge_matrix
 from graphuq.cli.files.edges import keep_largest, read_edges
 from graphuq.cli.files.features import build_features
 from graphuq.cli.files.items import Items
@@ -37,7 +32,6 @@ from graphuq.cli.files.label_table import (
 )
 from graphuq.cli.files.matrix_market import read_matrix_market
 from graphuq.cli.files.network_files import FORMATS, read_network
-from graphuq.cli.files.numbers import is_number
 from graphuq.cli.files.options import ARCHIVE, CELLS, EDGES, GRAPH, KINDS, TABLE, ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.recognize_edges import lists_edges
@@ -159,39 +153,14 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
         if lines.are_edges():
             _require_used(path, options, EDGES)
             return read_edges(lines, options)
-    if (matrix := _edge_matrix(table, options)) is not None:
+    if (matrix := find_edge_matrix(table, options)) is not None:
+        _require_used(path, options, EDGES)
         return matrix
     if lists_edges(table, options):
         _require_used(path, options, EDGES)
         return read_edges(table, options)
     _require_used(path, options, TABLE)
     return _read_table(table, options, problems)
-
-
-def _edge_matrix(table: Table, options: ReadOptions) -> Contents | None:
-    """Return the graph of a table whose rows are called as its columns, None of another table."""
-    if options.edges and isinstance(table, TextTable) and is_plain_matrix(table):
-        _require_used(table.path, options, EDGES)
-        return read_edge_matrix(table, named=False)
-    if options.edges is False:
-        return None
-    if options.edges and all(map(is_number, next(table.rows(), (0, []))[1])):  # or an empty file
-        return None
-    if not is_named_matrix(table):
-        if options.edges:
-            require_names_in_order(table)
-        return None
-    if options.edges is None:
-        raise ValueError(
-            f"{table.path}: the rows are called as the columns: use --edges if the cells are "
-            "weights of edges, or --table if each row is an item, and its cells are features"
-        )
-    _require_used(table.path, options, EDGES)
-    if options.weight is not None or options.ignore:
-        raise ValueError(
-            f"{table.path}: --weight and --ignore cannot be used with a matrix: leave them out"
-        )
-    return read_edge_matrix(table, named=True)
 
 
 def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Contents:
