@@ -127,7 +127,7 @@ def read(export: Any, classes: Any = None, *, from_name: str = "label") -> Label
 
     Skipped tasks, and annotations without a choice, have no label. Annotators who agree give one
     label; where an annotation is marked as the ground truth, others do not count. Choices may be
-    those of the tags Choices, Taxonomy or Rating; of nested ones the last part is the class.
+    those of the tags Choices, Taxonomy or Rating; the class is the last part of nested ones.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def _node_of(task: Mapping[str, Any]) -> int:
 def _choices_in(annotation: Mapping[str, Any]) -> Iterator[tuple[Any, list[str]]]:
     """Yield the tag and the classes of each result with choices, a taxonomy or a rating.
 
-    Of a path through nested choices or a taxonomy, the last part is the class.
+    The class is the last part of a path through nested choices or a taxonomy.
     """
     results = annotation.get("result")
     for result in results if isinstance(results, list) else []:

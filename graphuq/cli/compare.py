@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,14 +30,8 @@ PAPER_GAMMA, PAPER_RANK = 0.1, 150
 FRACTION = 0.04
 
 
-class Problem(NamedTuple):
-    """What methods are compared on, and whether its labels were given."""
-
-    graph: gq.Graph
-    labels: gq.Labels
-    truth: Any
-    X: Any
-    given: bool
+# The graph, its labels, the true classes, the features, and whether the labels were given.
+Problem = tuple[gq.Graph, gq.Labels, Any, Any, bool]
 
 
 def add(commands: Any) -> None:
@@ -69,8 +63,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare methods on a file or a result, and print a table of scores."""
-    problem = _read_result(options) if options.file.is_dir() else _read_file(options)
-    graph, labels, truth, X, given = problem
+    read = _read_result if options.file.is_dir() else _read_file
+    graph, labels, truth, X, given = read(options)
     methods: dict[str, Any] = {
         "Laplace learning": gq.LaplaceLearning(),
         "PageRank": gq.PageRankSSL(),
@@ -123,7 +117,7 @@ def _read_result(options: argparse.Namespace) -> Problem:
             "with columns id and label, --truth FILE"
         )
     labels = result.posterior.labels
-    return Problem(problem.graph, labels, np.asarray(truth), problem.features, True)
+    return problem.graph, labels, np.asarray(truth), problem.features, True
 
 
 def _read_file(options: argparse.Namespace) -> Problem:
@@ -145,4 +139,4 @@ def _read_file(options: argparse.Namespace) -> Problem:
         )
     fraction = FRACTION if options.fraction is None else options.fraction
     labels = items.labels() if given else gq.reveal(truth, fraction, seed=options.seed)
-    return Problem(items.to_graph(options.neighbors), labels, truth, items.features, given)
+    return items.to_graph(options.neighbors), labels, truth, items.features, given

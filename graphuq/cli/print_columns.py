@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from graphuq.cli.files.columns import NUMBERS, Column
 from graphuq.cli.printing import visible
+from graphuq.utils.words import shorten
 
 # Columns that are listed, and those beyond which plain ones are counted together.
 MOST, MOST_PLAIN = 60, 12
@@ -31,8 +32,8 @@ def format_columns(columns: Sequence[Column]) -> list[str]:
     shown = [column for column in columns if column in listed]
     rows = [
         (
-            _short(c.name),
-            _short(c.read_as, MOST_READ_AS),
+            shorten(visible(c.name), NAME_LENGTH),
+            shorten(visible(c.read_as), MOST_READ_AS),
             f"{c.distinct:,}",
             f"{c.missing:,}",
             visible(c.use),
@@ -62,8 +63,3 @@ def format_columns(columns: Sequence[Column]) -> list[str]:
 def _is_plain(column: Column) -> bool:
     """Return whether there is nothing to say of a column: numbers without gaps."""
     return column.read_as == NUMBERS and not column.missing and not column.use
-
-
-def _short(text: str, most: int = NAME_LENGTH) -> str:
-    text = visible(text)
-    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -14,7 +14,8 @@ ANSWERS = {"green": "yes", "amber": "with care", "red": "NO"}
 def print_trust(question: str, trust: Trust) -> None:
     """Print whether the computation can be trusted, the reasons, and the numbers behind them."""
     print_light(question, trust.light, trust.reasons)
-    advise_draws(trust.reasons, "  ")
+    if any(RAISE_DRAWS in reason for reason in trust.reasons):
+        print("  To raise draws, sample again with --draws.")
     for name, value, wanted, _ in trust.numbers:
         print_paragraph(f"{name}: {value} (wanted: {wanted})", "  ", hanging="    ")
 
@@ -24,9 +25,3 @@ def print_light(question: str, light: str, reasons: Sequence[str]) -> None:
     print(f"{question}  {ANSWERS[light]} ({light})")
     for reason in reasons:
         print_paragraph(f"- {reason}", "  ", hanging="    ")
-
-
-def advise_draws(reasons: Sequence[str], indent: str = "") -> None:
-    """Name the option that raises draws, if one of ``reasons`` asks for more of them."""
-    if any(RAISE_DRAWS in reason for reason in reasons):
-        print(f"{indent}To raise draws, sample again with --draws.")

@@ -1,4 +1,4 @@
-"""Lines of a table that are no items: separators, further headers, totals."""
+"""Lines of a table that hold no item: separators, further headers, totals."""
 
 import warnings
 

@@ -208,9 +208,7 @@ def _encode(
             _require_spread(table, name, numbers.values, problems)
             forms[name] = numbers.form
             blocks[name] = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
-        elif (named or ALL in options.categorical) and known_texts(
-            column
-        ).nunique() <= MAX_CATEGORIES:
+        elif (named or ALL in options.categorical) and _are_few(column):
             categories = sorted(known_texts(column).unique().tolist())
             forms[name] = ColumnForm(CATEGORIES, None, categories)
             blocks[name] = to_indicators(column, categories)
@@ -218,6 +216,10 @@ def _encode(
             undeclared.append(column)
     _report(table, frame, options, problems, forms, blocks, undeclared)
     return forms, blocks, words
+
+
+def _are_few(column: pd.Series) -> bool:
+    return bool(known_texts(column).nunique() <= MAX_CATEGORIES)
 
 
 def _report(

@@ -70,10 +70,8 @@ def read_classes(
     >>> read_classes(path, np.array(["a", "b", "c"]), "--truth").names.tolist()
     ['lily', 'rose', None]
     """
-    problems, options = (
-        Problems(),
-        ReadOptions(classes=classes, encoding=encoding, annotator=annotator),
-    )
+    problems = Problems()
+    options = ReadOptions(classes=classes, encoding=encoding, annotator=annotator)
     found = read_label_table(Path(path), ids, options, problems, option)
     problems.require_none()
     return found[LABEL]

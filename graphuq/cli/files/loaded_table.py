@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from graphuq.cli.files.class_column import to_ids
 from graphuq.utils.words import list_names
@@ -197,9 +196,10 @@ def _spread_lists(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
             (cell[0] if cell else None) if isinstance(cell, list) and len(cell) < 2 else cell
             for cell in cells
         ]
-        known = [at for at, missing in enumerate(pd.isna(_as_objects(cells))) if not missing]
+        spread = pd.Series(cells, frame.index, dtype=object, name=name)
+        known = np.flatnonzero(spread.notna()).tolist()
         if not known or not all(_is_vector(cells[at]) for at in known):
-            parts.append(pd.Series(_as_objects(cells), frame.index, name=name))
+            parts.append(spread)
             continue
         width = len(cells[known[0]])
         odd = next((at for at in known if len(cells[at]) != width), None)
@@ -218,14 +218,6 @@ def _spread_lists(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
         X[known] = np.array([cells[at] for at in known], dtype=np.float64)
         parts.append(pd.DataFrame(X, frame.index, names))
     return pd.concat(parts, axis=1) if parts else frame
-
-
-def _as_objects(cells: list[Any]) -> NDArray[Any]:
-    """Return an array of one cell in each place, also of lists."""
-    array = np.full(len(cells), None, dtype=object)
-    for at, cell in enumerate(cells):
-        array[at] = cell
-    return array
 
 
 def _is_vector(cell: Any) -> bool:

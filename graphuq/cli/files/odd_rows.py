@@ -1,4 +1,4 @@
-"""Rows that are probably no items: further headers, and totals."""
+"""Rows that probably hold no item: further headers, and totals."""
 
 from __future__ import annotations
 
