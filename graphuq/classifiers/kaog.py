@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -137,14 +138,15 @@ def associated_graphs(X: Array, codes: NDArray[np.int64]) -> Iterator[Associated
 
 
 class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
-    """KAOG and MKAOG: each class as the purest components of nearest neighbors.
+    """KAOG, MKAOG and KAG: each class as components of nearest neighbors.
 
     In the K-associated graph every item points to those of its K nearest neighbors that share its
     class. K grows from 1. A component C_b of this graph replaces the components of the optimal
     graph that it consists of, if its purity phi_b is at least as large as the largest of theirs in
     KAOG [1]_, or as their unweighted mean in MKAOG [2]_ (section 3.1). Growth stops when the
     average degree rises by less than D(K) / K, that is when D(K) / K decreases (Algorithm 2). The
-    merges at this last K are kept.
+    merges at this last K are kept. With ``n_neighbors`` there is one graph, that of the given K,
+    and its components are those of the classifier (KAG, Algorithm 1).
 
     A new item x belongs to C_a with probability proportional to phi_a m_a / K_a, where m_a of its
     K_a nearest training items are in C_a. The probability of a class is the sum over its
@@ -156,7 +158,9 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
     merge : {"strict", "mean"}
         KAOG or MKAOG. With the mean, pure components absorb impure and isolated ones. Components
         are fewer and larger, and mislabeled items fragment them less; but details of classes that
-        interleave are lost.
+        interleave are lost. It has no effect if ``n_neighbors`` is given.
+    n_neighbors : int, optional
+        K of the K-associated graph, less than the number of training items. By default K grows.
 
     Attributes
     ----------
@@ -177,8 +181,9 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        An unknown ``merge``; features that are missing, infinite or too large to square; fewer
-        than two classes in y. Every item must have a class; -1 is a class like any other here.
+        An unknown ``merge``; ``n_neighbors`` out of range; features that are missing, infinite or
+        too large to square; fewer than two classes in y. Every item must have a class; -1 is a
+        class like any other here.
 
     Notes
     -----
@@ -212,11 +217,12 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
            [1., 0.]])
     """
 
-    def __init__(self, merge: str = "strict") -> None:
+    def __init__(self, merge: str = "strict", n_neighbors: int | None = None) -> None:
         self.merge = merge
+        self.n_neighbors = n_neighbors
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Build the optimal graph of the training items, Algorithm 2.
+        """Build the graph of the training items: Algorithm 2, or 1 with ``n_neighbors``.
 
         Parameters
         ----------
@@ -236,6 +242,24 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
         labels = Labels(np.arange(X.shape[0]), y)
         check_classification_targets(labels.values)
         self.classes_, codes = labels.classes, labels.indices
+        if self.n_neighbors is None:
+            component, purities, K = self._optimal(X, codes)
+        else:
+            most = X.shape[0] - 1
+            chosen = validation.integer("n_neighbors", self.n_neighbors, 1, most)
+            graph = next(islice(associated_graphs(X, codes), chosen - 1, None))
+            component, purities = graph.component, graph.purities
+            K = np.full(graph.sizes.size, chosen)
+        first = np.unique(component, return_index=True)[1]
+        self.components_, self.purities_, self.n_neighbors_ = component, purities, K
+        self.component_classes_ = self.classes_[codes[first]]
+        self._codes, self._nearest = codes, Nearest(X)
+        return self
+
+    def _optimal(
+        self, X: Array, codes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
+        """Return the component of each item, and the purity and K of each component."""
         # start from the components of the 1-associated graph
         graphs = associated_graphs(X, codes)
         last = next(graphs)
@@ -256,11 +280,7 @@ class KAssociatedOptimalGraph(ClassifierMixin, BaseEstimator):
             if graph.edges.sum() * last.K < last.edges.sum() * graph.K:
                 break
             last = graph
-        first = np.unique(component, return_index=True)[1]
-        self.components_, self.purities_, self.n_neighbors_ = component, purities, K
-        self.component_classes_ = self.classes_[codes[first]]
-        self._codes, self._nearest = codes, Nearest(X)
-        return self
+        return component, purities, K
 
     def _required(self, purities: Array, whole: NDArray[np.int64], n_wholes: int) -> Array:
         """Return the purity that each merged component must reach: line 8 of Algorithm 2."""

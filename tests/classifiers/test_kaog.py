@@ -255,9 +255,38 @@ def test_parts_of_equal_purity_may_join_to_a_whole_of_the_same():
         assert model._required(np.full(n_parts, purity), whole, 1) <= purity
 
 
-@pytest.mark.parametrize("merge", MERGES)
-def test_scikit_learn_accepts_it(merge):
-    check_estimator(KAssociatedOptimalGraph(merge), on_skip=None)
+def test_only_the_mean_merges_the_four_components_of_figures_1_and_2():
+    purities, one_whole = np.array([1, 0.88, 0.88, 0.88]), np.zeros(4, dtype=int)
+    required = {m: KAssociatedOptimalGraph(m)._required(purities, one_whole, 1) for m in MERGES}
+    assert required["mean"] < 0.93 < required["strict"]
+
+
+@given(grid=grids(), K=st.integers(1, 13), x=st.tuples(st.integers(0, 6), st.integers(0, 6)))
+@settings(max_examples=50, deadline=None)
+def test_with_a_given_number_of_neighbors_there_is_the_graph_of_algorithm_1(grid, K, x):
+    points, classes = grid
+    n, K = len(points), min(K, len(points) - 1)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(n))
+    graph.add_edges_from((i, j) for i in range(n) for j in ranking(points, points[i], i)[:K]
+                         if classes[i] == classes[j])  # fmt: skip
+    expected = {}
+    for whole in map(frozenset, nx.weakly_connected_components(graph)):
+        degree = Fraction(sum(graph.degree(i) for i in whole), len(whole))  # eq. (1)
+        expected[whole] = degree / (2 * K), K  # eq. (2)
+    model = KAssociatedOptimalGraph(n_neighbors=K).fit(points, classes)
+    assert found(model) == expected
+    x = x[: len(points[0])]
+    np.testing.assert_allclose(
+        model.predict_proba([x])[0],
+        reference_probability(points, classes, expected, x),
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("options", [{"merge": "strict"}, {"merge": "mean"}, {"n_neighbors": 1}])
+def test_scikit_learn_accepts_it(options):
+    check_estimator(KAssociatedOptimalGraph(**options), on_skip=None)
 
 
 GOOD = np.arange(8.0).reshape(4, 2), [0, 0, 1, 1]
@@ -293,6 +322,12 @@ def test_bad_items_are_refused_with_a_reason(X, y, error, message):
 def test_an_unknown_merge_is_refused():
     with pytest.raises(ValueError, match="merge must be one of 'strict', 'mean', got 'median'"):
         KAssociatedOptimalGraph("median").fit(*GOOD)
+
+
+@pytest.mark.parametrize("K", [0, 4, 2.5])
+def test_a_number_of_neighbors_that_cannot_be_is_refused(K):
+    with pytest.raises((TypeError, ValueError), match="n_neighbors must be"):
+        KAssociatedOptimalGraph(n_neighbors=K).fit(*GOOD)
 
 
 def test_new_items_must_be_like_the_training_items():
