@@ -5,7 +5,9 @@ from graphuq.classifiers.ando_zhang_bounds import (
     component_bound,
     cut,
     kernel_bound,
+    oracle_bound,
     projection_bound,
+    small_cut_bound,
     tr_p,
 )
 from graphuq.classifiers.bayesian import BayesianGraphClassifier
@@ -45,7 +47,9 @@ __all__ = [
     "kernel_bound",
     "kernel_diagonal",
     "kernel_inverse",
+    "oracle_bound",
     "projection_bound",
     "scaling_factors",
+    "small_cut_bound",
     "tr_p",
 ]

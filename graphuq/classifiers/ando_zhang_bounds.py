@@ -1,10 +1,11 @@
 """The cut and the bounds of Ando and Zhang 2007, which compare scalings in theory.
 
 Equation numbers are those of the source; see `laplacian_kernel`. b / (ac) = 16, as for least
-squares. The bounds hold for the expected error on unlabeled nodes with the best lambda, if the n
-labeled nodes are drawn uniformly. A bound above 1 says nothing about the error itself, and the
-order of the bounds only suggests an order of the scalings: benchmarks/papers/ando_zhang.py compares
-it with the accuracies.
+squares. The bounds hold for the expected error on unlabeled nodes, and those but `oracle_bound` for
+the best lambda, if the n labeled nodes are drawn uniformly and the kernel is
+(alpha S^(-1) + L_S)^(-1). That of L-scaling is another, (alpha I + L_S)^(-1). A bound above 1 says
+nothing about the error itself, and the order of the bounds only suggests an order of the scalings:
+benchmarks/papers/ando_zhang.py compares it with the accuracies.
 """
 
 from __future__ import annotations
@@ -98,6 +99,46 @@ def tr_p(K: Any, p: float) -> float:
     return float(largest * np.mean((diagonal / largest) ** p) ** (1 / p))
 
 
+def oracle_bound(
+    graph: Any, y: Any, n_labels: int, alpha: float, reg: float, S: Any = None, *, p: float = 1.0
+) -> float:
+    """Return the bound of Theorem 1: the error at a given lambda, by the best scores of all.
+
+    16 inf_f ((1/m) |f - Y|^2 + lambda sum_k f_k' K^(-1) f_k) + (tr_p(K) / (lambda n))^p, with
+    K = (alpha S^(-1) + L_S)^(-1) and the indicators Y of all classes. The infimum is
+    sum_ik lambda v_i / (1 + m lambda v_i) (q_i' Y_k)^2, with the eigenpairs v_i, q_i of K^(-1).
+
+    Parameters
+    ----------
+    graph, y, n_labels, alpha, S, p
+        As in `kernel_bound`.
+    reg : float
+        lambda.
+
+    Raises
+    ------
+    ValueError
+        Parameters out of range, shapes that do not fit.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> pair = [[0, 1], [1, 0]]
+    >>> round(gq.classifiers.oracle_bound(pair, ["a", "b"], 1, alpha=0.5, reg=1.0), 3)
+    11.867
+    """
+    graph, y, S = _check_problem(graph, y, S)
+    validation.integer("n_labels", n_labels, 1, graph.n_nodes)
+    alpha, reg = validation.positive("alpha", alpha), validation.positive("reg", reg)
+    p = _check_power(p, 0.0)
+    inverse = _scaled_laplacian(graph, S).toarray() + np.diag(alpha / S)
+    values, vectors = np.linalg.eigh(inverse)
+    Y = np.eye(y.max() + 1)[y]
+    risk = float((reg * values / (1 + y.size * reg * values) @ (vectors.T @ Y) ** 2).sum())
+    trace = tr_p((vectors**2 / values).sum(axis=1), p)
+    return float(risk / SMALL_LOSS + np.power(trace / (reg * n_labels), p))
+
+
 def kernel_bound(
     graph: Any, y: Any, n_labels: int, alpha: float, S: Any = None, *, p: float = 1.0
 ) -> float:
@@ -182,6 +223,43 @@ def component_bound(graph: Any, y: Any, n_labels: int, S: Any = None, *, p: floa
     return _error_bound(float(root**2), n_labels, p)
 
 
+def small_cut_bound(graph: Any, y: Any, n_labels: int) -> float:
+    """Return the bound of section 3.1: the error with the factors S_j = m_l of a small cut.
+
+    16 / n (sqrt(q) + sqrt(cut(G', y) / (u min_l m_l)))^2 with u = min_l lambda_2(G_l) / m_l, for
+    the q pure components of `component_bound`, whose cut(G', y) is the weight of all edges between
+    classes, each in both directions. It is at least the bound of Theorem 3 with these factors.
+
+    Parameters
+    ----------
+    graph, y, n_labels
+        As in `kernel_bound`.
+
+    Raises
+    ------
+    ValueError
+        Parameters out of range, shapes that do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphuq as gq
+    >>> import scipy.linalg
+    >>> cliques = scipy.linalg.block_diag(1 - np.eye(4), 1 - np.eye(4))
+    >>> y = [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> round(gq.classifiers.small_cut_bound(cliques, y, n_labels=8), 9)  # 16 q / n
+    4.0
+    """
+    graph, y, _ = _check_problem(graph, y, None)
+    validation.integer("n_labels", n_labels, 1, graph.n_nodes)
+    pure = _pure_subgraph(graph, y)
+    size = np.bincount(pure.component)
+    smallest_gap = float((_second_eigenvalues(pure) / size).min())
+    between = float(graph.degrees.sum() - pure.degrees.sum())
+    root = np.sqrt(size.size) + np.sqrt(between / (smallest_gap * size.min()))
+    return _error_bound(float(root**2), n_labels, np.inf)
+
+
 class Projection(NamedTuple):
     """The result of `projection_bound`.
 
@@ -209,7 +287,9 @@ def projection_bound(graph: Any, y: Any, n_labels: int, rank: int, S: Any = None
     components of sum_jj' w_jj' (S_j^(-1/2) - S_j'^(-1/2))^2 / (2 m_l). The projection of the
     indicator of a class loses at most the share delta_r of its squared norm.
 
-    This differs from the published text in two places. Theorem 4 has no w_jj' in d, which is right
+    Theorem 4 projects on eigenvectors of alpha S^(-1) + L_S, and this bound is for those of L_S:
+    they are the same for constant S, and nearly so for a small alpha. The published text differs
+    from this in two more places. Theorem 4 has no w_jj' in d, which is right
     only for weights up to 1. Eq. (5) is 16 delta_r^2 + 32 sqrt(r / n), but Theorem 4 gives delta_r
     instead of its square, and the best lambda gives 8.
 

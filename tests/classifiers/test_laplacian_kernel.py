@@ -14,8 +14,10 @@ from graphuq.classifiers import (
     kernel_diagonal,
     kernel_inverse,
     laplacian_kernel,
+    oracle_bound,
     projection_bound,
     scaling_factors,
+    small_cut_bound,
     tr_p,
 )
 
@@ -263,6 +265,60 @@ def test_theorem_2_is_theorem_1_at_the_best_lambda(problem, alpha, p, rng):
     assert kernel_bound(A, y, n, alpha, S, p=p) == pytest.approx(best.fun, rel=1e-6)
 
 
+@given(problem=problems, alpha=alphas, p=st.sampled_from([1, 2, np.inf]), rng=factors)
+@few
+def test_theorem_1_is_that_of_the_best_scores_and_below_theorem_2(problem, alpha, p, rng):
+    A, y = problem
+    S, n, m = rng.uniform(0.2, 5, len(A)), 4, len(A)
+    K = np.linalg.inv(alpha * np.diag(1 / S) + laplacian(A) / np.sqrt(np.outer(S, S)))
+    Y = np.equal.outer(y, np.unique(y)).astype(float)
+    for reg in (0.01, 1.0, 30.0):
+        f = K @ np.linalg.solve(K + m * reg * np.eye(m), Y)  # kernel ridge
+        risk = ((f - Y) ** 2).sum() / m + reg * np.trace(f.T @ np.linalg.solve(K, f))
+        with np.errstate(over="ignore"):
+            second = np.power(tr_p(K, p) / (reg * n), p)
+        assert oracle_bound(A, y, n, alpha, reg, S, p=p) == pytest.approx(16 * risk + second)
+
+    def theorem_1(log):
+        return oracle_bound(A, y, n, alpha, np.exp(log), S, p=1)
+
+    best = optimize.minimize_scalar(theorem_1, bracket=(-5, 0)).fun
+    assert best <= kernel_bound(A, y, n, alpha, S) * (1 + 1e-9)
+
+
+@given(problem=problems)
+@few
+def test_the_bound_of_a_small_cut_is_above_theorem_3_with_its_factors(problem):
+    A, y = problem
+    same = np.equal.outer(y, y)
+    parts = sparse.csgraph.connected_components(A * same, directed=False)[1]
+    S = np.bincount(parts)[parts].astype(float)
+    found = small_cut_bound(A, y, 4)
+    assert found >= component_bound(A, y, 4, S, p=np.inf) * (1 - 1e-9)
+    cut_off = small_cut_bound(A * same, y, 4)
+    assert cut_off == pytest.approx(16 * (parts.max() + 1) / 4)
+    assert cut_off == pytest.approx(component_bound(A * same, y, 4, S, p=np.inf))
+
+
+@given(problem=problems, rng=factors)
+@few
+def test_eigenvalues_of_a_pure_subgraph_are_ordered_as_in_theorem_4(problem, rng):
+    A, y = problem
+    S = rng.uniform(0.2, 5, len(A))
+
+    def spectrum(W):
+        return np.linalg.eigvalsh(laplacian(W) / np.sqrt(np.outer(S, S)))
+
+    pure = A * np.equal.outer(y, y)
+    q, parts = sparse.csgraph.connected_components(pure, directed=False)
+    seconds = [
+        np.linalg.eigvalsh((laplacian(pure) / np.sqrt(np.outer(S, S)))[np.ix_(part, part)])[1]
+        for part in (np.flatnonzero(parts == k) for k in range(q)) if part.size > 1
+    ]  # fmt: skip
+    for r in range(q, len(A)):
+        assert spectrum(A)[r] >= spectrum(pure)[r] - 1e-9 >= min(seconds) - 2e-9
+
+
 @given(problem=problems, p=st.sampled_from([1, 2, 5, np.inf]), rng=factors)
 @few
 def test_theorem_3_is_above_theorem_2_at_the_best_alpha(problem, p, rng):
@@ -415,6 +471,8 @@ def test_labels_and_graphs_that_do_not_fit_are_refused():
         (lambda A, y: tr_p(A, 0), "p must be above 0"),
         (lambda A, y: tr_p(-np.eye(2), 1), "not negative"),
         (lambda A, y: kernel_bound(A, y, 0, 0.1), "n_labels must be between 1 and 12"),
+        (lambda A, y: oracle_bound(A, y, 3, 0.1, 0), "reg must be"),
+        (lambda A, y: small_cut_bound(A, y, 13), "n_labels must be between 1 and 12"),
         (lambda A, y: component_bound(A, y, 3, p=0.5), "p must be at least 1"),
         (lambda A, y: projection_bound(A, y, 3, 12), "rank must be between 1 and 11"),
     ],
