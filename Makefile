@@ -71,7 +71,7 @@ $(TOOLS)/installed:
 # says whether its claims hold.
 STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pixels \
     samplers.ginzburg_landau samplers.tempering samplers.angle papers.robust_gc papers.ando_zhang \
-    papers.kaog papers.gdpca trust.active_labeling trust.active_scikit trust.approximation trust.calibration trust.suspect_labels \
+    papers.kaog papers.gdpca papers.gdpca_figures trust.active_labeling trust.active_scikit trust.approximation trust.calibration trust.suspect_labels \
     trust.suspects_beside_cleanlab \
     trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
     speed.scale speed.multiclass_scale trust.multiclass_pairs trust.imbalance trust.overlap \
@@ -86,8 +86,8 @@ study: $(VENV)/installed-dev
 # The UQ paper's figures and tables in the paper's order, and then docs/reproduction/index.md, which
 # says how long each took. With QUICK=--quick the page and its pictures go to benchmarks/results, and
 # docs stay as they are. A claim that fails stops nothing: the page says so.
-REPRODUCE = spectra embeddings hard_and_easy two_moons mnist digit_pairs marginals truncation plume \
-    timing map
+REPRODUCE = potentials acceptance spectra embeddings hard_and_easy two_moons mnist digit_pairs all_pairs \
+    marginals truncation plume timing map
 
 reproduce: $(VENV)/installed-dev
 	for study in $(REPRODUCE); do rm -f benchmarks/results/$$study.json; \
@@ -95,7 +95,7 @@ reproduce: $(VENV)/installed-dev
 	$(VENV)/bin/python -m benchmarks.papers.uq_paper.page $(REPRODUCE)
 
 # The tables of the other papers, and docs/reproduction/other-papers.md; takes a quarter of an hour.
-PAPERS = robust_gc ando_zhang kaog gdpca
+PAPERS = robust_gc ando_zhang kaog gdpca gdpca_figures
 
 other-papers: $(VENV)/installed-dev
 	for paper in $(PAPERS); do \

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+# study -> claim -> whether it holds, for the table of all items of the papers
+VERDICTS = Path(__file__).parents[2] / "docs/numbers/claims.json"
+
 LEGEND = """\
 For each failed claim the verdict names the cause. **Paper**: it leaves a setting open, its text and
 its settings disagree, its sampler does not converge, or its means of a few repeats are uncertain.
@@ -98,6 +104,15 @@ CAUSES = {
     },
     "gdpca": {"citeseer": "data: the file has lost 124 self-loops"},
 }  # fmt: skip
+
+
+def record_verdicts(records: dict[str, dict | None]) -> None:
+    """Write which claims of some studies hold, beside those of others."""
+    kept = json.loads(VERDICTS.read_text()) if VERDICTS.is_file() else {}
+    for study, record in records.items():
+        if record is not None:
+            kept[study] = {claim: values[1] for claim, values in record["claims"].items()}
+    VERDICTS.write_text(json.dumps(dict(sorted(kept.items())), indent=1) + "\n")
 
 
 def verdict(study: str, claim: str, holds: bool | None) -> str:

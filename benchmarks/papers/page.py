@@ -2,7 +2,7 @@
 
 python -m benchmarks.papers.page [FOLDER]
 
-FOLDER has the JSON files of robust_gc, ando_zhang, kaog and gdpca, by default benchmarks/results.
+FOLDER has the JSON files of the benchmarks, by default benchmarks/results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 
 from benchmarks.common import report
-from benchmarks.papers.causes import LEGEND, verdict
+from benchmarks.papers.causes import LEGEND, record_verdicts, verdict
 
 HERE = Path(__file__).parent
 PLACE = HERE.parents[1] / "docs/reproduction"
@@ -29,6 +29,7 @@ PAPERS = {
         "kaog_accuracy": "Table 3: accuracy under noise",
     },
     "gdpca": {"gdpca": "Tables 2 and 5, memory and time"},
+    "gdpca_figures": {"gdpca_figures": "Figures 2 and 4, and kernels of Table 5"},
 }
 WIDEST = 1400  # pixels of a picture
 
@@ -41,7 +42,8 @@ the paper with ours. The benchmarks state their bounds in advance, and a claim t
 
 `make other-papers` runs the benchmarks in a checkout and writes this page. They read
 [data sets](../how-to/data.md) from the folder that `GRAPHUQ_DATA` names.
-[Reproduction](index.md) is about the paper whose models graphuq implements.
+[Reproduction](index.md) is about the paper whose models graphuq implements, and
+[all items of the papers](items.md) lists what else the papers have, and where it is.
 """
 
 
@@ -67,6 +69,7 @@ def main() -> None:
     for paper, tables in PAPERS.items():
         lines += section(paper, tables, records, folder)
     (PLACE / "other-papers.md").write_text("\n".join(lines).rstrip() + "\n")
+    record_verdicts(records)
 
 
 def section(paper: str, tables: dict[str, str], records: dict, folder: Path) -> list[str]:

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 import graphuq as gq
 from benchmarks.common import report
-from benchmarks.papers.uq_paper import data_sets
+from benchmarks.papers.uq_paper import data_sets, sweeps
 
 NOISE = (0.02, 0.04, 0.06, 0.08, 0.10, 0.12)
 SHARES = (0.005, 0.01, 0.03)
@@ -67,14 +67,14 @@ def main() -> None:
             found.setdefault((data, sigma, share), []).append(scores)
             newton = max(newton, count)
 
-    for trial in range(trials):
+    for trial in data_sets.seeds(trials):
         for sigma in noise:
             graph, y = data_sets.moons(sigma, trial)
             prior = gq.Prior.projected(gq.Spectrum.of(graph, 150), 150)
             run(prior, y, "two moons", sigma, trial)
     graph, y, _ = data_sets.digits(4, 9)
     prior = gq.Prior.projected(graph, 300)
-    for trial in range(trials):
+    for trial in data_sets.seeds(trials):
         run(prior, y, "MNIST 4-9", "-", trial)
 
     rows, gaps = [], []
@@ -124,7 +124,14 @@ def main() -> None:
     below = share_of(lambda gap: gap["loss"] > 0)
     wider = share_of(lambda gap: gap["random spread"] > gap["spread"])
     few, many = spread(SHARES[0]), spread(SHARES[-1])
-    report.write("map", options.out, rows, {
+    fiedler = {key: np.mean([scores["Fiedler vector"] for scores, _ in pairs])
+               for key, pairs in found.items()}  # fmt: skip
+    least = float(min(fiedler.values()))
+    refined = [
+        np.mean([max(scores["probit"], scores["GL from probit"]) for scores, _ in pairs])
+        > fiedler[key] for key, pairs in found.items() if key[2] == SHARES[-1]
+    ]  # fmt: skip
+    report.write("map", options.out, rows, trends(found, noise) | {
         "share of settings where GL from probit is at least as accurate as probit: above 0.5":
             (above, above > 0.5, "typically slightly better"),
         f"median gain in accuracy of GL from probit over probit: below {SLIGHT}":
@@ -136,8 +143,36 @@ def main() -> None:
             (wider, wider > 0.5, "large variance"),
         "spread of GL from a random start, with the fewest labels minus with the most: above 0":
             (few - many, few > many, "its extent depends on the share of labels"),
+        "mean accuracy of the thresholded Fiedler vector, smallest over settings: at least 0.7":
+            (least, least >= 0.7, "reasonable on all graphs"),
+        "share of settings with 3% of labels where probit or GL from it is more accurate than the "
+        "Fiedler vector: 1":
+            (float(np.mean(refined)), all(refined), "Bayesian methods refine spectral clustering"),
         "iterations of Newton's method under probit, largest: at most 50": (newton, newton <= 50),
     })  # fmt: skip
+
+
+def trends(found: dict[tuple, list], noise) -> dict[str, tuple]:
+    """Return whether accuracy falls with feature noise, and rises with the share of labels."""
+    claims = {}
+    for method in ("probit", "GL from probit"):
+
+        def of(data, sigma, method=method) -> list:
+            """Return the accuracies at one noise, shape (shares, trials)."""
+            return [[scores[method] for scores, _ in found[data, sigma, s]] for s in SHARES]
+
+        moons = np.array([of("two moons", sigma) for sigma in noise])
+        for name, curves, at, sign in (
+            ("feature noise, two moons", moons.mean(axis=1), noise, -1),
+            ("share of labels, two moons", moons.mean(axis=0), SHARES, 1),
+            ("share of labels, MNIST 4-9", np.array(of("MNIST 4-9", "-")), SHARES, 1),
+        ):
+            slope = sweeps.trend(curves.T, np.array(at))
+            bound = f"above {sweeps.CLEAR:g}" if sign > 0 else f"below -{sweeps.CLEAR:g}"
+            claims[f"slope of accuracy over {name}, {method}, in standard errors: {bound}"] = (
+                slope, sign * slope > sweeps.CLEAR, f"{sweeps.WORDS[sign]}, in the figure"
+            )  # fmt: skip
+    return claims
 
 
 def draw(rows, out) -> None:

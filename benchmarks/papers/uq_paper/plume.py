@@ -38,6 +38,7 @@ import warnings
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.stats import spearmanr
 
 import graphuq as gq
 from benchmarks.common import report
@@ -102,12 +103,18 @@ def study(scene, given, spectrum, seeds) -> tuple[list[dict], dict]:
                 "all pixels: share near border": float(edges.mean()),
                 "ratio": near / float(edges.mean()),
                 "accuracy": float(np.mean([post.accuracy(scene.y) for post in posts])),
+                "rank correlation with concentration": "-",
                 "acceptance": float(
                     np.mean([post.draws.stats["acceptance_rate"].mean() for post in posts])
                 ),
                 **report.health(posts),
                 "seconds": float(np.mean([post.settings["sampling_time"] for post in posts])),
             })  # fmt: skip
+            if scene.amount is not None:
+                inside = scene.y == 1
+                rows[-1]["rank correlation with concentration"] = float(np.mean([
+                    spearmanr(scene.amount[inside], post.mean[inside]).statistic for post in posts
+                ]))  # fmt: skip
             if run == "BLS":
                 panels[kind] = posts[0].mean
     wells = gq.map_estimate(priors["projection"], WELLS, labels[0])
@@ -143,6 +150,16 @@ def verdicts(name, rows, panels) -> dict[str, tuple]:
             "all pixels near it: at least 2"
         )
         claims[text] = (*report.of_chains(often, often >= 2, pair), "mainly at the edges")
+    for kind, pair in chosen.items():
+        if (low := pair[0]["rank correlation with concentration"]) != "-":
+            low = min(low, pair[1]["rank correlation with concentration"])
+            text = (
+                f"{name}, {kind}: rank correlation of s with the concentration of gas in the "
+                "plume: above 0.5"
+            )
+            claims[text] = (
+                *report.of_chains(low, low > 0.5, pair), "distinguishes concentrations"
+            )  # fmt: skip
     same = float(np.mean((panels["projection"] >= 0) == (panels["Ginzburg-Landau"] > 0)))
     claims[f"{name}: share of pixels where Ginzburg-Landau and BLS agree: at least 0.95"] = (
         *report.of_chains(same, same >= 0.95, chosen["projection"][:1]),  # with BLS alone
@@ -160,8 +177,8 @@ def main() -> None:
     river = data_sets.jasper_ridge()
     rows, claims, pictures = [], {}, {}
     for title, scene in {
-        "plume, cosine": video, "plume, neighbors": smaller,
         "river, cosine": river, "river, neighbors": river,
+        "plume, cosine": video, "plume, neighbors": smaller,
     }.items():  # fmt: skip
         spectrum = gq.nystrom(scene.X, RANK, weights="cosine", seed=0)
         given = data_sets.segmented(spectrum, scene.y)
@@ -181,8 +198,9 @@ def main() -> None:
 def draw(pictures, out) -> None:
     figure = Figure(figsize=(15, 6.4), layout="constrained")
     rows = ("truth", "spectral clustering", "projection", "approximation", "Ginzburg-Landau")
-    first, *others = pictures  # of the former three frames, as the paper
-    columns = [(first, 4), (first, 5), (first, 6), *((o, pictures[o][1][0] - 1) for o in others)]
+    columns = [(name, shape[0] - 1) for name, (_, shape) in pictures.items()]
+    # the last three frames of the paper's video and graph
+    columns[2:3] = [("plume, cosine", frame) for frame in (4, 5, 6)]
     widths = [pictures[name][1][2] / pictures[name][1][1] for name, _ in columns]
     grid = figure.subplots(len(rows), len(columns), width_ratios=widths)
     for axes, (name, frame) in zip(grid.T, columns, strict=True):
