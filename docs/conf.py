@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 import command_line
 import gallery
 import mathematics
+import paper_items
 import plain_text
 import reference
 
@@ -65,6 +66,7 @@ html_sidebars = {"index": [], "tutorial": [], "reproduction/*": [], "notebooks":
 reference.write(Path(__file__).parent / "reference")
 command_line.write(Path(__file__).parent / "reference/command-line.md")
 gallery.write(Path(__file__).parent / "gallery")
+paper_items.write(Path(__file__).parent / "reproduction/items.md")
 
 
 def setup(app: object) -> None:

@@ -67,7 +67,7 @@ class BelkinNiyogi(TransductiveClassifier):
         require_labels_of_each(labels, type(self).__name__)
         graph.require_connected()
         # the p smoothest eigenvectors v_0, ..., v_(p-1)
-        spectrum = Spectrum.of(graph, max(p - 1, 1), laplacian)
+        spectrum = Spectrum.of(graph, max(p - 1, 1), laplacian, precision="double")
         V = np.column_stack([spectrum.null, spectrum.vectors])[:, :p]
 
         def regress(c: Array) -> Array:

@@ -43,6 +43,11 @@ DENSE_OPERATIONS = 10.0  # for each of n^3 steps
 # errors of posterior means are far below the Monte Carlo error (benchmarks/speed/eigenpairs.py).
 SINGLE_NODES = 1000
 
+# Pairs in single precision are kept if their residuals are below this share of the highest
+# eigenvalue kept. Where a few nodes have most links, as combinatorial Laplacians of networks do,
+# or eigenvalues are tiny, rounding is not small beside the eigenvalues.
+KEPT_RESIDUAL = 3e-4
+
 # The iterations missed a pair that is below the highest pair kept by this share of the spectrum's
 # width.
 MISSED_SHARE = 1e-9
@@ -94,9 +99,10 @@ def smallest_eigenpairs(
     known : (ndarray, ndarray), shapes (k,) and (n, k), optional
         The first k < rank pairs; only the others are computed.
     precision : {"auto", "single", "double"}
-        Precision of the iterations; "auto" is single above 1,000 nodes. Pairs from single precision
-        are made orthonormal and the best in their span, in double precision. Where they are not
-        accurate enough, double precision follows.
+        Precision of the iterations; "auto" is single above 1,000 nodes, if residuals are then below
+        `KEPT_RESIDUAL` times the highest eigenvalue. Pairs from single precision are made
+        orthonormal and the best in their span, in double precision. Where they are not accurate
+        enough, double precision follows.
     progress : bool
         Show the number of products with M.
 
@@ -150,7 +156,9 @@ def smallest_eigenpairs(
                     found = interruptible(
                         DOING, filtered_eigenpairs, M, null, bound, rank, known, bar
                     )
-                    if found is not None:
+                    if found is not None and (
+                        precision == "single" or found[2].max() <= KEPT_RESIDUAL * found[0][-1]
+                    ):
                         values, vectors, residuals, beyond = found
                         vectors *= column_signs(vectors)
                         return Eigenpairs(values, vectors, residuals, beyond)

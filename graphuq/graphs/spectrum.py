@@ -238,7 +238,8 @@ class Spectrum:
         precision : {"auto", "single", "double"}
             Precision of the iterations. "single" takes a third of the time and changes posterior
             means by up to 2e-4; where it is not accurate enough, "double" follows. "auto" is
-            single above 1,000 nodes. Vectors are orthonormal to full accuracy in any case.
+            single above 1,000 nodes, if residuals are small beside the eigenvalues. Vectors are
+            orthonormal to full accuracy in any case.
         known : Spectrum, optional
             Fewer modes of the same graph, for example from a file; only the others are computed.
             It saves no time on a disconnected graph.

@@ -24,6 +24,8 @@ def open_ranges(
     likelihood: Any,
     given: Mapping[str, Any],
     labels: Labels | None = None,
+    *,
+    perhaps_none: bool = False,
 ) -> tuple[Any, Any, Ranges]:
     """Return prior and likelihood with fixed parameters set, and the ranges of the open ones.
 
@@ -35,7 +37,8 @@ def open_ranges(
     Raises
     ------
     TypeError, ValueError
-        A range of the wrong form, of an unknown parameter or outside its domain; nothing open.
+        A range of the wrong form, of an unknown parameter or outside its domain; nothing open,
+        unless ``perhaps_none``.
     """
     own = adopt(likelihood).ranges
     defaults = {**prior.ranges, **own}
@@ -74,7 +77,7 @@ def open_ranges(
                 raise ValueError(f"{name} has no range of its own: give {name}=(low, high)")
             pair = defaults[name]
         found[name] = check_range(name, pair, defaults.get(name, pair)[1])
-    if not found and not uninformed:
+    if not found and not uninformed and not perhaps_none:
         raise ValueError(
             'all parameters are fixed: leave one "auto", or give its range, such as gamma=(0.01, 1)'
         )

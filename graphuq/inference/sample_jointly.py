@@ -52,6 +52,7 @@ def sample_jointly(
     likelihood: Likelihood,
     labels: Labels,
     *,
+    df: float | None = None,
     draws: int = 1000,
     chains: int = 4,
     warmup: int | None = None,
@@ -72,7 +73,9 @@ def sample_jointly(
     where Q has the modes of the graph, and columns of the other priors of a sum, with p(theta) of
     `graphuq.priors.hyperprior`, truncated to the ranges. `graphuq.tune` maximizes over theta, and
     this averages. For K > 2 classes there are K fields, which share theta. A parameter that is
-    neither "auto" nor has a range keeps its value in ``prior`` or ``likelihood``. The theory
+    neither "auto" nor has a range keeps its value in ``prior`` or ``likelihood``. With ``df`` the
+    prior is not Gaussian: the coefficient of each mode of the graph is Student-t, so that a few may
+    be far larger than the others. The theory
     chapter "Samplers" describes the sampler. Ctrl-C returns the draws so far.
 
     Parameters
@@ -86,6 +89,10 @@ def sample_jointly(
         The parameters of your own are not sampled.
     labels : Labels
         Labels of two or more classes, perhaps with confidence.
+    df : float, optional
+        Degrees of freedom of the Student-t coefficients of modes, above 0; Gaussian by default.
+        Each mode has a scale s with 1 / s^2 ~ Gamma(df / 2, rate df / 2), which its K fields
+        share. With ``df`` all parameters may be fixed.
     draws, chains, nodes, seed, threads, progress, checkpoint
         As in `graphuq.sample`.
     warmup : int, optional
@@ -131,6 +138,7 @@ def sample_jointly(
     {'alpha': (4, 200), 'level': (4, 200)}
     """
     adopt(likelihood)
+    tails = math.inf if df is None else validation.positive("df", df)
     source = _require_modes(prior)
     require_prior_and_labels(source, labels)
     require_supported(likelihood, labels)
@@ -150,7 +158,7 @@ def sample_jointly(
     chosen = prior_or_default(source, _without_rank(ranges), labels)
     if chosen is not source:
         _require_agreeing_modes(chosen)
-    chosen, likelihood, found = open_ranges(chosen, likelihood, ranges)
+    chosen, likelihood, found = open_ranges(chosen, likelihood, ranges, perhaps_none=df is not None)
     if others := sorted(found.keys() - set(NAMES)):
         raise TypeError(
             f"gq.sample_jointly samples {', '.join(NAMES)}, and not {others[0]}: give it a number, "
@@ -162,7 +170,7 @@ def sample_jointly(
     chosen, likelihood = with_values(chosen, likelihood, middle)
     problem = Problem.check(chosen, likelihood, labels, nodes)
     _require_no_nugget(problem.prior)
-    sampler = _joint_sampler(problem, box)
+    sampler = _joint_sampler(problem, box, tails)
     plan = plan.with_defaults_of(sampler)
     # 2. the field at all nodes, given z and the prior's parameters
     names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
@@ -171,7 +179,7 @@ def sample_jointly(
     with one_blas_thread():
         target = Target(problem.prior.at(labels.nodes), problem.bound)
     settings = {
-        **settings_of(problem, {"name": "Joint", "sweeps": sampler.sweeps}, plan, 0.0),
+        **settings_of(problem, {"name": "Joint", "sweeps": sampler.sweeps, "df": df}, plan, 0.0),
         "ranges": {name: list(ends) for name, ends in box.items()},
     }
     run = Run(problem, sampler, plan, conditional, target, settings, tuple(box))
@@ -264,7 +272,7 @@ def _without_rank(ranges: dict[str, Any]) -> dict[str, Any]:
     return ranges
 
 
-def _joint_sampler(problem: Problem, ranges: Ranges) -> Joint:
+def _joint_sampler(problem: Problem, ranges: Ranges, df: float) -> Joint:
     """Return the sampler of the field and of the hyperparameters that have ranges."""
     bound, prior, n_classes = problem.bound, problem.prior, problem.bound.rule.n_classes
     assert bound.sign_model is not None
@@ -272,7 +280,7 @@ def _joint_sampler(problem: Problem, ranges: Ranges) -> Joint:
     with one_blas_thread():
         shares = informed_shares(prior, problem.labels.nodes, box)
     densities = _densities(ranges, n_classes, bound.overlap > 0)
-    return Joint(prior, box, densities, bound.sign_model.noise == 0, shares)
+    return Joint(prior, box, densities, bound.sign_model.noise == 0, shares, df)
 
 
 def _box(

@@ -5,7 +5,9 @@ for K > 2 classes there are K such fields, which share M. A step is
 
 1. hyperparameters given z, eta integrated out: slices (`graphuq.samplers.hyperparameter_slices`);
 2. eta given z and the labels: truncated normals (`add_noise`);
-3. a, by one harmonic flow of x that carries a along.
+3. a, by one harmonic flow of x that carries a along;
+4. if the coefficients of modes are Student-t, their scales given the coefficients
+   (`draw_scales`): given its scale a coefficient is Gaussian, so that 1 to 3 are as before.
 
 z is the non-centered parametrization (Papaspiliopoulos, Roberts and Skold 2007): a new sigma moves
 the field, and only the labels hold it. The order makes the collapsed step 1 valid (van Dyk and Park
@@ -79,6 +81,8 @@ class JointState(NamedTuple):
     """z, which determines the fields for all hyperparameters, shape (C, p)."""
     point: Array
     """alpha, level, weight, log tau, log gamma, log flip_rate."""
+    scales: Array
+    """Scale of each column, shape (p,): 1 unless the coefficients of modes are Student-t."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +103,8 @@ class Joint(Sampler):
         Whether gamma is that of the level-set likelihood, which has no flip rate.
     centering : ndarray, shape (p,)
         The share of each column; see `informed_shares`.
+    df : float
+        Degrees of freedom of the coefficients of modes; infinite if they are Gaussian.
     sweeps : int
         Rounds of slices in a step.
     thin : int
@@ -110,6 +116,7 @@ class Joint(Sampler):
     density: Array
     level_set: bool
     centering: Array
+    df: float = math.inf
     sweeps: int = 2
     thin: int = 5
     steady: ClassVar[bool] = False
@@ -158,7 +165,7 @@ class Joint(Sampler):
         )
         _, chunk = Harmonic().advance(fixed, Harmonic().start(fixed, rng), rng, 1, 1, False)
         z, _ = _flow(rng, target, problem, chunk.fields[0], sigma, noise, costs)
-        return JointState(z, point)
+        return JointState(z, point, np.ones(sigma.size))
 
     def advance(
         self,
@@ -171,8 +178,9 @@ class Joint(Sampler):
     ) -> tuple[JointState, Chunk]:
         """Make ``draws * thin`` steps and keep every ``thin``-th state."""
         del tune  # there is nothing to tune
-        problem = self._problem(target)
-        z, point = state.field.copy(), state.point.copy()
+        unscaled = self._problem(target)
+        z, point, scales = state.field.copy(), state.point.copy(), state.scales
+        problem = unscaled._replace(Q=unscaled.Q * scales)
         _, sigma, f, costs = _buffers(problem, len(z))
         modes, points = np.empty((draws, *z.shape)), np.empty((draws, point.size))
         potential, hits = np.empty(draws), np.zeros(draws)
@@ -187,7 +195,13 @@ class Joint(Sampler):
                 # 3. z and eta, by a harmonic flow
                 z, n_walls = _flow(rng, target, problem, x, sigma, noise, costs)
                 hits[draw] += n_walls
-            modes[draw], points[draw] = z, _values(point)
+                # 4. scales of the modes given their coefficients
+                if self.df < math.inf:
+                    coefficients = scales * z
+                    scales = draw_scales(rng, coefficients, self.df, problem)
+                    z = coefficients / scales
+                    problem = unscaled._replace(Q=unscaled.Q * scales)
+            modes[draw], points[draw] = scales * z, _values(point)
             f_now = np.ascontiguousarray((problem.Q @ (sigma * z).T).T)
             potential[draw] = -log_likelihood(f_now, problem, noise, costs, labels_log_probability)
         free = np.flatnonzero(self.box[:, 0] < self.box[:, 1])
@@ -198,7 +212,7 @@ class Joint(Sampler):
             **{NAMES[i]: points[:, i] for i in free},
         }
         fields = append_parameters(modes, points[:, free[free < OF_THE_PRIOR]])
-        return JointState(z, point), Chunk(fields, stats)
+        return JointState(z, point, scales), Chunk(fields, stats)
 
     def _problem(self, target: Target) -> Problem:
         nodes, prior, graph = target.likelihood.nodes, self.prior, graph_of(self.prior)
@@ -244,6 +258,22 @@ def informed_shares(prior: GaussianPrior, nodes: Nodes, box: Array) -> Array:
     if box[WEIGHT, 0] == box[WEIGHT, 1]:
         found[int(kept[0]) + graph_of(prior).sigma.size :] = 0.0
     return np.asarray(found)
+
+
+def draw_scales(
+    rng: np.random.Generator, coefficients: Array, df: float, problem: Problem
+) -> Array:
+    """Return a draw of the scale of each column given the coefficients (C, p), 1 but for modes.
+
+    A Student-t variable is a Gaussian one times s, with 1 / s^2 ~ Gamma(df / 2, rate df / 2); the C
+    fields share s.
+    """
+    scales, C = np.ones(coefficients.shape[1]), coefficients.shape[0]
+    first = scales.size - problem.values.size - (problem.others.size - 1)
+    modes = slice(first, first + problem.values.size)
+    rates = 0.5 * (df + (coefficients[:, modes] ** 2).sum(axis=0))
+    scales[modes] = np.sqrt(rates / rng.standard_gamma(0.5 * (df + C), rates.size))
+    return scales
 
 
 def _values(point: Array) -> Array:

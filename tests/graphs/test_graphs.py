@@ -199,6 +199,14 @@ def test_laplacians_follow_their_definitions(form, loops):
     np.testing.assert_allclose(combinatorial @ np.ones(15), 0, atol=1e-13)
 
 
+def test_the_dirichlet_energy_is_the_sum_over_edges():
+    graph = knn_graph(points(15, 2), 4, connect=True)
+    A, u = dense(graph), np.random.default_rng(0).standard_normal(15)
+    scaled = u / np.sqrt(graph.degrees)
+    expected = (A * np.subtract.outer(scaled, scaled) ** 2).sum() / 4  # eq. (2)
+    assert u @ (graph.laplacian() @ u) / 2 == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 def test_every_sparse_format_is_read(name, kind):

@@ -377,6 +377,20 @@ def test_an_impossible_spectrum_is_refused(values, vectors, null, message):
         Spectrum(values, vectors, null)
 
 
+def test_single_precision_is_not_kept_where_hubs_make_its_residuals_large():
+    network = Graph(
+        nx.to_scipy_sparse_array(nx.barabasi_albert_graph(1200, 8, seed=0), dtype=float)
+    )
+    single, kept = (
+        Spectrum.of(network, 20, "combinatorial", precision=precision)
+        for precision in ("single", "auto")
+    )
+    assert single.residuals.max() > 1e-4 * single.values[-1]
+    assert kept.residuals.max() < 1e-9 * kept.values[-1]
+    cloud = knn_graph(np.random.default_rng(0).standard_normal((1200, 3)), 10, connect=True)
+    assert Spectrum.of(cloud, 20).residuals.max() > 1e-9  # a graph without hubs stays single
+
+
 def test_large_residuals_are_reported(monkeypatch):
     monkeypatch.setattr(module, "MAX_RESIDUAL", 1e-30)
     with pytest.warns(RuntimeWarning, match=r"eigenpair \d+ has residual .*approximate"):

@@ -1,0 +1,118 @@
+"""Write the table of all items of the papers: where each is, and its verdict."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+ITEMS = ROOT / "benchmarks/papers/items"
+VERDICTS = ROOT / "docs/numbers/claims.json"
+
+PAPERS = {
+    "uq_paper": "Bertozzi, Luo, Stuart and Zygalakis 2018, uncertainty on graphs",
+    "robust_gc": "Alaíz, Fanuel and Suykens 2016, RobustGC",
+    "ando_zhang": "Ando and Zhang 2007, Laplacian regularization",
+    "kaog": "Mohammadi et al. 2014, KAOG and MKAOG",
+    "gdpca": "Avrachenkov, Boisbunon and Kamalov 2021, GDPCA",
+}
+
+INTRODUCTION = """\
+# All items of the papers
+
+Every equation, algorithm, theorem, figure, table and data set of the five papers, every claim of
+their texts, and every piece of future work that they name. The column "where" has the file and the
+name in it. "Tested" means that a test of the package compares the item with an independent answer.
+Claims are those of [the reproduction](index.md) and of [the other papers](other-papers.md), which
+have figures, bounds and the causes of failures. An item that nothing covers has a reason.
+"""
+
+
+class Item(NamedTuple):
+    """An item of a paper."""
+
+    name: str
+    says: str
+    where: list[str]
+    """file::name, or a page."""
+    tests: list[str]
+    """file::name."""
+    claims: list[tuple[str, str]]
+    """Each a study and the beginning of a claim."""
+    reason: str
+    """Why nothing covers or judges it."""
+
+
+def items_of(paper: str) -> list[Item]:
+    """Return the items of a paper, in its order."""
+    with (ITEMS / f"{paper}.csv").open(encoding="utf-8", newline="") as file:
+        return [_item(row) for row in csv.DictReader(file)]
+
+
+def _item(row: dict[str, str]) -> Item:
+    judged = [one for one in row["judged"].split(" ;; ") if one]
+    return Item(
+        row["item"],
+        row["says"],
+        [one for one in row["where"].split("; ") if one],
+        [one for one in judged if one.startswith("tests/")],
+        [tuple(one.split(": ", 1)) for one in judged if not one.startswith("tests/")],
+        row["reason"],
+    )
+
+
+def verdicts_of(claims: list[tuple[str, str]], known: dict[str, dict[str, bool]]) -> list[bool]:
+    """Return whether each claim that begins so holds."""
+    return [
+        holds
+        for study, claim in known.items()
+        for text, holds in claim.items()
+        if any(study == one and text.startswith(start) for one, start in claims)
+    ]
+
+
+def write(page: Path) -> None:
+    """Write the page if it has changed."""
+    known = json.loads(VERDICTS.read_text(encoding="utf-8"))
+    text = "\n".join([INTRODUCTION, *(_section(paper, known) for paper in PAPERS)])
+    if not page.is_file() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+
+
+def _section(paper: str, known: dict[str, dict[str, bool]]) -> str:
+    items = items_of(paper)
+    judged = sum(bool(item.tests or item.claims) for item in items)
+    built = sum(bool(item.where) and not (item.tests or item.claims) for item in items)
+    rows = [
+        f"| {item.name} | {item.says} | {', '.join(map(_place, item.where))} | "
+        f"{_verdict(item, known)} |".replace("<", "&lt;")
+        for item in items
+    ]
+    return "\n".join([
+        f"## {PAPERS[paper]}", "",
+        f"{len(items)} items: {judged} are tested or measured, {built} are there and need or have "
+        f"no test of their own, and {len(items) - judged - built} are not covered.", "",
+        "| item | what it says | where | verdict |", "|---|---|---|---|", *rows, "",
+    ])  # fmt: skip
+
+
+def _place(place: str) -> str:
+    page = place.removeprefix("docs/")
+    return f"[{page}](../{page})" if place.startswith("docs/") else f"`{place}`"
+
+
+def _verdict(item: Item, known: dict[str, dict[str, bool]]) -> str:
+    found = ["tested"] if item.tests else []
+    if item.claims:
+        holds = verdicts_of(item.claims, known)
+        page = "index.md" if _is_uq(item.claims[0][0]) else "other-papers.md"
+        found.append(f"[{sum(holds)} of {len(holds)} claims hold]({page})")
+    if not found:
+        found = [item.reason if item.where else f"**not covered**: {item.reason}"]
+    return "; ".join(found)
+
+
+def _is_uq(study: str) -> bool:
+    return (ROOT / f"benchmarks/papers/uq_paper/{study}.py").is_file()
