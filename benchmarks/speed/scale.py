@@ -2,7 +2,7 @@
 
 Each part runs in its own process, whose peak memory is shown. The video is synthetic and has the
 paper's size (section 5.1.4): 7 x 128 x 320 pixels of 129 bands, cosine weights, 50 modes, 8,000
-labels; gamma = 1 and beta = 0.1 are those of Table 2. It is compared with the paper's Algorithm 3
+labels; gamma = 1 and beta = 0.1 are those of Table 2. It is compared with the paper's Algorithm 2
 in plain NumPy. The steps of NumPy are timed, and the same steps of `gq.PCN` show what they are
 worth, since NumPy is too slow for all of them. Rows on disk are a mixture of six Gaussians in 20
 dimensions, read from a memory map, with 100 landmarks; the first rows are read once before the
@@ -228,7 +228,7 @@ def main() -> None:
         "MNIST, 70,000 nodes: GiB, at most 1.2": (digits["GiB"], digits["GiB"] <= 1.2),
         "video, features to posterior: GiB, below 4":
             (cube["GiB of that"], cube["GiB of that"] < 4),
-        "video: times as fast as Algorithm 3 in NumPy for the same error, at least 300":
+        "video: times as fast as Algorithm 2 in NumPy for the same error, at least 300":
             (ratio, ratio >= 300),
         "full prior, 20,000 nodes, 400 labels: GiB, below 3":
             (whole["GiB of that"], whole["GiB of that"] < 3),

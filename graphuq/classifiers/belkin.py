@@ -17,7 +17,7 @@ from graphuq.utils.typing import Array
 class BelkinNiyogi(TransductiveClassifier):
     """Least squares of the labels on the smoothest eigenvectors of the graph.
 
-    Problem (2) of Alaiz, Fanuel and Suykens, "Robust classification of graph-based data" (2016),
+    Problem (2) of Alaíz, Fanuel and Suykens, "Robust classification of graph-based data" (2016),
     with labels c_i of -1 and +1 at the labeled nodes,
 
         min_a  sum_i (c_i - sum_{l < p} a_l v_l,i)^2,   f = sum_{l < p} a_l v_l.
@@ -32,8 +32,9 @@ class BelkinNiyogi(TransductiveClassifier):
         p, from 1 to n, including the constant v_0. More eigenvectors follow finer structure, and
         also wrong labels.
     laplacian : {"normalized", "combinatorial", "signless"}
-        The Laplacian whose eigenvectors are used. The paper's text says combinatorial, but its
-        figures agree with normalized. Signless is for graphs whose neighbors differ.
+        The Laplacian whose eigenvectors are used. The paper's introduction of the method says
+        combinatorial, but its problem (2) has the eigenvectors of the normalized one, and its
+        Table 1 agrees with these. Signless is for graphs whose neighbors differ.
 
     Attributes
     ----------

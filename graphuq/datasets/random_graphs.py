@@ -27,7 +27,7 @@ def planted_partition(
     """Draw a graph of clusters, with one edge probability inside and one between clusters.
 
     Alaíz, Fanuel and Suykens 2016 use two clusters of 100 nodes with probabilities 0.7 and 0.3 or
-    0.5 in section IV-C, and three clusters with 0.3 and 0.05 as "synth" in Table 1.
+    0.5 in section 4.2, and three clusters with 0.3 and 0.05 as "synth" in Table 1.
 
     Parameters
     ----------

@@ -280,8 +280,8 @@ def full_graph(
     n_neighbors : int
         K. The scale tau_i of self-tuning weights is the distance to the K-th neighbor.
     self_loops : bool
-        Keep a_ii = 1, as the paper's own experiments do. Self-loops weaken the other edges
-        relative to the degrees, most where degrees are small.
+        Keep a_ii = 1, which the paper's formulas for the weights give. Self-loops weaken the other
+        edges relative to the degrees, most where degrees are small.
 
     Returns
     -------

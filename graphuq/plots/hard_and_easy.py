@@ -24,7 +24,10 @@ def hard_and_easy(
     shape: tuple[int, int] | None = None,
     figure: Any = None,
 ) -> NDArray[Any]:
-    """Show the most uncertain and the most certain images of each class: Figure 4 of the paper.
+    """Show the most uncertain and the most certain images of each class, as Figure 4 of the paper.
+
+    Images are ordered by their entropy. The paper orders those of a true class by s, so that its
+    hardest may be wrong and certain.
 
     The title of an image is its posterior mean s: -1 and +1 are certain, 0 is 50/50. A frame marks
     a wrong prediction. Labeled nodes are left out.

@@ -10,13 +10,13 @@ Up to rank 50 there are more labels than modes. For some draws of labels almost 
 all of them, and level-set chains disagree, as the R-hat column shows. So below rank 50 level-set is
 run by pCN alone.
 
-The rows "pCN, as in the paper" are single chains of 1e4 steps of Algorithm 2, beta = 0.3, each
-started from a draw of the prior, without warm-up, and each with its own labels, as in the paper.
-Their standard deviation includes that of labels and Monte Carlo error. The rows "pCN, same labels"
-are such chains given the same labels, so that R-hat can compare them, and their standard deviation
-is pure Monte Carlo error. On the hardest pair it is as large as the spread over draws of labels.
-The smallest ESS is that of one chain, over modes. On the two easy pairs R-hat is good, although
-each chain is worth few draws.
+The rows "pCN, as in the paper" are single chains of 1e4 steps of Algorithm 2, beta = 0.3, each with
+its own labels, as in the paper. Each is started from a draw of the prior, without warm-up; the
+paper states neither. Their standard deviation includes that of labels and Monte Carlo error. The
+rows "pCN, same labels" are such chains given the same labels, so that R-hat can compare them, and
+their standard deviation is pure Monte Carlo error. On the hardest pair it is as large as the spread
+over draws of labels. The smallest ESS is that of one chain, over modes. On the two easy pairs R-hat
+is good, although each chain is worth few draws.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.digit_pairs [--quick]
 """

@@ -2,11 +2,11 @@
 
 The figures show medians and quartiles of accuracy against the share of labels, and on two moons
 against feature noise. The text prints no accuracies and no range of the feature noise sigma: ours
-is that of Figure 5. The captions say 50 trials. The full settings of this study have 20; --trials
-50 runs as many as the paper. Labels are revealed within each class, at the same share. Full graphs
-keep self-loops, as the paper's formula for the weights has them. An estimate is an optimum, not a
-chain: instead of R-hat the table shows how many estimates stopped before they reached their
-tolerance.
+is that of Figure 5. The captions say 50 trials, and the text 100. The full settings of this study
+have 20; --trials 50 runs as many as the paper. Labels are revealed within each class, at the same
+share. Full graphs keep self-loops, as the paper's formula for the weights has them. An estimate is
+an optimum, not a chain: instead of R-hat the table shows how many estimates stopped before they
+reached their tolerance.
 
 On full graphs of noisy moons, and on MNIST with at most 1% of labels, Ginzburg-Landau started from
 probit is far better than probit, not slightly. In the graphs of moons all eigenvalues from the
