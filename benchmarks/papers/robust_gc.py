@@ -1,4 +1,4 @@
-"""RobustGC, Alaíz, Fanuel and Suykens 2016: Table 1 and Figures 2 to 5 compared with ours.
+"""RobustGC, Alaíz, Fanuel and Suykens 2016: Table 1 and Figures 1 to 5 compared with ours.
 
 The methods are ZhouGC, BelkGC (`gq.BelkinNiyogi`), RobustGC, and PF-RobustGC, which is RobustGC
 with its parameter eta fixed at 0.9. The benchmark computes their scores from the eigenpairs of the
@@ -542,7 +542,16 @@ def picture(fields: dict, curves: dict, rows: list[dict]) -> Figure:
     for panel in panels[:, 0]:
         panel.set_ylabel("accuracy, %")
     panels[0, 0].legend(fontsize=8)
-    for panel, (case, (labels, scores)) in zip(top.subplots(1, 2), fields.items(), strict=True):
+    *errors, first, second = top.subplots(1, 4, width_ratios=[1, 1, 2.5, 2.5])
+    f = np.linspace(-2, 2, 101)
+    for panel, (y, node) in zip(
+        errors, ((1, "a node with label +1"), (0, "no label")), strict=True
+    ):
+        panel.plot(f, (f - y) ** 2, color=COLORS["ZhouGC"], label="squared")
+        panel.plot(f, -((f + y) ** 2), color=COLORS["RobustGC"], label="concave")
+        panel.set(title=f"Figure 1: {node}", xlabel="f", ylabel="error")
+        panel.legend(fontsize=8)
+    for panel, (case, (labels, scores)) in zip((first, second), fields.items(), strict=True):
         for method, f in scores.items():
             panel.plot(f / abs(f).max(), "o-", ms=3, color=COLORS[method], label=method)
         panel.plot(labels.nodes, labels.codes, "kx", label="labels")

@@ -66,11 +66,10 @@ def sample_all(spectrum, labels, seed, draws) -> dict[str, gq.Posterior]:
     return posts
 
 
-def density(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return a grid, the density on it, and its number of modes."""
-    grid = np.linspace(*np.quantile(values, [0.001, 0.999]), 200)
-    heights = gaussian_kde(values)(grid)
-    return grid, heights, len(find_peaks(heights, prominence=0.05 * heights.max())[0])
+def peaks(values: np.ndarray) -> int:
+    """Return the number of peaks of a density estimate."""
+    heights = gaussian_kde(values)(np.linspace(*np.quantile(values, [0.001, 0.999]), 200))
+    return len(find_peaks(heights, prominence=0.05 * heights.max())[0])
 
 
 def main() -> None:
@@ -92,14 +91,14 @@ def main() -> None:
             chosen = {"low": np.argsort(abs(own))[:6], "high": np.argsort(-own)[:6]}
             healths.setdefault(name, []).append(post)
             for kind, nodes in chosen.items():
-                drawn = [density(post.draws.field[:, :, at].ravel()) for at in nodes]
+                drawn = [post.draws.field[:, :, at].ravel() for at in nodes]
                 shown.setdefault((name, kind), [
-                    (grid, heights, post.latent_probability[hidden[at]])
-                    for (grid, heights, _), at in zip(drawn, nodes, strict=True)
+                    (values, post.latent_probability[hidden[at]])
+                    for values, at in zip(drawn, nodes, strict=True)
                 ])  # fmt: skip
                 positive = (post.draws.field[:, :, nodes] > 0).mean(axis=(0, 1))
                 found.setdefault((name, kind), []).append((
-                    sum(modes > 1 for *_, modes in drawn),
+                    sum(peaks(values) > 1 for values in drawn),
                     float(np.minimum(positive, 1 - positive).mean()),
                 ))  # fmt: skip
     rows = []
@@ -136,21 +135,25 @@ def main() -> None:
 
 
 def draw(shown, out) -> None:
-    figure = Figure(figsize=(15, 5.4), layout="constrained")
+    """Draw a histogram for each of six nodes, under each model."""
+    figure = Figure(figsize=(17, 6.4), layout="constrained")
     names = list(PAPER)
-    grid = figure.subplots(2, len(names), sharex="col")
-    for column, name in zip(grid.T, names, strict=True):
-        for panel, kind in zip(column, ("low", "high"), strict=True):
-            for at, heights, p in shown[name, kind]:
-                panel.plot(at, heights, lw=1.2, label=f"{2 * p - 1:+.2f}")
-            panel.axvline(0, color="black", lw=0.7)
+    for part, (kind, name) in zip(
+        figure.subfigures(2, len(names)).ravel(),
+        ((kind, name) for kind in ("low", "high") for name in names),
+        strict=True,
+    ):
+        part.suptitle(f"{name}\n{kind} confidence", fontsize=9)
+        found = shown[name, kind]
+        ends = np.quantile(np.concatenate([values for values, _ in found]), [0.001, 0.999])
+        for panel, (values, p) in zip(part.subplots(2, 3, sharex=True).ravel(), found, strict=True):
+            panel.hist(values, bins=np.linspace(*ends, 41), density=True, color="0.45")
+            panel.axvline(0, color="#d55e00", lw=0.8)
+            panel.set_title(f"s = {2 * p - 1:+.2f}", fontsize=8, pad=2)
             panel.set_yticks([])
-            panel.legend(fontsize=7, title="s", title_fontsize=8)
-        column[0].set_title(name, fontsize=10)
-        column[1].set_xlabel("field at the node")
-    for panel, kind in zip(grid[:, 0], ("low", "high"), strict=True):
-        panel.set_ylabel(f"density: six nodes\nof {kind} confidence")
-    figure.suptitle("Figure 7: marginal posteriors, voting records", fontsize=11)
+            panel.tick_params(labelsize=7)
+    figure.suptitle("Figure 7: marginal posteriors of the field at six nodes, voting records",
+                    fontsize=11)  # fmt: skip
     report.picture("marginals", out, figure)
 
 
