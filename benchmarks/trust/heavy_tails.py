@@ -5,7 +5,8 @@ GRAPHUQ_DATA=... python -m benchmarks.trust.heavy_tails [--quick]
 The prior has 50 modes, and alpha is sampled between 0.5 and 6 (`gq.sample_jointly`). Two moons are
 600 points of feature noise 0.06 on the graph of all pairs, the votes are on that of the UQ paper,
 and the digits 1 and 8 are the small ones of scikit-learn, on a graph of ten neighbors. The same
-draws of labels are given to all priors, and a difference is in standard errors over these draws.
+draws of labels are given to all priors, and a gain, by which a log score is lower, is in standard
+errors over these draws.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def main() -> None:
                     )  # fmt: skip
                     runs.append(scores(post, y, seed))
             for df, runs in found.items():
-                gain = [one["log score"] - other["log score"]
+                gain = [other["log score"] - one["log score"]
                         for one, other in zip(runs, found[None], strict=True)]  # fmt: skip
                 gains[name, count, df] = np.mean(gain) / max(standard_error(gain), 1e-12)
                 mean = means(runs)

@@ -223,6 +223,11 @@ def quotes():
     alone = LOG_SCORES.loc["brown-selected", "random 4%"]
     yield compare, says, alone[["graph + level", "graphuq"]]
 
+    for data in ("two moons", "votes", "digits 1 and 8"):
+        for count in (3, 10):
+            scores = rows("heavy_tails", data=data, **{"labels of each class": count})["log score"]
+            yield HOW_TO + "samplers.md", f"| {data}, {count} | {{}} | {{}} | {{}} |", scores
+
     for says, claim in (
         (
             "worth {} independent draws on two moons (100 labels), and {}",
