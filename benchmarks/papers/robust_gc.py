@@ -16,8 +16,9 @@ others at random; the digits are the first 125 training images of each class, th
 exp(-d^2 / sigma^2) without self-loops; and node 8 of karate belongs to the larger class.
 
 A lead is the mean difference of two methods over all repeats, in units of its standard error, which
-comes from the averages computed anew. A method is best if no other has a lead of three standard
-errors over it. The column "p against RobustGC" is the median p of the paper's Wilcoxon test, over
+comes from the averages computed anew. A method is clearly better than another if its lead is three
+standard errors. These claims, and the bounds of Table 1, replaced fixed numbers of points after
+results had been seen; labels were then drawn anew. The column "p against RobustGC" is the median p of the paper's Wilcoxon test, over
 the averages computed anew.
 
 Bounds that fail, and why:
@@ -116,6 +117,9 @@ PAPER = {
 }  # fmt: skip
 # Half of the last printed digit, and the allowed deviations of a mean of 20 repeats.
 ROUNDING, WITHIN = 0.05, 3.0
+
+# Seeds of labels: the bounds were chosen by draws with others.
+TABLE_SEED, NOISE_SEED = 3, 4
 
 
 def bound(values: np.ndarray) -> float:
@@ -267,7 +271,7 @@ def table_1(experiments: int) -> tuple[list[dict], dict, dict, dict]:
                 modes = Modes(graph)
                 gaps[data, e] = modes.gaps_to_package(y)
             for count in sizes:
-                seed = [1, d, count, e]
+                seed = [TABLE_SEED, d, count, e]
                 best, curve = experiment(modes, y, count, 0.0, REPEATS, seed, methods)
                 parts[count].append(best)
                 curves.setdefault((data, count), []).append(curve)
@@ -324,7 +328,10 @@ def order_claims(results: dict[tuple, dict[str, np.ndarray]]) -> dict:
         rivals = [m for m in ("ZhouGC", "BelkGC", "RobustGC") if m != method]
         leads = [lead(results[data, size][method], results[data, size][rival])
                  for size in sizes for rival in rivals]  # fmt: skip
-        name = f"{data}, {which}: {method} is best, smallest lead: above -{WITHIN:g}"
+        name = (
+            f"{data}, {which}: no method is clearly better than {method}, its smallest lead in "
+            f"standard errors: above -{WITHIN:g}"
+        )
         claims[name] = (min(leads), min(leads) > -WITHIN)
 
     for data, sizes in ((data, list(PAPER[data])) for data in PAPER):
@@ -426,7 +433,7 @@ def noise(experiments: int, repeats: int) -> list[dict]:
         for e in range(experiments):
             modes = Modes(planted([100, 100], 0.7, between, [1, round(10 * between), e]))
             for (count, flips), runs in parts.items():
-                seed = [2, round(10 * between), count, round(100 * flips), e]
+                seed = [NOISE_SEED, round(10 * between), count, round(100 * flips), e]
                 runs.append(experiment(modes, y, count, flips, repeats, seed, list(GRIDS))[0])
         for (count, flips), runs in parts.items():
             rows += [

@@ -76,7 +76,7 @@ def claims(rows, found) -> dict[str, tuple]:
         ),
         "rank correlation of mean variance with the share of wrong predictions, 45 pairs: above "
         "0.9": (agree, agree > 0.9),
-        "share of two pairs whose mean variances differ, p < 0.05 by Welch's test: above "
+        "share of comparisons of two pairs in which mean variances differ, p < 0.05: above "
         "0.5": (float(np.mean(apart)), float(np.mean(apart)) > 0.5),
         "largest R-hat: below 1.05": (worst, worst < 1.05),
     }  # fmt: skip

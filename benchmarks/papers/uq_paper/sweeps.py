@@ -72,10 +72,8 @@ def claims(results: dict[tuple, list], rows: list[dict], signs: dict[str, int]) 
             says = "almost monotonically" if swept == "gamma" else "on average"
             says = f"{WORDS[sign]} {says}"
             slope = sign * trend(curves, at)
-            name = (
-                f"slope of mean variance over {swept}, {model}, in standard errors: "
-                f"{'above' if sign > 0 else 'below -'}{' ' * (sign > 0)}{CLEAR:g}"
-            )
+            bound = f"above {CLEAR:g}" if sign > 0 else f"below -{CLEAR:g}"
+            name = f"slope of mean variance over {swept}, {model}, in standard errors: {bound}"
             found[name] = (sign * slope, slope > CLEAR, says)
             worst = min(sign * in_errors(step) for step in np.diff(curves).T)
             name = (
