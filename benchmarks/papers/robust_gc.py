@@ -18,8 +18,8 @@ exp(-d^2 / sigma^2) without self-loops; and node 8 of karate belongs to the larg
 A lead is the mean difference of two methods over all repeats, in units of its standard error, which
 comes from the averages computed anew. A method is clearly better than another if its lead is three
 standard errors. These claims, and the bounds of Table 1, replaced fixed numbers of points after
-results had been seen; labels were then drawn anew. The column "p against RobustGC" is the median p of the paper's Wilcoxon test, over
-the averages computed anew.
+results had been seen; labels were then drawn anew. The column "p against RobustGC" is the median p
+of the paper's Wilcoxon test, over the averages computed anew.
 
 Bounds that fail, and why:
 

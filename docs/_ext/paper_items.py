@@ -86,16 +86,21 @@ def _section(paper: str, known: dict[str, dict[str, bool]]) -> str:
     judged = sum(bool(item.tests or item.claims) for item in items)
     built = sum(bool(item.where) and not (item.tests or item.claims) for item in items)
     rows = [
-        f"| {item.name} | {item.says} | {', '.join(map(_place, item.where))} | "
-        f"{_verdict(item, known)} |".replace("<", "&lt;")
+        f"| {_text(item.name)} | {_text(item.says)} | {', '.join(map(_place, item.where))} | "
+        f"{_verdict(item, known)} |"
         for item in items
     ]
     return "\n".join([
         f"## {PAPERS[paper]}", "",
-        f"{len(items)} items: {judged} are tested or measured, {built} are there and need or have "
-        f"no test of their own, and {len(items) - judged - built} are not covered.", "",
+        f"{len(items)} items: {judged} are tested or measured, {built} are built without a test of "
+        f"their own, and {len(items) - judged - built} are not covered.", "",
         "| item | what it says | where | verdict |", "|---|---|---|---|", *rows, "",
     ])  # fmt: skip
+
+
+def _text(text: str) -> str:
+    """Return a text for a cell of a table."""
+    return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def _place(place: str) -> str:
@@ -105,12 +110,12 @@ def _place(place: str) -> str:
 
 def _verdict(item: Item, known: dict[str, dict[str, bool]]) -> str:
     found = ["tested"] if item.tests else []
-    if item.claims:
-        holds = verdicts_of(item.claims, known)
-        page = "index.md" if _is_uq(item.claims[0][0]) else "other-papers.md"
-        found.append(f"[{sum(holds)} of {len(holds)} claims hold]({page})")
-    if not found:
-        found = [item.reason if item.where else f"**not covered**: {item.reason}"]
+    for study in dict.fromkeys(study for study, _ in item.claims):
+        holds = verdicts_of([claim for claim in item.claims if claim[0] == study], known)
+        page = f"index.md#{study.replace('_', '-')}" if _is_uq(study) else "other-papers.md"
+        found.append(f"[`{study}`]({page}): {sum(holds)} of {len(holds)} claims hold")
+    if item.reason:
+        found.append(_text(item.reason if item.where else f"**not covered**: {item.reason}"))
     return "; ".join(found)
 
 

@@ -37,7 +37,7 @@ from graphuq.priors.on_features import ALL_ITEMS
 from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
 from graphuq.samplers.hyperparameter_slices import N_LINEAR, NAMES, OF_THE_PRIOR
-from graphuq.samplers.joint import Joint, informed_shares
+from graphuq.samplers.joint import LARGEST, Joint, informed_shares
 from graphuq.samplers.protocol import Target
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
@@ -110,7 +110,8 @@ def sample_jointly(
     -------
     Posterior
         Node statistics averaged over the hyperparameters, whose draws are in
-        ``draws.hyperparameters``; the diagnostics cover these too.
+        ``draws.hyperparameters``; the diagnostics cover these too. With ``df`` the largest scale of
+        a mode, ``largest_scale``, is among them.
 
     Raises
     ------
@@ -138,7 +139,7 @@ def sample_jointly(
     {'alpha': (4, 200), 'level': (4, 200)}
     """
     adopt(likelihood)
-    tails = math.inf if df is None else validation.positive("df", df)
+    tails = {} if df is None else {"df": validation.positive("df", df)}
     source = _require_modes(prior)
     require_prior_and_labels(source, labels)
     require_supported(likelihood, labels)
@@ -170,7 +171,7 @@ def sample_jointly(
     chosen, likelihood = with_values(chosen, likelihood, middle)
     problem = Problem.check(chosen, likelihood, labels, nodes)
     _require_no_nugget(problem.prior)
-    sampler = _joint_sampler(problem, box, tails)
+    sampler = _joint_sampler(problem, box, **tails)
     plan = plan.with_defaults_of(sampler)
     # 2. the field at all nodes, given z and the prior's parameters
     names = tuple(name for name in NAMES[:OF_THE_PRIOR] if name in box)
@@ -179,10 +180,12 @@ def sample_jointly(
     with one_blas_thread():
         target = Target(problem.prior.at(labels.nodes), problem.bound)
     settings = {
-        **settings_of(problem, {"name": "Joint", "sweeps": sampler.sweeps, "df": df}, plan, 0.0),
+        **settings_of(problem, {"name": "Joint", "sweeps": sampler.sweeps, **tails}, plan, 0.0),
         "ranges": {name: list(ends) for name, ends in box.items()},
     }
-    run = Run(problem, sampler, plan, conditional, target, settings, tuple(box))
+    run = Run(
+        problem, sampler, plan, conditional, target, settings, (*box, *([LARGEST] if tails else []))
+    )
     announce_run(sampler, target, plan)
     # 3. chains that sample z and hyperparameters, then the statistics of all nodes
     posterior, messages = posterior_of(run, checkpoint)
@@ -195,6 +198,7 @@ def _at_means(posterior: Posterior, prior: GaussianPrior, problem: Problem) -> P
     means = {
         name: float(values.mean() if name in LINEAR else np.exp(np.log(values).mean()))
         for name, values in posterior.draws.hyperparameters.items()
+        if name != LARGEST
     }
     prior, likelihood = with_values(prior, problem.likelihood, means)
     with warnings.catch_warnings():
@@ -272,7 +276,7 @@ def _without_rank(ranges: dict[str, Any]) -> dict[str, Any]:
     return ranges
 
 
-def _joint_sampler(problem: Problem, ranges: Ranges, df: float) -> Joint:
+def _joint_sampler(problem: Problem, ranges: Ranges, df: float = math.inf) -> Joint:
     """Return the sampler of the field and of the hyperparameters that have ranges."""
     bound, prior, n_classes = problem.bound, problem.prior, problem.bound.rule.n_classes
     assert bound.sign_model is not None

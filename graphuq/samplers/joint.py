@@ -74,6 +74,10 @@ _LOG_PROBABILITY = types.FunctionType(types.float64(_VECTOR, _VECTOR))
 _MAX_STEPS = 20
 
 
+# The hyperparameter that is recorded of all scales of modes.
+LARGEST = "largest_scale"
+
+
 class JointState(NamedTuple):
     """The state of a chain."""
 
@@ -183,7 +187,7 @@ class Joint(Sampler):
         problem = unscaled._replace(Q=unscaled.Q * scales)
         _, sigma, f, costs = _buffers(problem, len(z))
         modes, points = np.empty((draws, *z.shape)), np.empty((draws, point.size))
-        potential, hits = np.empty(draws), np.zeros(draws)
+        potential, hits, largest = np.empty(draws), np.zeros(draws), np.empty(draws)
         for draw in range(draws):
             for _ in range(thin):
                 # 1. hyperparameters given z
@@ -202,6 +206,7 @@ class Joint(Sampler):
                     z = coefficients / scales
                     problem = unscaled._replace(Q=unscaled.Q * scales)
             modes[draw], points[draw] = scales * z, _values(point)
+            largest[draw] = scales.max()
             f_now = np.ascontiguousarray((problem.Q @ (sigma * z).T).T)
             potential[draw] = -log_likelihood(f_now, problem, noise, costs, labels_log_probability)
         free = np.flatnonzero(self.box[:, 0] < self.box[:, 1])
@@ -211,6 +216,8 @@ class Joint(Sampler):
             "n_walls": hits,
             **{NAMES[i]: points[:, i] for i in free},
         }
+        if self.df < math.inf:
+            stats[LARGEST] = largest
         fields = append_parameters(modes, points[:, free[free < OF_THE_PRIOR]])
         return JointState(z, point, scales), Chunk(fields, stats)
 

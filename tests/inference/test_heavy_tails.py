@@ -20,13 +20,21 @@ def ring():
     return gq.Prior.projected(gq.Graph(edges + edges.T), RANK, tau=0.1)
 
 
-def weighted(prior, labels, df, C):
-    """Return class probabilities at all nodes by draws of the prior, and their standard errors."""
+def weighted(priors, labels, df, C, level=0.0):
+    """Return class probabilities at all nodes by draws of the prior, and their standard errors.
+
+    Each of some priors, with its weight, has the same number of draws.
+    """
     rng = np.random.default_rng(0)
-    z = rng.standard_normal((DRAWS, C, RANK))
-    if df is not None:
-        z /= np.sqrt(rng.chisquare(df, (DRAWS, 1, RANK)) / df)
-    u = z @ (prior.spectrum.vectors[:, :RANK] * prior.sigma).T  # (draws, C, nodes)
+    own, fields = np.empty(0), []
+    for prior, weight in priors:
+        z = rng.standard_normal((DRAWS // len(priors), C, RANK))
+        if df is not None:
+            z /= np.sqrt(rng.chisquare(df, (len(z), 1, RANK)) / df)
+        u = z @ (prior.spectrum.vectors[:, :RANK] * prior.sigma).T  # (draws, C, nodes)
+        fields.append(u + level * rng.standard_normal((len(z), C, 1)))
+        own = np.append(own, np.full(len(z), weight))
+    u = np.concatenate(fields)
     at = u[:, :, labels.nodes]
     if C == 1:
         weights = ndtr(labels.codes * at[:, 0] / GAMMA).prod(axis=1)
@@ -35,6 +43,7 @@ def weighted(prior, labels, df, C):
         noisy = at + GAMMA * rng.standard_normal(at.shape)
         weights = (noisy.argmax(axis=1) == labels.indices).all(axis=1).astype(float)
         right = u.argmax(axis=1)[:, :, None] == np.arange(C)
+    weights *= own
     weights /= weights.sum()
     means = np.tensordot(weights, right, 1)
     errors = np.sqrt(np.tensordot(weights**2, (right - means) ** 2, 1))
@@ -60,23 +69,38 @@ def test_probabilities_are_those_of_the_weighted_prior(ring, df, classes):
     labels = gq.Labels([0, 2, 4], classes)
     C = 1 if labels.classes.size == 2 else 3
     post = sampled(ring, labels, df)
-    means, errors = weighted(ring, labels, df, C)
+    means, errors = weighted([(ring, 1.0)], labels, df, C)
     assert distances(post, means, errors).max() < 4.5
-    gaussian, _ = weighted(ring, labels, None, C)
+    gaussian, _ = weighted([(ring, 1.0)], labels, None, C)
     assert distances(post, gaussian, errors).max() > 6  # the Gaussian prior is another one
 
 
 def test_many_degrees_of_freedom_are_the_gaussian_prior(ring):
     labels = gq.Labels([0, 2, 4], [0, 1, 1])
-    means, errors = weighted(ring, labels, None, 1)
+    means, errors = weighted([(ring, 1.0)], labels, None, 1)
     assert distances(sampled(ring, labels, 1e6), means, errors).max() < 4.5
 
 
-def test_hyperparameters_are_sampled_beside_heavy_tails(ring):
+def test_a_level_and_a_sampled_alpha_beside_heavy_tails_are_exact(ring):
     labels = gq.Labels([0, 2, 4], [0, 1, 1])
-    post = sampled(ring, labels, 2.0, alpha=(1, 4), gamma=(0.05, 1))
-    assert set(post.draws.hyperparameters) == {"alpha", "gamma"}
-    assert post.settings["sampler"]["df"] == 2.0
+    post = sampled(ring + gq.Level(0.7), labels, 1.0, alpha=(0.5, 6))
+    assert set(post.draws.hyperparameters) == {"alpha", "largest_scale"}
+    alphas = np.linspace(0.5, 6, 24)  # the midpoint rule is exact enough
+    alphas = (alphas[1:] + alphas[:-1]) / 2
+    priors = [(ring.with_parameters(alpha=float(a)), np.exp(-a / 4)) for a in alphas]
+    means, errors = weighted(priors, labels, 1.0, 1, level=0.7)
+    assert distances(post, means, errors).max() < 4.5
+    without, _ = weighted(priors, labels, 1.0, 1)
+    assert distances(post, without, errors).max() > 6
+
+
+def test_predictions_that_need_a_gaussian_prior_are_refused(ring, tmp_path):
+    post = sampled(ring, gq.Labels([0, 2, 4], [0, 1, 1]), np.int64(2))
+    assert post.draws.hyperparameters["largest_scale"].min() > 0
+    with pytest.raises(ValueError, match="hyperparameters were sampled"):
+        post.pred_probs()
+    assert post.call().options["df"] == 2.0
+    post.save(tmp_path / "post.nc")  # the settings are plain numbers
 
 
 @pytest.mark.parametrize(("df", "error"), [(0, ValueError), (np.inf, ValueError), ("3", TypeError)])

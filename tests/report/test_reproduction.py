@@ -28,6 +28,9 @@ PROBLEMS = {
     "jointly": lambda p, l: gq.sample_jointly(
         p, gq.Probit(0.2), l, draws=20, alpha=(1, 6), seed=0, progress=False
     ),
+    "heavy tails": lambda p, l: gq.sample_jointly(
+        p, gq.Probit(0.2), l, df=1.5, draws=20, seed=0, progress=False
+    ),
     "jointly with a level": lambda p, _: gq.sample_jointly(
         p + gq.Level(), gq.Probit(0.2), THREE, draws=20, gamma="auto", seed=0, progress=False
     ),

@@ -145,8 +145,8 @@ def main() -> None:
             (few - many, few > many, "its extent depends on the share of labels"),
         "mean accuracy of the thresholded Fiedler vector, smallest over settings: at least 0.7":
             (least, least >= 0.7, "reasonable on all graphs"),
-        "share of settings where probit is more accurate than the Fiedler vector, on average: above "
-        "0.5": (
+        "share of settings where probit is on average more accurate than the Fiedler vector: "
+        "above 0.5": (
             float(np.mean(refined)), float(np.mean(refined)) > 0.5,
             "Bayesian methods refine spectral clustering",
         ),
