@@ -25,8 +25,10 @@ def names_in(path):
                 names.add(prefix + node.name)
                 visit(node.body, f"{prefix}{node.name}.")
             targets = node.targets if isinstance(node, ast.Assign) else [node]
-            targets = [getattr(target, "target", target) for target in targets]
-            names.update(prefix + t.id for t in targets if isinstance(t, ast.Name))
+            for target in targets:
+                if isinstance(node, ast.Assign | ast.AnnAssign):
+                    found = ast.walk(getattr(target, "target", target))
+                    names.update(prefix + t.id for t in found if isinstance(t, ast.Name))
 
     visit(ast.parse((ROOT / path).read_text()).body, "")
     return names
