@@ -13,8 +13,9 @@ Even at the nodes of high confidence the field takes both signs. Two further run
 paper saw. The first repeats its run, one chain of 1e5 pCN steps, here without warm-up. The chain is
 worth few draws, but its Monte Carlo error creates no further peaks. The second run has deep wells,
 epsilon = 0.3, under the same full prior, and tempered chains, since others do not cross between
-wells. There several peaks are real at nodes of low confidence, and one at those of high confidence.
-Its nodes are chosen by its own posterior means, since its field is another one.
+wells. There nodes of low confidence have two peaks, as in the paper. Of those of high confidence
+some have two as well: with five labels their posterior means are only about 0.15. Its nodes are
+chosen by its own posterior means, since its field is another one.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.marginals [--quick]
 """
