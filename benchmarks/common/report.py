@@ -82,6 +82,13 @@ def write(
         raise SystemExit(1)
 
 
+def made_by(machine: dict) -> str:
+    """Return the version, Python and cores that made a result; a release is named by itself."""
+    version, _, commit = machine["graphuq"].partition(".dev")
+    name = f"a commit before graphuq {version}" if commit else f"graphuq {version}"
+    return f"{name}, Python {machine['python']}, {machine['cores']} cores"
+
+
 def health(posts: Iterable[gq.Posterior]) -> dict[str, float]:
     """Return the largest R-hat and the smallest ESS of all ``posts``, as columns of a table."""
     with warnings.catch_warnings():

@@ -23,9 +23,8 @@ of the paper's Wilcoxon test, over the averages computed anew.
 
 Bounds that fail, and why:
 
-- Figure 5: the paper does not state its numbers of labels and noise levels. With our 10 labels,
-  RobustGC has 99.46 without flipped labels, just below the bound of 99.5, 98.65 with 20% flipped
-  and 96.27 with 30%.
+- Figure 5: the paper does not state its numbers of labels and noise levels. With our 10 labels
+  RobustGC loses about a point of accuracy with 20% flipped, and about four with 30%.
 - Figure 2a: the paper does not state its labeled nodes, and "almost a step" is not a number. The
   first nontrivial eigenvector is not a step itself: its standard deviation within a half is 0.118
   of the difference between the halves.

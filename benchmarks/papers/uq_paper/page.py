@@ -95,10 +95,7 @@ def made(records: dict[str, dict | None]) -> str:
     settings = {0: "full settings", len(found): "**quick settings: not to be quoted**"}.get(
         quick, f"**quick settings in {quick} of {len(found)} studies: not to be quoted**"
     )
-    machines = {
-        "graphuq {graphuq}, Python {python}, {cores} cores".format(**record["machine"])
-        for record in found
-    }
+    machines = {report.made_by(record["machine"]) for record in found}
     minutes = sum(record["seconds"] for record in found) / 60
     return (
         f"**{sum(claim[1] for claim in printed)} of {len(printed)} claims that the paper makes "
