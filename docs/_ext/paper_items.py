@@ -86,15 +86,15 @@ def _section(paper: str, known: dict[str, dict[str, bool]]) -> str:
     judged = sum(bool(item.tests or item.claims) for item in items)
     built = sum(bool(item.where) and not (item.tests or item.claims) for item in items)
     rows = [
-        f"| {_text(item.name)} | {_text(item.says)} | {', '.join(map(_place, item.where))} | "
-        f"{_verdict(item, known)} |"
+        f"| {_text(item.name)} | {_text(item.says)} | {_verdict(item, known)} | "
+        f"{', '.join(map(_place, item.where))} |"
         for item in items
     ]
     return "\n".join([
         f"## {PAPERS[paper]}", "",
         f"{len(items)} items: {judged} are tested or measured, {built} are built without a test of "
         f"their own, and {len(items) - judged - built} are not covered.", "",
-        "| item | what it says | where | verdict |", "|---|---|---|---|", *rows, "",
+        "| item | what it says | verdict | where |", "|---|---|---|---|", *rows, "",
     ])  # fmt: skip
 
 
