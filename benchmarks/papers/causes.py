@@ -74,8 +74,6 @@ CAUSES = {
         "modes",
         "mean accuracy of the thresholded Fiedler": "paper: the second eigenvector of 4 and 9 does "
         "not divide the two digits",
-        "share of settings where probit": "paper: its range of noise is not stated; on moons of "
-        "much noise probit with few labels is worse",
     },
     "robust_gc": {
         "Figure 2a": 'paper: its labeled nodes are not stated, and "almost a step" is not a number',
@@ -100,7 +98,6 @@ CAUSES = {
         "of labels do not show it",
     },
     "kaog_components": {
-        "components": "paper: which components it counts is not stated",
         "this ratio": "paper: which components it counts is not stated; the number of KAOG on pima "
         "is left out",
     },
