@@ -25,7 +25,7 @@ def open_ranges(
     given: Mapping[str, Any],
     labels: Labels | None = None,
     *,
-    perhaps_none: bool = False,
+    required: bool = True,
 ) -> tuple[Any, Any, Ranges]:
     """Return prior and likelihood with fixed parameters set, and the ranges of the open ones.
 
@@ -38,7 +38,7 @@ def open_ranges(
     ------
     TypeError, ValueError
         A range of the wrong form, of an unknown parameter or outside its domain; nothing open,
-        unless ``perhaps_none``.
+        if something is ``required`` to be.
     """
     own = adopt(likelihood).ranges
     defaults = {**prior.ranges, **own}
@@ -77,7 +77,7 @@ def open_ranges(
                 raise ValueError(f"{name} has no range of its own: give {name}=(low, high)")
             pair = defaults[name]
         found[name] = check_range(name, pair, defaults.get(name, pair)[1])
-    if not found and not uninformed and not perhaps_none:
+    if not found and not uninformed and required:
         raise ValueError(
             'all parameters are fixed: leave one "auto", or give its range, such as gamma=(0.01, 1)'
         )

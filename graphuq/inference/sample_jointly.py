@@ -75,8 +75,8 @@ def sample_jointly(
     this averages. For K > 2 classes there are K fields, which share theta. A parameter that is
     neither "auto" nor has a range keeps its value in ``prior`` or ``likelihood``. With ``df`` the
     prior is not Gaussian: the coefficient of each mode of the graph is Student-t, so that a few may
-    be far larger than the others. The theory
-    chapter "Samplers" describes the sampler. Ctrl-C returns the draws so far.
+    be far larger than the others. The theory chapter "Samplers" describes the sampler. Ctrl-C
+    returns the draws so far.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def sample_jointly(
     chosen = prior_or_default(source, _without_rank(ranges), labels)
     if chosen is not source:
         _require_agreeing_modes(chosen)
-    chosen, likelihood, found = open_ranges(chosen, likelihood, ranges, perhaps_none=df is not None)
+    chosen, likelihood, found = open_ranges(chosen, likelihood, ranges, required=df is None)
     if others := sorted(found.keys() - set(NAMES)):
         raise TypeError(
             f"gq.sample_jointly samples {', '.join(NAMES)}, and not {others[0]}: give it a number, "
@@ -183,9 +183,8 @@ def sample_jointly(
         **settings_of(problem, {"name": "Joint", "sweeps": sampler.sweeps, **tails}, plan, 0.0),
         "ranges": {name: list(ends) for name, ends in box.items()},
     }
-    run = Run(
-        problem, sampler, plan, conditional, target, settings, (*box, *([LARGEST] if tails else []))
-    )
+    sampled = (*box, LARGEST) if tails else tuple(box)
+    run = Run(problem, sampler, plan, conditional, target, settings, sampled)
     announce_run(sampler, target, plan)
     # 3. chains that sample z and hyperparameters, then the statistics of all nodes
     posterior, messages = posterior_of(run, checkpoint)

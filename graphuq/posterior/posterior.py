@@ -274,9 +274,8 @@ class Posterior(PredictionMixin):
         seed = settings["seed_entropy"], tuple(settings["seed_spawn_key"])
         if not self.source.hyperparameters:
             return Call("sample", settings["sampler"], options, seed)
-        options |= {
-            name: settings["sampler"][name] for name in ("df",) if name in settings["sampler"]
-        }
+        if "df" in settings["sampler"]:
+            options["df"] = settings["sampler"]["df"]
         options |= {name: tuple(ends) for name, ends in settings["ranges"].items()}
         return Call("sample_jointly", None, options, seed)
 

@@ -56,6 +56,9 @@ LABEL_SECONDS = 2.5e-7
 # Precision of the Gaussian site that gives a field of variance 1 the moments that its sign does.
 SIGN_PRECISION = 1 / (math.pi / 2 - 1)
 
+# The hyperparameter that is recorded of all scales of modes.
+LARGEST = "largest_scale"
+
 # Columns of which labels say less are not centered, and take no time.
 MIN_SHARE = 0.01
 
@@ -72,10 +75,6 @@ _LOG_PROBABILITY = types.FunctionType(types.float64(_VECTOR, _VECTOR))
 
 # Newton's steps to about the mode; the draw is exact wherever they end.
 _MAX_STEPS = 20
-
-
-# The hyperparameter that is recorded of all scales of modes.
-LARGEST = "largest_scale"
 
 
 class JointState(NamedTuple):

@@ -295,13 +295,16 @@ def test_the_bound_of_a_small_cut_is_above_theorem_3_with_its_factors(problem):
     S = np.bincount(parts)[parts].astype(float)
     found = small_cut_bound(A, y, 4)
     assert found >= component_bound(A, y, 4, S, p=np.inf) * (1 - 1e-9)
-    # by hand: two pairs of weight 1 (lambda_2 = 2) and one link of weight 0.5, n = 4
-    pairs = np.array([[0, 1, 0.5, 0], [1, 0, 0, 0], [0.5, 0, 0, 1], [0, 0, 1, 0]])
-    expected = 16 / 4 * (np.sqrt(2) + np.sqrt(1.0 / (1.0 * 2))) ** 2
-    assert small_cut_bound(pairs, [0, 0, 1, 1], 4) == pytest.approx(expected)
     cut_off = small_cut_bound(A * same, y, 4)
     assert cut_off == pytest.approx(16 * (parts.max() + 1) / 4)
     assert cut_off == pytest.approx(component_bound(A * same, y, 4, S, p=np.inf))
+
+
+def test_the_bound_of_a_small_cut_by_hand():
+    """Two pairs of weight 1, with lambda_2 = 2, and one link of weight 0.5 between them."""
+    pairs = np.array([[0, 1, 0.5, 0], [1, 0, 0, 0], [0.5, 0, 0, 1], [0, 0, 1, 0]])
+    expected = 16 / 4 * (np.sqrt(2) + np.sqrt(1.0 / (1.0 * 2))) ** 2
+    assert small_cut_bound(pairs, [0, 0, 1, 1], 4) == pytest.approx(expected)
 
 
 @given(problem=problems, rng=factors)
