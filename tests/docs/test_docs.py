@@ -17,6 +17,7 @@ import re
 from pathlib import Path
 
 import pytest
+from references.places import REFERENCE, missing_references
 
 import graphuq as gq
 from graphuq.likelihoods import Likelihood
@@ -153,35 +154,6 @@ for routine in (Silent.hidden, Silent.start, Silent.wordless, Silent.own.fget):
 def test_missing_examples_are_found():
     assert not example_of(Silent)
     assert undocumented(Silent) == ["hidden", "wordless"]
-
-
-REFERENCE = re.compile(r"`((?:graphuq|benchmarks|tests)/[\w/]+\.py)(?:::([\w.]+))?`")
-
-
-def defined_in(path):
-    """Dotted names of the functions, classes, methods and assignments of a file."""
-    found = set()
-
-    def visit(node, prefix):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.FunctionDef | ast.ClassDef):
-                found.add(prefix + child.name)
-                visit(child, f"{prefix}{child.name}.")
-            elif isinstance(child, ast.Assign | ast.AnnAssign):
-                targets = child.targets if isinstance(child, ast.Assign) else [child.target]
-                found.update(prefix + t.id for t in targets if isinstance(t, ast.Name))
-
-    visit(ast.parse(path.read_text(encoding="utf-8")), "")
-    return found
-
-
-def missing_references(text):
-    missing = []
-    for file, name in REFERENCE.findall(text):
-        path = ROOT / file
-        if not path.is_file() or (name and name not in defined_in(path)):
-            missing.append(f"{file}::{name}" if name else file)
-    return missing
 
 
 @pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: str(page.relative_to(ROOT)))
