@@ -32,7 +32,7 @@ import warnings
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from sklearn.preprocessing import normalize
 
 import graphuq as gq
@@ -232,11 +232,14 @@ def table_5(name: str, problem: tuple, repeats: int, claims: dict) -> list[dict]
 
 def revealed(name: str, problem: tuple, delta: float, recipe: str, seed: int) -> tuple:
     """Return the accuracy on all other nodes, for labels drawn at random."""
-    y = problem[2]
+    return accuracy(problem, *draw_labels(name, problem[2], seed), delta, recipe)
+
+
+def draw_labels(name: str, y: np.ndarray, seed: int) -> tuple[gq.Labels, np.ndarray]:
+    """Return labels drawn at random, and the nodes that have a class and no label."""
     count = LABELS.get(name, PLANETOID_LABELS)
     labels = gq.reveal(y, counts=dict.fromkeys(range(y.max() + 1), count), seed=seed)
-    hidden = np.setdiff1d(np.flatnonzero(y >= 0), labels.nodes)
-    return accuracy(problem, labels, hidden, delta, recipe)
+    return labels, np.setdiff1d(np.flatnonzero(y >= 0), labels.nodes)
 
 
 def accuracy(
@@ -254,10 +257,14 @@ def accuracy(
 
 def spectral_radius_at(graph: gq.Graph, X: sparse.csr_array, delta: float) -> float:
     """Return rho(M) at sigma = 1, without centering: the medians of these features are 0."""
-    S = covariance(X, np.zeros(X.shape[0]))
-    M = aslinearoperator(walk_matrix(graph, 1.0))
-    M = M + delta * S @ aslinearoperator(sparse.diags_array(1 / graph.degrees))
+    M = with_kernel(graph, covariance(X, np.zeros(X.shape[0])), delta)
     return spectral_radius(M, np.sqrt(graph.degrees))
+
+
+def with_kernel(graph: gq.Graph, S: LinearOperator, delta: float) -> LinearOperator:
+    """Return M of eq. (5) at sigma = 1: the walk, and delta times some S D^-1."""
+    inverse = aslinearoperator(sparse.diags_array(1 / graph.degrees))
+    return aslinearoperator(walk_matrix(graph, 1.0)) + delta * (S @ inverse)
 
 
 def spread(runs: list[tuple]) -> tuple[float, float]:
