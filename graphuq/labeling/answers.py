@@ -83,6 +83,7 @@ class AnswerFile:
         try:
             _lock(self._file, self.path)
             self.answers = self._mend()
+            self._size = self._size_on_disk()
         except BaseException:
             self._file.close()
             raise
@@ -114,7 +115,7 @@ class AnswerFile:
         Raises
         ------
         OSError
-            It cannot be kept: the disk is full, or the file was moved or removed.
+            It cannot be kept: the disk is full, or another program moved or changed the file.
         """
         try:
             self._append(answers)
@@ -130,6 +131,11 @@ class AnswerFile:
             raise OSError(
                 f"{self.path} was moved or removed: put it back, or start the session again"
             )
+        if self._size_on_disk() != self._size:
+            raise OSError(
+                f"another program changed {self.path}, and this answer was not kept: start the "
+                "session again, which reads the file anew"
+            )
         lines = (
             _line(
                 self._names[answer.node],
@@ -142,10 +148,11 @@ class AnswerFile:
             for answer in answers
         )
         self._write("".join(lines).encode())
+        self._size = self._size_on_disk()
 
     def _write(self, line: bytes) -> None:
         """Write all of the line, or nothing."""
-        before = os.fstat(self._file.fileno()).st_size
+        before = self._size_on_disk()
         try:
             left = line
             while left:
@@ -160,6 +167,9 @@ class AnswerFile:
                     str(self.path),
                 ) from error
             raise
+
+    def _size_on_disk(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
 
     @property
     def is_there(self) -> bool:

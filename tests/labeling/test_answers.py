@@ -156,6 +156,20 @@ def test_a_file_that_is_gone_takes_no_answer(tmp_path, how):
     file.close()
 
 
+@pytest.mark.parametrize("left", [0, -7])
+def test_a_file_that_another_program_cut_takes_no_answer_until_it_is_read_again(tmp_path, left):
+    path = tmp_path / "answers.csv"
+    file = AnswerFile(path, NAMES)
+    file.append(answer(0), answer(1))
+    os.truncate(path, left if left >= 0 else path.stat().st_size + left)
+    changed = path.read_bytes()
+    with pytest.raises(OSError, match="another program changed"):
+        file.append(answer(2))
+    assert path.read_bytes() == changed
+    file.close()
+    assert [one.node for one in kept(path)] == ([] if left == 0 else [0])
+
+
 def test_a_closed_file_takes_no_answer(tmp_path):
     file = AnswerFile(tmp_path / "answers.csv", NAMES)
     file.close()
