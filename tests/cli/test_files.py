@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import sys
 
 import numpy as np
@@ -491,3 +492,10 @@ def test_any_invalid_cell_is_found(tmp_path_factory, data):
     with pytest.raises(ValueError, match=rf"line {line}, column 'c{column}':"):
         read(path, ignore=("note",))
     assert read(path, ignore=("note",), missing="drop").left_out == (str(row),)
+
+
+def test_a_pipe_is_refused_before_it_is_read(tmp_path):
+    os.mkfifo(tmp_path / "votes.csv")
+    for path in (tmp_path / "votes.csv", "-"):
+        with pytest.raises(ValueError, match="is a pipe, and tables are read twice: save it"):
+            read(path)

@@ -21,6 +21,8 @@ def require_file(path: Path) -> str:
     """Return the suffix of a file, which must exist and be of a known kind."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it")
+    if path.name == "-" or (path.exists() and not path.is_file()):
+        raise ValueError(f"{path} is a pipe, and tables are read twice: save it as a file")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}: check the name and the folder")
     if not os.access(path, os.R_OK):
