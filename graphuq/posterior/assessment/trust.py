@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,9 @@ class Trust(NamedTuple):
         return {"light": self.light, "verdict": self.verdict, "reasons": self.reasons}
 
 
+# A longer run has as many independent draws in proportion, with chance.
+SPARE = 1.25
+
 VERDICTS = {
     "green": "the sampler can be trusted.",
     "amber": "usable, with care.",
@@ -61,7 +65,7 @@ def trust_in_draws(found: Diagnostics, chains: int, draws: int, mcse: tuple[floa
     mcse : (float, str)
         The largest Monte Carlo error, and what it is an error of.
     """
-    doubts = () if found.messages else _doubts(found, chains)
+    doubts = () if found.messages else _doubts(found, chains, draws)
     light = "red" if found.messages else "amber" if doubts else "green"
     praise = (
         f"The {chains} chains started far apart and agree (R-hat {found.r_hat:.3f}).",
@@ -71,7 +75,7 @@ def trust_in_draws(found: Diagnostics, chains: int, draws: int, mcse: tuple[floa
     return Trust(light, VERDICTS[light], reasons, _numbers(found, *mcse))
 
 
-def _doubts(found: Diagnostics, chains: int) -> tuple[str, ...]:
+def _doubts(found: Diagnostics, chains: int, draws: int) -> tuple[str, ...]:
     """Return where the run misses the stricter thresholds."""
     doubts = []
     if found.r_hat > STRICT_R_HAT:
@@ -80,9 +84,10 @@ def _doubts(found: Diagnostics, chains: int) -> tuple[str, ...]:
             f"{STRICT_R_HAT}, the limit for published results: {RAISE_DRAWS}."
         )
     if found.ess < STRICT_ESS:
+        enough = 100 * math.ceil(SPARE * draws * STRICT_ESS / found.ess / 100)
         doubts.append(
             f"The draws are worth {found.ess:.0f} independent ones, enough for a first look; "
-            f"published results need {STRICT_ESS}: {RAISE_DRAWS}."
+            f"published results need {STRICT_ESS}: {RAISE_DRAWS} to about {enough:,}."
         )
     if chains == 1:
         doubts.append("There is only one chain, and another might disagree: run four.")
