@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.cli.files import Items
-from graphuq.posterior.assessment.class_shares import reweight_error
-from graphuq.posterior.predictions import most_probable
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from graphuq.posterior.posterior import Posterior
+    from graphuq.report.subject import Subject
 
 
-def tabulate_nodes(items: Items, post: Posterior, predictions: Any) -> pd.DataFrame:
-    """Return one row per item: label, prediction, probabilities, uncertainty and rank.
-
-    ``predictions`` are those of the posterior, with the given shares of the classes.
-    """
+def tabulate_nodes(items: Items, subject: Subject) -> pd.DataFrame:
+    """Return one row per item: label, prediction, probabilities, uncertainty and rank."""
     import pandas as pd
 
+    post, predictions = subject.posterior, subject.predictions
     p, classes = predictions.by_class, post.labels.classes
-    each, best = np.arange(post.n_nodes), most_probable(p)
     columns = {
         "id": items.ids,
         "label": items.known,
-        "prediction": classes[best],
+        "prediction": predictions.prediction,
         "confidence": p.max(axis=1),
     }
     if classes.size == 2:
         columns |= {"probability": p[:, 1]}
-        error = post.probability_mcse
     else:
         second = np.argsort(-p, axis=1, kind="stable")[:, 1]
         columns |= {
@@ -43,12 +38,9 @@ def tabulate_nodes(items: Items, post: Posterior, predictions: Any) -> pd.DataFr
             "margin": predictions.margin,
         }
         columns |= {f"probability_{name}": p[:, k] for k, name in enumerate(classes)}
-        error = post.probability_mcse[each, best]
-    if predictions is not post:
-        error = reweight_error(error, post.by_class[each, best], p[each, best])
     rank = np.empty(post.n_nodes, dtype=np.int64)
-    rank[predictions.ranking()] = each
-    columns |= {"variance": post.variance, "mcse": error, "rank": rank}
+    rank[predictions.ranking()] = np.arange(post.n_nodes)
+    columns |= {"variance": post.variance, "mcse": subject.confidence_mcse, "rank": rank}
     columns |= {name: part.to_numpy() for name, part in post.uncertainty().items()}
     nodes = pd.DataFrame(columns)
     return nodes if items.truth is None else nodes.assign(truth=items.truth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -83,19 +83,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def join_names(names: Iterable[str]) -> str:
-    """Return names separated by commas, in quotes if one of them has a comma or a blank itself.
-
-    Examples
-    --------
-    >>> join_names(["a", "b"]), join_names(["Smith, Ann", "Bob"])
-    ('a, b', "'Smith, Ann', 'Bob'")
-    """
-    names = [str(name) for name in names]
-    quoted = any("," in name or " " in name for name in names)
-    return ", ".join(map(repr, names) if quoted else names)
 
 
 def describe_counts(counts: Mapping[Any, int]) -> str:

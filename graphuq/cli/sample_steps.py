@@ -8,7 +8,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from graphuq.priors.default_sum import check_terms, default_graph_prior, default
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.prior import default_rank
 from graphuq.utils.validation import AUTO
+
+if TYPE_CHECKING:
+    from graphuq.report.subject import Subject
 
 # Number of items to label next.
 N_LABEL_NEXT = 5
@@ -233,13 +236,10 @@ def _model_of(graph: gq.Graph, found: gq.Tuning, labels: gq.Labels) -> Model:
     )
 
 
-def ask(data: Data, post: gq.Posterior, predictions: Any, seed: int) -> Answers:
-    """Ask for uncertain items, suspect labels and items to label next.
-
-    ``predictions`` are those of the posterior, with the given shares of the classes.
-    """
-    items, n_unlabeled = data.items, data.unlabeled.size
-    ranking, label_next = predictions.ranking(), np.empty(0, dtype=np.int64)
+def ask(data: Data, subject: Subject, seed: int) -> Answers:
+    """Ask for uncertain items, suspect labels and items to label next."""
+    post, items, n_unlabeled = subject.posterior, data.items, data.unlabeled.size
+    ranking, label_next = subject.predictions.ranking(), np.empty(0, dtype=np.int64)
     k = wanted = min(N_LABEL_NEXT, n_unlabeled)
     while label_next.size < wanted:
         # an item of the random sample, which is labeled apart, counts as labeled once it is picked
@@ -248,7 +248,7 @@ def ask(data: Data, post: gq.Posterior, predictions: Any, seed: int) -> Answers:
         k *= 2
     suspects, doubted = tabulate_suspects(items, post)
     return Answers(
-        tabulate_nodes(items, post, predictions),
+        tabulate_nodes(items, subject),
         suspects,
         ranking[np.isin(ranking, data.unlabeled)],
         doubted,

@@ -6,14 +6,15 @@ import argparse
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import graphuq as gq
 from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.columns import for_report
 from graphuq.cli.files.shown_columns import show_beside, told_in_words
 from graphuq.cli.heartbeat import begin_stage, has_terminal
-from graphuq.cli.print_summary import print_summary
-from graphuq.cli.printing import visible
+from graphuq.cli.print_summary import print_files, print_input
+from graphuq.cli.printing import to_json, visible
 from graphuq.cli.result_folder import (
     DRAWS,
     GROUPS,
@@ -26,7 +27,7 @@ from graphuq.cli.result_folder import (
     result_folder,
     write_or_rescue,
 )
-from graphuq.cli.run_summary import RunSummary, summarize_run
+from graphuq.cli.run_summary import parameter_origins, summarize_run
 from graphuq.cli.sample_steps import Data, Model, Source, ask
 from graphuq.cli.saved_problem import SavedProblem
 from graphuq.inference.find_mistakes import with_mistakes
@@ -54,7 +55,10 @@ def sample_and_write(
     start : float
         The time when the command began.
     """
-    from graphuq.report.subject import Subject  # imports plots, which --help does not need
+    # these import plots, which --help does not need
+    from graphuq.cli.print_sections import print_block, print_sections
+    from graphuq.report.sections import opening, sections
+    from graphuq.report.subject import Subject
 
     begin_stage("sampling", has_bar=has_terminal())
     post = gq.sample(
@@ -98,13 +102,16 @@ def sample_and_write(
         table=told_in_words(data.items.shown),
     )
     # Ask the posterior for uncertain items, suspect labels and items to label next.
-    answers = ask(data, post, predictions, options.seed)
+    answers = ask(data, subject, options.seed)
     items = data.items
+    subject.label_next = items.ids[answers.label_next]
     problem = SavedProblem(
         model.graph, model.prior, items.features, subject.images, items.encoding, items.shown
     )
 
-    def write(folder: Path) -> RunSummary:
+    def write(folder: Path) -> dict[str, Any]:
+        run = summarize_run(source, data, model, subject, answers, folder)
+        subject.origins = parameter_origins(run)
         # Write all files to a temporary folder, then move them in.
         with result_folder(folder) as temporary:
             write_csv(answers.nodes, temporary / NODES)
@@ -120,15 +127,20 @@ def sample_and_write(
             post.save(temporary / DRAWS)
             problem.save(temporary / PROBLEM)
             gq.write_report(subject, temporary / REPORT)
-            seconds = round(time.perf_counter() - start, 2)
-            summary = summarize_run(source, data, model, subject, answers, folder, seconds)
-            (temporary / RUN).write_text(summary.to_json(), encoding="utf-8")
-        return summary
+            run["seconds"] = round(time.perf_counter() - start, 2)
+            (temporary / RUN).write_text(to_json(run), encoding="utf-8")
+        return run
 
     replaced = (folder / RUN).is_file()
-    summary = write_or_rescue(write, folder)
+    run = write_or_rescue(write, folder)
     if options.json:
-        print(summary.to_json())
-    else:
-        print_summary(summary, replaced=replaced)
+        print(to_json(run))
+        return 0 if post.draws.complete else 130
+    print_input(source, data, model.graph.n_edges)
+    print("\nPREDICTIONS")
+    print_block(opening(subject))
+    print_sections(sections(subject, post.trust()))
+    print_files(run["folder"], run["seconds"], run["classes"], with_groups=items.groups is not None)
+    if replaced:
+        print(f"These replace the earlier result in {run['folder']}/.")
     return 0 if post.draws.complete else 130

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from scipy.special import expit
+
 from graphuq.labels.labels import ANY, BY_CLASS, RANDOM
 
 PRIOR = {
@@ -168,9 +170,13 @@ def of_likelihood(name: str) -> str:
     return _LIKELIHOODS.get(name, "A user-defined likelihood.")
 
 
-def of_parameter(likelihood: str, name: str) -> str:
-    """Return the meaning of a parameter of a likelihood."""
-    return _PARAMETERS.get((likelihood, name), "A parameter of the likelihood.")
+def of_parameter(likelihood: str, name: str, value: float, n_classes: int) -> str:
+    """Return the meaning of a parameter of a likelihood for ``n_classes`` classes."""
+    meaning = _PARAMETERS.get((likelihood, name), "A parameter of the likelihood.")
+    if (likelihood, name) == ("LevelSet", "gamma"):
+        wrong = expit(math.log(n_classes - 1) - 2 / value**2)
+        meaning += f" Here any label is wrong with probability {wrong:.1%}."
+    return meaning
 
 
 def of_sampler(name: str) -> str:

@@ -1,106 +1,118 @@
-"""Pieces of HTML. What is not marked up here is escaped."""
+"""Blocks as HTML: one page, which loads nothing else. All text is escaped."""
 
 from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
+
+from graphuq.plots.rendering import png
+from graphuq.report.blocks import (
+    Bar,
+    Block,
+    Bullets,
+    Code,
+    Figure,
+    Note,
+    Paragraph,
+    Picture,
+    Section,
+    Table,
+)
 
 
-class Markup(str):
-    """Text that is HTML already."""
+def block(value: Block) -> str:
+    """Return a block as HTML."""
+    match value:
+        case Paragraph(text, strong):
+            strong = f"<strong>{escape(strong)}</strong> " if strong else ""
+            return f"<p>{strong}{escape(text)}</p>\n"
+        case Note(text):
+            return f"<p>{escape(text)}</p>\n"
+        case Bullets(texts):
+            listed = "".join(f"<li>{escape(text)}</li>\n" for text in texts)
+            return f"<ul>\n{listed}</ul>\n"
+        case Table():
+            return _table(value)
+        case Code(text):
+            return f"<pre><code>{escape(text)}</code></pre>\n"
+        case Figure(draw, inches, said, caption):
+            plot = _picture(Picture(png(draw, *inches), said), "plot")
+            return f"<figure>{plot}<figcaption>{escape(caption)}</figcaption></figure>\n"
 
 
-class Section(NamedTuple):
-    """A part of the page, with its heading."""
-
-    name: str
-    title: str
-    body: str
-
-
-def text(value: Any) -> str:
-    """Return ``value`` as HTML that shows it."""
-    return value if isinstance(value, Markup) else escape(str(value))
-
-
-def paragraph(value: Any) -> str:
-    """Return a paragraph."""
-    return f"<p>{text(value)}</p>\n"
-
-
-def items(values: Iterable[Any]) -> str:
-    """Return a list."""
-    return "<ul>\n" + "".join(f"<li>{text(value)}</li>\n" for value in values) + "</ul>\n"
-
-
-def table(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Return a table; the first column names the rows.
+def _table(table: Table) -> str:
+    """Return a table.
 
     On a narrow screen each cell is a line of its own, which begins with the name of its column.
     """
-    names = list(header)
-    head = "".join(f'<th scope="col">{text(name)}</th>' for name in names)
+    header, rows = list(table.header), [list(row) for row in table.rows]
+    if table.words:
+        header.append(table.about)
+        rows = [[*row, words] for row, words in zip(rows, table.words, strict=True)]
+    if table.pictures:
+        header.insert(1, "image")
+        for row, picture in zip(rows, table.pictures, strict=True):
+            row.insert(1, picture)
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     body = ""
     for first, *rest in rows:
         cells = "".join(
-            f'<td data-column="{escape(str(name))}">{text(cell)}</td>'
-            for name, cell in zip(names[1:], rest, strict=True)
+            f'<td data-column="{escape(name)}">{_cell(cell)}</td>'
+            for name, cell in zip(header[1:], rest, strict=True)
         )
-        body += f'<tr><th scope="row">{text(first)}</th>{cells}</tr>\n'
+        body += f'<tr><th scope="row">{_cell(first)}</th>{cells}</tr>\n'
     return (
         f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n'
         "</table></div>\n"
     )
 
 
-def code(value: str) -> str:
-    """Return a block of code."""
-    return f"<pre><code>{escape(value)}</code></pre>\n"
+def _cell(value: Any) -> str:
+    match value:
+        case Picture():
+            return _picture(value, "item")
+        case Bar(share, text):
+            said = escape(text)
+            return (
+                f'<span class="bar" role="img" aria-label="{said}">'
+                f'<span style="width:{100 * share:.1f}%"></span></span> {said}'
+            )
+    return escape(str(value))
 
 
-def picture(png: bytes, said: str, kind: str = "plot") -> Markup:
-    """Return an image that is embedded in the page, with ``said`` as its alternative text."""
-    data = b64encode(png).decode("ascii")
-    return Markup(f'<img class="{kind}" alt="{escape(said)}" src="data:image/png;base64,{data}">')
-
-
-def figure(png: bytes, said: str, caption: str) -> str:
-    """Return a plot with what it shows."""
-    return f"<figure>{picture(png, said)}<figcaption>{text(caption)}</figcaption></figure>\n"
-
-
-def bar(share: float, said: str) -> Markup:
-    """Return a bar that is filled up to ``share``."""
-    return Markup(
-        f'<span class="bar" role="img" aria-label="{escape(said)}">'
-        f'<span style="width:{100 * share:.1f}%"></span></span> {escape(said)}'
-    )
+def _picture(picture: Picture, kind: str) -> str:
+    """Return an image that is embedded in the page, with its words as the alternative text."""
+    data = b64encode(picture.png).decode("ascii")
+    said = escape(picture.said)
+    return f'<img class="{kind}" alt="{said}" src="data:image/png;base64,{data}">'
 
 
 def page(title: str, opening: str, sections: Iterable[Section], closing: str) -> str:
     """Return the whole page. Its security policy keeps a browser from loading anything else."""
     sections = list(sections)
-    contents = "".join(f'<li><a href="#{s.name}">{text(s.title)}</a></li>' for s in sections)
+    contents = "".join(f'<li><a href="#{s.name}">{escape(s.title)}</a></li>' for s in sections)
     body = "".join(
-        f'<section id="{s.name}">\n<h2>{text(s.title)}</h2>\n{s.body}</section>\n' for s in sections
+        f'<section id="{s.name}">\n<h2>{escape(s.title)}</h2>\n'
+        f"{''.join(map(block, s.blocks))}</section>\n"
+        for s in sections
     )
     return f"""{BEGINNING}<meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy"
  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{text(title)}</title>
+<title>{escape(title)}</title>
 <style>{STYLE}</style>
 </head>
 <body>
 <header>
-<h1>{text(title)}</h1>
+<h1>{escape(title)}</h1>
 {opening}<nav aria-label="Contents"><ol>{contents}</ol></nav>
 </header>
 <main>
 {body}</main>
-<footer>{closing}</footer>
+<footer>{escape(closing)}</footer>
 </body>
 </html>
 """

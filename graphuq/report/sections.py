@@ -1,4 +1,4 @@
-"""The sections of the report, with an explanation beside each number."""
+"""The sections of a report, with an explanation beside each number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from graphuq import plots
 from graphuq.inference.find_mistakes import with_mistakes
-from graphuq.plots.rendering import png, thumbnail
+from graphuq.plots.rendering import thumbnail
 from graphuq.posterior.assessment.calibration import Calibration
 from graphuq.posterior.assessment.class_shares import describe_shares
 from graphuq.posterior.assessment.estimated_shares import ClassShares
@@ -17,24 +17,32 @@ from graphuq.posterior.assessment.model_trust import ModelTrust
 from graphuq.posterior.assessment.suspect_labels import FALSE_DISCOVERY_RATE
 from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.posterior import Posterior
+from graphuq.posterior.predictions import SURE
 from graphuq.priors.prior import Prior
 from graphuq.report import glossary as meanings
-from graphuq.report import page, pictures, reproduction
-from graphuq.report.page import Markup, Section
+from graphuq.report import pictures, reproduction
+from graphuq.report.blocks import (
+    MEANING,
+    Bar,
+    Block,
+    Bullets,
+    Code,
+    Figure,
+    Note,
+    Paragraph,
+    Picture,
+    Section,
+    Table,
+)
 from graphuq.report.prior_rows import prior_rows, short
 from graphuq.report.subject import Subject
-from graphuq.utils.words import choose_form, count
+from graphuq.utils.words import choose_form, count, join_names
 
 # Items in a list, shares of classes in groups, and columns.
 MAX_ITEMS, MAX_SHARES, MAX_COLUMNS = 20, 100, 50
 
 # Headers of a share and its interval.
 SHARE = ("share", "90% interval")
-
-LABEL_NEXT = (
-    "Labels of these items would be informative, but partly redundant: graphuq suggest and, in "
-    "Python, post.suggest list the most informative, non-redundant items to label next."
-)
 
 
 def sections(subject: Subject, found: Trust) -> list[Section]:
@@ -48,50 +56,77 @@ def sections(subject: Subject, found: Trust) -> list[Section]:
         Section("shares", "How many items are there of each class?", _shares(subject)),
         Section("uncertain", "Which items are uncertain?", _uncertain(subject)),
         Section("suspect", "Which given labels are suspect?", _suspect(subject)),
-        Section("plots", "Plots", "".join(pictures.draw_pictures(subject))),
+        Section("next", "Which items should be labeled next?", _next(subject)),
+        Section("plots", "Plots", list(pictures.draw_pictures(subject))),
         Section("reproduce", "How to reproduce this", _reproduce(subject)),
     ]
-    return [section for section in parts if section.body]
+    return [section for section in parts if section.blocks]
 
 
-def _trust(found: Trust) -> str:
-    return (
-        page.paragraph(Markup(f"<strong>{found.light.capitalize()}:</strong> {found.verdict}"))
-        + page.items(found.reasons)
-        + page.table(("", "value", "wanted", "what it means"), found.numbers)
-        + page.paragraph(
-            "Green: no problem was found. Amber: the run misses the limits for published results. "
-            "Red: the numbers below are not yet those of the model. This light judges only the "
-            "computation."
-        )
+def opening(subject: Subject) -> Paragraph:
+    """Return how many items are predicted to have each class, and how many of them are unsure."""
+    posterior, hidden, predictions = subject.posterior, subject.hidden, subject.predictions
+    classes = posterior.labels.classes
+    predicted = predictions.prediction[hidden]
+    n_unsure = int(predictions.unsure[hidden].sum())
+    sizes = [int((predicted == c).sum()) for c in classes]
+    counts = [
+        f"{n:,} {choose_form(n, 'is', 'are')} {c}" for n, c in zip(sizes, classes, strict=True)
+    ]
+    listed = f"{', '.join(counts[:-1])} and {counts[-1]}"
+    meaning = (
+        f"probability lies between {1 - SURE:.0%} and {SURE:.0%}."
+        if classes.size == 2
+        else f"most probable class has a probability below {SURE:.0%}."
+    )
+    return Paragraph(
+        f"The graph links {posterior.n_nodes:,} items. "
+        f"{len(posterior.labels):,} of them came with a label, which may be wrong. From these "
+        "labels graphuq computes the probability of each class for every item. Predictions for "
+        f"the {hidden.size:,} others: {listed}. The class of {n_unsure:,} of them is unsure: its "
+        f"{meaning}"
     )
 
 
-def _model_trust(found: ModelTrust) -> str:
-    return (
-        page.paragraph(Markup(f"<strong>{found.light.capitalize()}:</strong> {found.verdict}"))
-        + page.items(found.reasons)
-        + page.paragraph(
+def _trust(found: Trust) -> list[Block]:
+    return [
+        Paragraph(found.verdict, f"{found.light.capitalize()}:"),
+        Bullets(found.reasons),
+        Table(("", "value", "wanted", MEANING), found.numbers),
+        Note(
+            "Green: no problem was found. Amber: the run misses the limits for published results. "
+            "Red: the numbers below are not yet those of the model. This light judges only the "
+            "computation."
+        ),
+    ]
+
+
+def _model_trust(found: ModelTrust) -> list[Block]:
+    return [
+        Paragraph(found.verdict, f"{found.light.capitalize()}:"),
+        Bullets(found.reasons),
+        Note(
             "Green: by its 95% interval the accuracy is so high that at most half as many "
             "predictions are wrong as if all were the most frequent class, and confidence is not "
             "above the interval. Red: more are wrong. Amber: neither is shown. The interval "
             "assumes that the items were drawn at random."
-        )
-    )
+        ),
+    ]
 
 
-def _columns(subject: Subject) -> str:
+def _columns(subject: Subject) -> list[Block]:
     rows, n = subject.columns[:MAX_COLUMNS], len(subject.columns)
     if not rows:
-        return ""
-    table = page.table(("column", "read as", "different values", "missing"), rows)
-    return table + (page.paragraph(f"And {n - len(rows):,} more.") if n > len(rows) else "")
+        return []
+    more = [Paragraph(f"And {n - len(rows):,} more.")] if n > len(rows) else []
+    return [Table(("column", "read as", "different values", "missing"), rows), *more]
 
 
-def _run(subject: Subject) -> str:
+def _run(subject: Subject) -> list[Block]:
     posterior = subject.posterior
     settings, labels = posterior.settings, posterior.labels
-    given = ", ".join(f"{(labels.values == c).sum():,} x {c}" for c in labels.classes)
+    classes = labels.classes
+    given = ", ".join(f"{(labels.values == c).sum():,} x {c}" for c in classes)
     rows: list[tuple[str, Any, str]] = [
         ("items", f"{posterior.n_nodes:,}", "The items to classify: nodes of the graph."),
         ("labels", f"{len(labels):,}: {given}", "Items with a given class, which may be wrong."),
@@ -102,15 +137,17 @@ def _run(subject: Subject) -> str:
     likelihood = settings["likelihood"]
     rows.append(("likelihood", likelihood["name"], meanings.of_likelihood(likelihood["name"])))
     rows += [
-        (name, short(value), meanings.of_parameter(likelihood["name"], name))
+        (name, short(value), meanings.of_parameter(likelihood["name"], name, value, len(classes)))
         for name, value in likelihood.items()
         if name != "name"
     ]
+    rows = [
+        (name, f"{value} ({subject.origins[name]})" if name in subject.origins else value, meaning)
+        for name, value, meaning in rows
+    ]
     if subject.has_shares:
         known = subject.predictions
-        shares = describe_shares(
-            dict(zip(labels.classes, known.shares, strict=True)), known.strength
-        )
+        shares = describe_shares(dict(zip(classes, known.shares, strict=True)), known.strength)
         rows.append(("class shares", shares, meanings.SHARES))
     if not posterior.is_sampled:
         rows += [
@@ -139,17 +176,18 @@ def _run(subject: Subject) -> str:
             )
             for name, values in posterior.draws.hyperparameters.items()
         ]
-    return page.table(("", "value", "what it means"), rows)
+    return [Table(("", "value", MEANING), rows)]
 
 
-def _accuracy(subject: Subject) -> str:
+def _accuracy(subject: Subject) -> list[Block]:
     posterior, truth, score = subject.posterior, subject.truth, subject.calibration
     if score is None:
-        return page.paragraph(
+        missing = (
             "Not known: the true classes were not given, so probabilities are only as good as the "
             "model. Once the true classes are known, pass them to graphuq report RESULT --truth "
             "FILE, or to graphuq.write_report."
         )
+        return [Paragraph(missing)]
     if truth is None and subject.sample is not None:
         lead = (
             f"{len(subject.drawn):,} items were drawn at random, {len(subject.sample):,} of them "
@@ -172,49 +210,55 @@ def _accuracy(subject: Subject) -> str:
         f"{values[counts.argmax()]}, the most frequent class, would be right in "
         f"{counts.max() / hidden.size:.1%} of them."
     )
-    return _scores(posterior, score, lead) + pictures.draw_confusion(subject.predictions, truth)
+    confusion = pictures.draw_confusion(subject.predictions, truth)
+    return [*_scores(posterior, score, lead), *confusion]
 
 
-def _scores(posterior: Posterior, score: Calibration, lead: str) -> str:
+def _scores(posterior: Posterior, score: Calibration, lead: str) -> list[Block]:
     rows = []
     for name, shown, meaning in meanings.of_scores(posterior.labels.classes.size):
         low, high = score.intervals[name]
         how = ".1%" if name == "accuracy" else ".3f"
         value = getattr(score, name)
         rows.append((shown, format(value, how), f"{low:{how}} to {high:{how}}", meaning))
-    return (
-        page.paragraph(lead)
-        + page.table(("", "value", "95% interval", "what it means"), rows)
-        + page.figure(
-            png(lambda figure: plots.reliability(score, figure=figure), 6, 6.5),
+    return [
+        Paragraph(lead),
+        Table(("", "value", "95% interval", MEANING), rows),
+        Figure(
+            lambda figure: plots.reliability(score, figure=figure),
+            (6, 6.5),
             "Reliability diagram: accuracy against confidence.",
             "Items of similar confidence are in one column, at the share of them that is right, "
             "with its 95% interval. On the dashed line confidence equals accuracy; above it "
             "predictions are right more often than their probabilities say, below it less often. "
             "The bars below count the items.",
-        )
-    )
+        ),
+    ]
 
 
-def _shares(subject: Subject) -> str:
+def _shares(subject: Subject) -> list[Block]:
     shares, of_groups = subject.class_shares, subject.group_shares
     if shares is None:
-        return ""
-    text = page.paragraph(
+        return []
+    lead = (
         f"The shares of the classes among all {shares.items[0]:,} items, labeled ones included. "
         + meanings.SAMPLING[subject.posterior.labels.sampling]
-    ) + page.table(("class", *SHARE), _share_rows(shares, ["class"]))
+    )
+    of_all: list[Block] = [
+        Paragraph(lead),
+        Table(("class", *SHARE), _share_rows(shares, ["class"])),
+    ]
     if of_groups is None:
-        return text
+        return of_all
     rows = _share_rows(of_groups, ["group", "items", "class"])
     listed = "The shares in each group"
     if len(rows) > MAX_SHARES:
         listed = f"The first {MAX_SHARES} of {len(rows):,} shares in groups"
-    return (
-        text
-        + page.paragraph(f"{listed}. Intervals of small groups are wide.")
-        + page.table(("group", "items", "class", *SHARE), rows[:MAX_SHARES])
-    )
+    return [
+        *of_all,
+        Paragraph(f"{listed}. Intervals of small groups are wide."),
+        Table(("group", "items", "class", *SHARE), rows[:MAX_SHARES]),
+    ]
 
 
 def _share_rows(shares: ClassShares, names: list[str]) -> list[tuple[Any, ...]]:
@@ -222,21 +266,34 @@ def _share_rows(shares: ClassShares, names: list[str]) -> list[tuple[Any, ...]]:
     return [
         (
             *(row[name] for name in names),
-            page.bar(row["share"], f"{row['share']:.1%}"),
+            Bar(row["share"], f"{row['share']:.1%}"),
             f"{row['low']:.1%} to {row['high']:.1%}",
         )
         for row in shares.table().to_dict("records")
     ]
 
 
-def _uncertain(subject: Subject) -> str:
+def _uncertain(subject: Subject) -> list[Block]:
     hidden = subject.hidden[~np.isin(subject.hidden, subject.drawn)][:MAX_ITEMS]
     if not hidden.size:
-        return page.paragraph("Every item came with a label.")
-    parts = page.paragraph(meanings.of_parts(_parts(subject)))
+        return [Paragraph("Every item came with a label.")]
+    one = "50/50" if subject.posterior.labels.classes.size == 2 else "all classes equally likely"
+    variance = f"The mean variance of all items is {subject.posterior.mean_variance:.3f}"
+    parts = [
+        Paragraph(f"{variance}: 0 is certain, 1 is {one}."),
+        Paragraph(meanings.of_parts(_parts(subject))),
+    ]
     if subject.has_shares:
-        parts += page.paragraph(meanings.WITHOUT_SHARES)
-    return parts + _most_uncertain(subject, hidden)
+        parts.append(Paragraph(meanings.WITHOUT_SHARES))
+    if (alone := subject.at_base_rate).size:
+        parts.append(
+            Paragraph(
+                f"{count(alone.size, 'item')} in components of the graph without a label, such as "
+                f"{alone[0]}, have the base rate of the classes: label an item of each component. "
+                "run.json lists them as at_base_rate."
+            )
+        )
+    return [*parts, *_most_uncertain(subject, hidden)]
 
 
 def _parts(subject: Subject) -> tuple[float, float]:
@@ -245,130 +302,140 @@ def _parts(subject: Subject) -> tuple[float, float]:
     return tuple(parts[name] / max(parts["total"], 1e-300) for name in ("epistemic", "aleatoric"))
 
 
-def _most_uncertain(subject: Subject, hidden: Any) -> str:
-    posterior = subject.posterior
-    if posterior.labels.classes.size > 2:
-        return _uncertain_multiclass(subject, hidden)
-    low, high = posterior.labels.classes
-    settings = posterior.settings["likelihood"]
-    field = ", or the expected field" if settings["name"] == "GinzburgLandau" else ""
-    header, rows = ["item", "probably", f"probability of {high}", "variance", "mean"], []
-    for node in hidden:
-        p = subject.predictions.by_class[node, 1]
-        q, error = posterior.latent_probability[node], posterior.mcse[node]
-        known = f" ± {error:.3f}" if np.isfinite(error) else ""
-        row = [
-            subject.names[node],
-            subject.predictions.prediction[node],
-            page.bar(p, f"{p:.1%}"),
-            f"{4 * q * (1 - q):.2f}",
-            f"{posterior.mean[node]:+.3f}{known}",
-        ]
-        rows.append(row)
-    return page.paragraph(
-        f"The {hidden.size} most uncertain items without a label, the most uncertain first. "
-        f"Probability is that of {high}; the rest is that of {low}. Variance and mean ignore that "
-        "classes overlap. They are those of the sign of an item's latent value, the field: the "
-        f"variance runs from 0, certain, to 1, a coin toss; the mean from -1, certainly {low}, to "
-        f"+1, certainly {high}{field}, with its Monte Carlo error. " + LABEL_NEXT
-    ) + _items_table(subject, hidden, header, rows)
-
-
-def _uncertain_multiclass(subject: Subject, nodes: Any) -> str:
-    """Return the uncertain items for K > 2 classes, with their two most probable classes."""
+def _most_uncertain(subject: Subject, nodes: Any) -> list[Block]:
+    """Return items with their predictions; for K > 2 with their two most probable classes."""
     predictions = subject.predictions
-    classes, p, entropy = predictions.labels.classes, predictions.by_class, predictions.entropy
-    header, rows = ["item", "probably", "probability", "or else", "probability", "entropy"], []
+    classes, p, entropy = (
+        subject.posterior.labels.classes,
+        predictions.by_class,
+        predictions.entropy,
+    )
+    two = classes.size == 2
+    header = ["item", "prediction", "confidence"]
+    header += ["variance"] if two else ["runner-up", "its probability", "entropy"]
+    rows = []
     for node in nodes:
         first, second = np.argsort(-p[node], kind="stable")[:2]
-        row = [
-            subject.names[node],
-            classes[first],
-            page.bar(p[node, first], f"{p[node, first]:.1%}"),
-            classes[second],
-            page.bar(p[node, second], f"{p[node, second]:.1%}"),
-            f"{entropy[node]:.2f}",
-        ]
-        rows.append(row)
-    return page.paragraph(
-        f"The {nodes.size} most uncertain items without a label, the most uncertain first, each "
-        "with its two most probable classes. Entropy measures the uncertainty over all classes: 0 "
-        f"is certain, {np.log(classes.size):.2f} means all {classes.size} are equally likely. "
-        + LABEL_NEXT
-    ) + _items_table(subject, nodes, header, rows)
+        confidence = Bar(p[node, first], f"{p[node, first]:.1%}")
+        row = [subject.names[node], predictions.prediction[node], confidence]
+        if two:
+            row.append(f"{subject.posterior.variance[node]:.3f}")
+        else:
+            probability = Bar(p[node, second], f"{p[node, second]:.1%}")
+            row += [classes[second], probability, f"{entropy[node]:.2f}"]
+        rows.append([*row, f"{subject.confidence_mcse[node]:.3f}"])
+    scale = (
+        "variance: that of the class without the overlap of classes, 0 is certain, 1 is 50/50"
+        if two
+        else "runner-up: the second most probable class; entropy: 0 is certain, "
+        f"{np.log(classes.size):.2f} means all {classes.size} are equally likely"
+    )
+    return [
+        Paragraph(
+            f"The {nodes.size} most uncertain items without a label, the "
+            f"{'lowest confidence' if two else 'largest entropy'} first:"
+        ),
+        _items_table(subject, nodes, [*header, "mcse"], rows),
+        Paragraph(
+            f"confidence: posterior probability of the prediction; {scale}; mcse: standard "
+            "deviation of the confidence over repeated runs."
+        ),
+    ]
 
 
-def _suspect(subject: Subject) -> str:
+def _suspect(subject: Subject) -> list[Block]:
     table = with_mistakes(subject.posterior).suspect_labels()
-    n_suspect = int(table["suspect"].sum())
+    n_suspect, likelihood = int(table["suspect"].sum()), subject.posterior.settings["likelihood"]
     known = bool((table["probability_mistake"] > 0).any())
     column = "probability_mistake" if known else "probability_wrong"
     chance = f"probability of {'a mistake' if known else 'another class'}"
-    header = ["item", "label given", "probably", chance, "suspect"]
-    rows, first = [], table.head(MAX_ITEMS)
-    for row in first.itertuples():
-        p = getattr(row, column)
-        cells = [
+    first = table.head(MAX_ITEMS)
+    rows = [
+        [
             subject.names[row.node],
             row.label,
             row.likelier,
-            page.bar(p, f"{p:.1%}"),
+            Bar(getattr(row, column), f"{getattr(row, column):.1%}"),
             "yes" if row.suspect else "no",
         ]
-        rows.append(cells)
+        for row in first.itertuples()
+    ]
     how = (
         f"Suspect labels are probably mistakes: at most {FALSE_DISCOVERY_RATE:.0%} of them are "
         "expected to be right."
         if known
-        else "The likelihood expects no mistakes, and no other was asked."
+        else f"{likelihood['name']} expects no mistakes, and no other model was asked: use "
+        "gq.NoisyProbit (--likelihood noisy-probit)."
     )
-    return page.paragraph(
-        f"{n_suspect or 'None'} of the {len(table):,} given labels "
-        f"{choose_form(n_suspect or 1, 'is', 'are')} suspect. {how} These are the {len(first)} "
-        "most doubtful labels."
-    ) + _items_table(
-        subject,
-        first["node"].to_numpy(),
-        header,
-        rows,
-    )
+    if n_suspect and likelihood["name"] == "Probit":
+        how += (
+            " Under Probit the predictions follow labels that are mistakes: correct them (graphuq "
+            "update), or use gq.NoisyProbit (--likelihood noisy-probit)."
+        )
+    return [
+        Paragraph(
+            f"{n_suspect or 'None'} of the {len(table):,} given labels "
+            f"{choose_form(n_suspect or 1, 'is', 'are')} suspect. {how} These are the "
+            f"{len(first)} most doubtful labels."
+        ),
+        _items_table(
+            subject,
+            first["node"].to_numpy(),
+            ["item", "label given", "probably", chance, "suspect"],
+            rows,
+        ),
+    ]
 
 
-def _items_table(subject: Subject, nodes: Any, header: list[str], rows: list[list[Any]]) -> str:
+def _items_table(subject: Subject, nodes: Any, header: list[str], rows: list[list[Any]]) -> Table:
     """Return a table of items, with what is known of them: picture, columns, true class."""
     images, truth, table = subject.images, subject.truth, subject.table
     if truth is not None:
         header = [*header, "truth"]
         rows = [[*row, truth[node]] for node, row in zip(nodes, rows, strict=True)]
+    about, words, shown = "", [], []
     if table is not None and table.shape[1]:
-        header = [*header, str(table.columns[0]) if table.shape[1] == 1 else "what is known"]
-        rows = [[*row, subject.describe(node)] for node, row in zip(nodes, rows, strict=True)]
+        about = str(table.columns[0]) if table.shape[1] == 1 else "what is known"
+        words = [subject.describe(node) for node in nodes]
     if images is not None:
         low, high = float(images.min()), float(images.max())
-        header.insert(1, "image")
-        for node, row in zip(nodes, rows, strict=True):
-            said = f"image of {subject.names[node]}"
-            row.insert(1, page.picture(thumbnail(images[node], low, high), said, "item"))
-    return page.table(header, rows)
+        shown = [
+            Picture(thumbnail(images[node], low, high), f"image of {subject.names[node]}")
+            for node in nodes
+        ]
+    return Table(header, rows, shown, about, words)
 
 
-def _reproduce(subject: Subject) -> str:
-    posterior, prior, known = subject.posterior, subject.prior, subject.predictions
+def _next(subject: Subject) -> list[Block]:
+    if not subject.hidden.size:
+        return []
+    if subject.label_next is None:
+        how = (
+            "Labels of uncertain items are informative, but partly redundant: post.suggest and, on "
+            "the command line, graphuq suggest list the most informative, non-redundant items."
+        )
+        return [Paragraph(how)]
+    listed = join_names(subject.label_next)
+    return [Paragraph(f"The most informative, non-redundant items, best first: {listed}")]
+
+
+def _reproduce(subject: Subject) -> list[Block]:
+    posterior, prior, line = subject.posterior, subject.prior, subject.command
     part = None if prior is None else prior.graph_part
     lambda_bar = part.lambda_bar if isinstance(part, Prior) else None
-    line = subject.command
-    again = "" if line is None else page.paragraph("With the same files:") + page.code(line)
-    return (
-        page.paragraph(
+    shares = [Code(reproduction.code_of_shares(subject.predictions))] if subject.has_shares else []
+    again: list[Block] = [] if line is None else [Paragraph("With the same files:"), Code(line)]
+    return [
+        Paragraph(
             "The seed determines all random numbers, with any number of cores: the same versions "
             "give the same result, digit for digit."
-        )
-        + again
-        + page.paragraph("In Python, on the same graph:")
-        + page.code(reproduction.code_of(posterior, lambda_bar))
-        + (page.code(reproduction.code_of_shares(known)) if subject.has_shares else "")
-        + page.paragraph("This page was made with")
-        + page.table(("", "version"), reproduction.versions().items())
-        + page.paragraph("All settings, as saved with the result:")
-        + page.code(json.dumps(posterior.settings, indent=1))
-    )
+        ),
+        *again,
+        Paragraph("In Python, on the same graph:"),
+        Code(reproduction.code_of(posterior, lambda_bar)),
+        *shares,
+        Paragraph("This page was made with"),
+        Table(("", "version"), [*reproduction.versions().items()]),
+        Paragraph("All settings, as saved with the result:"),
+        Code(json.dumps(posterior.settings, indent=1)),
+    ]

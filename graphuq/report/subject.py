@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from graphuq.graphs import Graph
 from graphuq.labels.labels import Labels
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
+from graphuq.posterior.assessment.class_shares import reweight_error
 from graphuq.posterior.assessment.estimated_shares import ClassShares
 from graphuq.posterior.assessment.model_trust import ModelTrust, trust_in_model, unknown
 from graphuq.posterior.posterior import Posterior
+from graphuq.posterior.predictions import most_probable
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.features import check_images
 from graphuq.utils.words import choose_form, count, shorten
@@ -58,6 +60,10 @@ class Subject:
         missing values.
     table : DataFrame, N rows, optional
         What is known of each node; lists of items show it.
+    origins : dict of str to str, optional
+        Where the values of parameters come from, by their names.
+    label_next : array_like, optional
+        Names of the items to label next.
     """
 
     posterior: Posterior
@@ -74,6 +80,8 @@ class Subject:
     groups: Any = None
     columns: Sequence[tuple[str, str, int, int]] = ()
     table: Any = None
+    origins: Mapping[str, str] = field(default_factory=dict)
+    label_next: Any = None
 
     def __post_init__(self) -> None:
         n = self.posterior.n_nodes
@@ -158,6 +166,26 @@ class Subject:
         """Unlabeled nodes, most uncertain first."""
         order = self.predictions.ranking()
         return order[~np.isin(order, self.posterior.labels.nodes)]
+
+    @property
+    def at_base_rate(self) -> NDArray[Any]:
+        """Names of the items without a label in their component, if nothing else relates items."""
+        component = None if self.prior is None else self.prior.component
+        if component is None:
+            return self.names[:0]
+        return self.names[~np.isin(component, component[self.posterior.labels.nodes])]
+
+    @cached_property
+    def confidence_mcse(self) -> NDArray[np.float64]:
+        """The Monte Carlo error of the probability of each prediction."""
+        posterior, p = self.posterior, self.predictions.by_class
+        each, best = np.arange(posterior.n_nodes), most_probable(p)
+        error = posterior.probability_mcse
+        if posterior.labels.classes.size > 2:
+            error = error[each, best]
+        if not self.has_shares:
+            return error
+        return reweight_error(error, posterior.by_class[each, best], p[each, best])
 
     @cached_property
     def calibration(self) -> Calibration | None:

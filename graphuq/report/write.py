@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from graphuq.posterior.assessment.model_trust import ModelTrust
 from graphuq.posterior.assessment.trust import Trust
 from graphuq.posterior.posterior import Posterior
-from graphuq.posterior.predictions import SURE
 from graphuq.report import page, sections
 from graphuq.report.subject import Subject
 from graphuq.utils import validation
 from graphuq.utils.atomic_files import require_replaceable, write_atomically
 from graphuq.utils.interruption import named_interruption
 from graphuq.utils.version import __version__
-from graphuq.utils.words import choose_form
 
 # More classes than this are counted in the title instead of named.
 MAX_NAMED = 5
@@ -146,9 +145,9 @@ def _page(subject: Subject) -> str:
     found = subject.posterior.trust()
     return page.page(
         f"{_question(labels.classes.tolist())} {n:,} items, {len(labels):,} labels",
-        _opening(subject, found),
+        _light(found) + _light(subject.model_trust) + page.block(sections.opening(subject)),
         sections.sections(subject, found),
-        page.text(
+        (
             f"Written by graphuq {__version__} on {datetime.now(UTC):%d %B %Y, %H:%M} UTC, after "
             "Bertozzi, Luo, Stuart and Zygalakis, Uncertainty quantification in graph-based "
             "classification of high dimensional data (2018)."
@@ -171,30 +170,5 @@ def _light(found: Trust | ModelTrust) -> str:
     return (
         f'<div class="light {found.light}" role="status"><b aria-hidden="true">'
         f"{SIGNS[found.light]}</b><span><strong>{found.light.capitalize()}:</strong> "
-        f"{page.text(found.verdict)} {page.text(found.reasons[0])}</span></div>\n"
-    )
-
-
-def _opening(subject: Subject, found: Trust) -> str:
-    posterior, hidden, predictions = subject.posterior, subject.hidden, subject.predictions
-    classes = posterior.labels.classes
-    predicted = predictions.prediction[hidden]
-    n_unsure = int(predictions.unsure[hidden].sum())
-    sizes = [int((predicted == c).sum()) for c in classes]
-    counts = [
-        f"{n:,} {choose_form(n, 'is', 'are')} {c}" for n, c in zip(sizes, classes, strict=True)
-    ]
-    listed = f"{', '.join(counts[:-1])} and {counts[-1]}"
-    meaning = (
-        f"probability lies between {1 - SURE:.0%} and {SURE:.0%}."
-        if classes.size == 2
-        else f"most probable class has a probability below {SURE:.0%}."
-    )
-    lights = _light(found) + _light(subject.model_trust)
-    return lights + page.paragraph(
-        f"The graph links {posterior.n_nodes:,} items. "
-        f"{len(posterior.labels):,} of them came with a label, which may be wrong. From these "
-        "labels graphuq computes the probability of each class for every item. Predictions for "
-        f"the {hidden.size:,} others: {listed}. The class of {n_unsure:,} of them is unsure: its "
-        f"{meaning}"
+        f"{escape(found.verdict)} {escape(found.reasons[0])}</span></div>\n"
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 def count(n: int, noun: str) -> str:
@@ -25,6 +26,19 @@ def choose_form(n: int, one: str, many: str) -> str:
     ('is', 'are')
     """
     return one if n == 1 else many
+
+
+def join_names(names: Iterable[Any]) -> str:
+    """Return names separated by commas, in quotes if one of them has a comma or a blank itself.
+
+    Examples
+    --------
+    >>> join_names(["a", "b"]), join_names(["Smith, Ann", "Bob"])
+    ('a, b', "'Smith, Ann', 'Bob'")
+    """
+    names = [str(name) for name in names]
+    quoted = any("," in name or " " in name for name in names)
+    return ", ".join(map(repr, names) if quoted else names)
 
 
 def list_names(names: Sequence[str], most: int = 8) -> str:

@@ -36,9 +36,9 @@ def test_a_graph_of_several_components(ids, capsys):
     assert printed.err == ""
     shown = " ".join(printed.out.split())
     assert "3 items in components of the graph without a label, such as c0, have the base" in shown
-    assert "items of one component of the graph tend to have the same class" in shown
+    assert "Items of one component of the graph tend to have the same class." in shown
     # half of 7 of 10 nodes, the others being in the component without labels
-    assert ("weight = 0.35 (the default)" in shown) == ("a3" in ids)
+    assert ("weights = 0.35, 0.65 (the default)" in shown) == ("a3" in ids)
     run = json.loads(Path("result/run.json").read_text())
     assert run["at_base_rate"] == ["c0", "c1", "c2"]
     assert run["items"] == len(ids)

@@ -1084,7 +1084,7 @@ def test_all_rows_of_a_wrong_length_are_told(capsys):
 
 
 def test_suggested_ids_with_commas_can_be_told_apart():
-    from graphuq.cli.printing import join_names
+    from graphuq.utils.words import join_names
 
     assert join_names(["Smith, Ann", "Bob"]) == "'Smith, Ann', 'Bob'"
 

@@ -52,7 +52,7 @@ def test_shares_of_groups_are_those_of_python_in_table_summary_and_report(wards,
     assert run["groups"] == wards["ward"].tolist()
     assert pd.DataFrame(run["group_shares"]).equals(of_python.table())
     assert problem.features.shape == (90, 2)  # the ward is no feature
-    assert "Shares of the classes in each group (groups.csv):" in printed
+    assert "The shares in each group. Intervals of small groups are wide." in printed
     south = found[(found["group"] == "south") & (found["class"] == "no")].iloc[0]
     assert f"{south['low']:.1%} to {south['high']:.1%}" in printed
     assert south["share"] > 0.8
@@ -79,7 +79,9 @@ def test_an_update_keeps_groups_and_a_new_result_without_them_removes_their_tabl
 def test_long_lists_are_cut_in_the_summary_and_in_the_report(wards, capsys):
     wards.assign(ward=wards["id"]).to_csv("wards.csv", index=False)
     assert sample("--groups", "ward") == 0
-    assert "(groups.csv), the first 30 of 180:" in " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "The first 100 of 180 shares in groups." in printed
+    assert " and 80 more rows" in printed
     page = Path("out/report.html").read_text(encoding="utf-8")
     assert "The first 100 of 180 shares in groups" in page
     assert len(pd.read_csv("out/groups.csv")) == 180

@@ -102,7 +102,7 @@ def test_info_and_report_read_it(irises, iris_post, capsys):
     assert main(["report", "result", "--text"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "3 x setosa, 3 x versicolor, 3 x virginica" in told
-    assert "1 is all classes equally likely" in told
+    assert f"{iris_post.mean_variance:.3f}: 0 is certain, 1 is all classes equally likely." in told
     assert main(["report", "result", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["labels"] == dict.fromkeys(NAMES, 3)
     assert main(["report", "result", "--truth", "all.csv", "--out", "page.html"]) == 0
@@ -137,7 +137,7 @@ def test_a_class_whose_name_may_mark_unknown_labels_is_refused(tmp_path, monkeyp
     assert main(["sample", "marked.csv", "--unlabeled", "Unknown", *model]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "3 x setosa, 3 x versicolor, 3 x virginica." in printed
-    assert "confidence runner-up probability entropy mcse" in printed
+    assert "confidence runner-up its probability entropy mcse" in printed
     assert "uncertain items without a label, the largest entropy first:" in printed
     assert "probability of each class" in printed
     wrong = 2 * np.exp(-8) / (1 + 2 * np.exp(-8))  # two others, each with the odds exp(-2 / 0.25)

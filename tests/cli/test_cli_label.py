@@ -22,6 +22,7 @@ from graphuq.cli.files import ReadOptions, read
 from graphuq.cli.program import main
 from graphuq.cli.sample_steps import Data, ask
 from graphuq.labeling.answers import AnswerFile
+from graphuq.report.subject import Subject
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -195,9 +196,10 @@ def test_items_of_the_random_sample_are_not_to_be_labeled_next(mail):
     post = gq.sample(prior, gq.Probit(0.1), labels, draws=50, seed=0, progress=False)
     hidden = np.setdiff1d(np.arange(120), labels.nodes)
     data = Data(items, labels, hidden, None, None, None)
-    plain = ask(data, post, post, 0)
+    plain = ask(data, Subject(post), 0)
     drawn = [*plain.label_next[:3], *plain.most_uncertain[:3]]
-    found = ask(data._replace(unlabeled=np.setdiff1d(hidden, drawn), drawn=drawn), post, post, 0)
+    rest = data._replace(unlabeled=np.setdiff1d(hidden, drawn), drawn=drawn)
+    found = ask(rest, Subject(post), 0)
     assert found.label_next.size == 5
     assert not np.isin(found.label_next, drawn).any()
     assert found.most_uncertain.tolist() == [n for n in plain.most_uncertain if n not in drawn]

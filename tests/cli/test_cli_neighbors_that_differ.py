@@ -34,7 +34,7 @@ def test_linked_items_that_differ(market, capsys):
     command = ["sample", "edges.csv", "--labels", "labels.csv", "--out", "result", *QUICK]
     assert main(command) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "linked items tend to have different classes" in shown
+    assert "Items that a link joins tend to have different classes." in shown
     nodes = pd.read_csv("result/nodes.csv", index_col="id")
     assert (nodes["prediction"] == market[nodes.index]).mean() > 0.95
     assert json.loads(Path("result/run.json").read_text())["chosen"]
@@ -47,10 +47,12 @@ def test_linked_items_that_differ(market, capsys):
     again = pd.read_csv("again/nodes.csv", index_col="id")
     assert (again["prediction"] == market[again.index]).mean() > 0.95
     shown = " ".join(capsys.readouterr().out.split())
-    assert "linked items tend to have different classes" in shown
+    assert "Items that a link joins tend to have different classes." in shown
 
 
 def test_smooth_modes_of_a_given_alpha(market, capsys):
     command = ["sample", "edges.csv", "--labels", "labels.csv", "--out", "result", *QUICK]
     assert main([*command, "--alpha", "2"]) == 0
-    assert "classes vary smoothly over the graph" in " ".join(capsys.readouterr().out.split())
+    assert "Only the smoothest patterns of the graph are used." in " ".join(
+        capsys.readouterr().out.split()
+    )

@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import io
 import json
+import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
@@ -26,6 +27,7 @@ SECTIONS = [
     "shares",
     "uncertain",
     "suspect",
+    "next",
     "plots",
     "reproduce",
 ]
@@ -209,7 +211,9 @@ def test_the_light_is_amber_where_published_results_ask_for_more(prior, named, q
     few = gq.sample(prior, gq.Probit(0.2), named[0], draws=80, **some)
     assert 100 < few.diagnostics().ess < 400
     assert few.trust().light == "amber"
-    assert any("results need 400" in reason for reason in few.trust().reasons)
+    (needed,) = re.findall(r"results need 400: raise draws to about ([\d,]+)\.", str(few.trust()))
+    enough = gq.sample(prior, gq.Probit(0.2), named[0], draws=int(needed.replace(",", "")), **some)
+    assert 400 < enough.diagnostics().ess < 1000
     alone = gq.sample(prior, gq.Probit(0.2), named[0], draws=2000, chains=1, **some)
     assert alone.diagnostics().messages == ()
     assert alone.trust().light == "amber"
@@ -236,11 +240,11 @@ def test_accuracy_and_calibration_are_those_of_the_posterior(full, pages, good, 
 def test_a_random_sample_stands_for_the_truth(good, named):
     some = np.setdiff1d(np.arange(40), good.labels.nodes)[-20:]
     sample = gq.Labels(some, named[1][some], ["cat", "dog"])
-    shown = sections._accuracy(Subject(good, sample=sample))
+    shown = str(sections._accuracy(Subject(good, sample=sample)))
     right = (good.prediction[some] == named[1][some]).mean()
     assert f"{right:.1%}" in shown
     assert "20 items were drawn at random, 20 of them have" in shown
-    more = sections._accuracy(Subject(good, sample=sample, drawn=[*some, 0, 1]))
+    more = str(sections._accuracy(Subject(good, sample=sample, drawn=[*some, 0, 1])))
     assert "22 items were drawn at random, 20 of them have" in more
     few = gq.Labels(some[:19], named[1][some[:19]], ["cat", "dog"])
     assert Subject(good, sample=few).calibration is None
@@ -261,7 +265,8 @@ def test_the_uncertain_and_the_suspect_come_first_with_their_pictures(full, good
     shown = full.text("uncertain")
     places = [shown.index(f" {name} ") for name in names]
     assert places == sorted(places)
-    assert f"{good.probability[order[0]]:.1%}" in shown
+    p = good.by_class[order[0]].max()
+    assert f"{good.prediction[order[0]]} {p:.1%} {good.variance[order[0]]:.3f}" in shown
     parts = good.uncertainty().drop(good.labels.nodes).sum()
     assert f"resolve {parts['epistemic'] / parts['total']:.0%} of the uncertainty" in shown
     assert f"the other {parts['aleatoric'] / parts['total']:.0%}" in shown
