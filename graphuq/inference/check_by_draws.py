@@ -54,7 +54,8 @@ def describe_poor_probabilities(problem: Problem, by_class: Array, correction: f
             worst = int(least.argmax())
             if error[worst] > MAX_ERROR and least[worst] > CERTAIN_ERROR:
                 return describe_poor(
-                    f"a probability is off by {error[worst]:.2f} at node {some[worst]}"
+                    f"a probability differs by {error[worst]:.2f} at node {some[worst]} from that "
+                    "of a short run of the exact sampler"
                 )
             if error.max() <= MAX_ERROR:
                 return ""

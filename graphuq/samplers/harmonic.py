@@ -29,11 +29,12 @@ MAX_HITS_PER_LABEL = 3.0
 # The walls of each label rule.
 WALLS: dict[type[LabelRule], type[SignWalls | ArgmaxWalls]] = {Sign: SignWalls, Argmax: ArgmaxWalls}
 
-# The flow often crosses walls up to CROSSED. To start below higher ones they are raised to
-# ANNEALED, in as many flows as look at all labels START_WORK times in total. Where labels
-# contradict each other, ever more walls are hit: then they rise faster, so that hits look at
-# labels MAX_START_WORK times at most.
-CROSSED, ANNEALED, START_WORK, MAX_START_WORK = 10.0, 40.0, 600_000, 500_000_000
+# To start where labels are right, walls are raised to ANNEALED, in as many flows as look at all
+# labels START_WORK times in total. Where labels contradict each other, ever more walls are hit:
+# then they rise faster, so that hits look at labels MAX_START_WORK times at most. Walls that can be
+# crossed let a chain stay where some labels are wrong, and the fields with right labels may be
+# hard to find: they rise FINITE times as slowly, and that many flows are made at one height.
+ANNEALED, START_WORK, MAX_START_WORK, FINITE = 40.0, 600_000, 500_000_000, 10
 
 # About how long a hit takes, for each label and field: its kernel for two classes runs in vectors.
 HIT_SECONDS: dict[type[LabelRule], float] = {Sign: 6e-10, Argmax: 5e-9}
@@ -118,10 +119,10 @@ class Harmonic(Sampler):
         (cost, walls), law = _at(target), target.law
         x = walls.at_walls(law.draw(target.likelihood.n_fields, rng)[None])[0]
         highest = np.max(target.likelihood.label_model.cost)
-        if highest > CROSSED:
-            _raise_walls(x, walls, cost, target, rng)
-            x = walls.make_right(x) if math.isinf(highest) else x
-        return HarmonicState(x)
+        finite = math.isfinite(highest)
+        if highest > 0:
+            _raise_walls(x, walls, cost, target, rng, FINITE if finite else 1)
+        return HarmonicState(x if finite else walls.make_right(x))
 
     def advance(
         self,
@@ -182,18 +183,24 @@ def _potential(bound: Bound, fields: Array) -> Array:
 
 
 def _raise_walls(
-    x: Array, walls: LabelWalls, cost: float, target: Target, rng: np.random.Generator
+    x: Array, walls: LabelWalls, cost: float, target: Target, rng: np.random.Generator, flows: int
 ) -> None:
-    """Fly ``x``, in place, between walls that rise, until all labels are right or at the end."""
+    """Fly ``x``, in place, between walls that rise, until all labels are right or at the end.
+
+    It makes ``flows`` flows at each height.
+    """
     count = int(np.clip(START_WORK // math.prod(target.shape), 200, 4000))
     heights, own = np.linspace(0, ANNEALED, count), np.ndim(target.likelihood.label_model.cost) > 0
     hits = 0.0
-    for flow, velocities in prior_blocks(target.law, count, rng, target.likelihood.n_fields):
-        for i, w in enumerate(walls.at_walls(velocities), flow):
+    for flow, velocities in prior_blocks(
+        target.law, count * flows, rng, target.likelihood.n_fields
+    ):
+        w = walls.at_walls(velocities)
+        for i in range(0, len(w), flows):
             work = hits * x.size / MAX_START_WORK
             if work > 1 or walls.are_right(x):
                 return
-            height = max(heights[i], work * ANNEALED)
+            height = max(heights[(flow + i) // flows], work * ANNEALED)
             raised = walls.lowered_to(height) if own else walls
-            costs = np.array([cost if own else min(cost, height)])
-            hits += float(raised.fly(x, w[None], costs).hits[0])
+            costs = np.full(len(w[i : i + flows]), cost if own else height)
+            hits += float(raised.fly(x, w[i : i + flows], costs).hits.sum())
