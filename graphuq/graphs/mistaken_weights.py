@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable
 from numbers import Real
@@ -14,6 +15,18 @@ from graphuq.utils.typing import Array
 
 # Names of distances.
 DISTANCES = ("distance", "dist", "length", "cost", "time", "km", "miles")
+
+
+def names_distances(name: str) -> bool:
+    """Return whether a word of a name is one for distances, as in travel_time_min.
+
+    Examples
+    --------
+    >>> names_distances("Travel_time (min)"), names_distances("timeline")
+    (True, False)
+    """
+    return any(word in DISTANCES for word in re.split(r"[\W_]+", name.lower()))
+
 
 # Nodes among which triangles are compared; fewer show nothing.
 MIN_COMPARED, MAX_COMPARED = 8, 60
@@ -104,7 +117,8 @@ def warn_of_unused_weights(edges: Iterable[dict[str, Any]], stacklevel: int) -> 
     ...     warnings.simplefilter("always")
     ...     warn_of_unused_weights([{"value": 2}, {}], 1)
     >>> print(caught[0].message)
-    edges have the attribute 'value', which is not used: call it 'weight' if it is their weight
+    edges have the attribute 'value', which is not used: call it 'weight' (or use --weight value) \
+if it is their weight
     """
     numeric: dict[str, None] = {}
     for attributes in edges:
@@ -115,10 +129,10 @@ def warn_of_unused_weights(edges: Iterable[dict[str, Any]], stacklevel: int) -> 
                 numeric.setdefault(name)
     if numeric:
         name = next(iter(numeric))
-        far = "; of distances, 1 / distance is one" * (name.lower() in DISTANCES)
+        far = "; of distances, 1 / distance is one" * names_distances(name)
         warnings.warn(
-            f"edges have the attribute {name!r}, which is not used: call it 'weight' if it is "
-            f"their weight{far}",
+            f"edges have the attribute {name!r}, which is not used: call it 'weight' (or use "
+            f"--weight {name}) if it is their weight{far}",
             RuntimeWarning,
             stacklevel=stacklevel + 1,
         )

@@ -13,8 +13,9 @@ from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
 # A value dwarfs all others if it is at least this many times as large as the next, where values
-# within a factor 2 of the largest count as copies of it.
-DWARFING_RATIO = 1e3
+# within a factor 2 of the largest count as copies of it. Of equal values less shows that they are
+# marks, such as -999: what is measured seldom has the same extreme twice.
+DWARFING_RATIO, RATIO_OF_EQUALS = 1e3, 20.0
 
 # Values in one block.
 BLOCK_SIZE = 2**22
@@ -61,13 +62,15 @@ def find_dwarfing(X: Array, center: Array) -> Dwarfing:
         largest = size[at, np.arange(d)]
         row = np.where(largest > top, block.start + at, row)
         top = np.maximum(top, largest)
-    rest, n_copies = np.zeros(d), np.zeros(d, dtype=np.int64)
+    rest, n_copies, n_equal = np.zeros(d), np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.int64)
     for block in blocks:
         size = _distances(X[block], center)
         copy = size >= top / 2
         n_copies += copy.sum(axis=0)
+        n_equal += (size == top).sum(axis=0)
         rest = np.maximum(rest, np.where(copy, 0.0, size).max(axis=0))
-    column = np.flatnonzero((rest > 0) & (top >= DWARFING_RATIO * rest))
+    ratio = np.where((n_equal > 1) & (n_equal == n_copies), RATIO_OF_EQUALS, DWARFING_RATIO)
+    column = np.flatnonzero((rest > 0) & (top >= ratio * rest))
     return Dwarfing(column, row[column], n_copies[column], rest[column])
 
 

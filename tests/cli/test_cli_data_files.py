@@ -17,6 +17,7 @@ import pytest
 from references.reading import take
 
 from graphuq.cli import files
+from graphuq.cli.files.contents import NUMBERED
 from graphuq.cli.files.read_new import read_new
 from graphuq.cli.options import read_items
 from graphuq.cli.program import main
@@ -330,7 +331,7 @@ def test_items_without_ids_are_said_to_be_numbered(capsys):
     frame = table()
     frame.to_csv("items.csv", index=False)
     frame.to_csv("indexed.csv")
-    note = "the items have no ids: they are numbered from 0, in the order of the file"
+    note = NUMBERED
     np.savez("items.npz", X=frame[["x", "y"]], y=np.arange(30) % 2)
     assert note in classify("items.csv")["notes"]
     assert note in classify("items.npz")["notes"]
@@ -760,14 +761,17 @@ def test_a_class_of_most_items_is_asked_about_where_no_item_is_left_to_predict(c
         marked = frame.fillna({"label": mark}).assign(id=range(90))
         marked.to_csv("items.csv", index=False)
         error = refused(capsys, "sample", "items.csv")
-        assert f"every item has a label, and 60 of 90 have {mark!r}: use --unlabeled" in error
+        assert f"60 of 90 labels are {mark!r}: use --unlabeled" in error
         assert classify("items.csv", "--unlabeled", mark)["labels"] == 30
         assert classify("items.csv", "--class", mark)["labels"] == 90
-    # not for two classes, for a smaller share, or where some item has no label
-    for labels in (["u"] * 80 + ["v"] * 10, ["u"] * 59 + ["v"] * 16 + ["w"] * 15,
-                   ["u"] * 80 + ["v"] * 5 + ["w"] * 4 + [""]):  # fmt: skip
+    # also where some items have no label; not for two classes, or for less than half
+    frame.assign(label=["to do"] * 80 + ["v"] * 5 + ["w"] * 4 + [""]).to_csv(
+        "items.csv", index=False
+    )
+    assert "80 of 89 labels are 'to do'" in refused(capsys, "sample", "items.csv")
+    for labels in (["u"] * 80 + ["v"] * 10, ["u"] * 44 + ["v"] * 26 + ["w"] * 20):
         frame.assign(label=labels).to_csv("items.csv", index=False)
-        assert classify("items.csv")["labels"] in (89, 90)
+        assert classify("items.csv")["labels"] == 90
 
 
 def test_names_of_items_are_no_labels(capsys):
@@ -813,12 +817,14 @@ def test_classes_that_differ_only_in_case_or_spaces_are_asked_about(other, capsy
 
 @pytest.mark.filterwarnings("default:.*typing error:RuntimeWarning")
 def test_classes_that_are_nearly_alike_are_warned_of(capsys):
-    labels = ["Grignolino", "Barolo"] * 14 + ["Barolo", "Grignolno"]
+    labels = ["Grignolino", "Barolo"] * 14 + ["Grignolino", "Grignolno"]
     table(label=labels).to_csv("items.csv", index=False)
-    classify("items.csv")
+    classify("items.csv", "--class", "Grignolino")
     error = capsys.readouterr().err
     assert "'Grignolno' in 1 row is nearly 'Grignolino': correct it if it is a typing" in error
-    table(label=["type 1", "type 2"] * 14 + ["type 1", "type 3"]).to_csv("items.csv", index=False)
+    table(label=["type 1", "type 2", "type 4"] * 9 + ["type 1", "type 2", "type 3"]).to_csv(
+        "items.csv", index=False
+    )
     classify("items.csv")
     assert not capsys.readouterr().err
 

@@ -13,7 +13,10 @@ from graphuq.graphs import Graph
 from graphuq.utils.typing import Array
 
 # The note on items without ids.
-NUMBERED = "the items have no ids: they are numbered from 0, in the order of the file"
+NUMBERED = (
+    "the items have no ids: they are numbered from 0, in the order of the file, and ids that count "
+    "from 1 are one too large"
+)
 
 
 class Contents(NamedTuple):

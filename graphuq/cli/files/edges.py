@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from graphuq.cli.files.contents import Contents
 from graphuq.cli.files.edge_lines import EdgeLines
+from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.text_table import MISSING
 from graphuq.graphs import Graph
-from graphuq.graphs.mistaken_weights import DISTANCES
+from graphuq.graphs.mistaken_weights import names_distances
 from graphuq.utils.words import count, list_names
 
 # Column names that tell a list of edges from a table of items.
@@ -74,7 +76,7 @@ def read_edges(table: Table | EdgeLines, options: ReadOptions) -> Contents:
         raise ValueError(f"{table.path} is empty: expected lines of source,target[,weight]")
     columns = find_columns(table, rows, options)
     body = rows[1:] if columns.has_header else rows
-    weights = _read_weights(table, body, columns)
+    weights = _read_weights(table, body, columns, options.decimal)
     position: dict[str, int] = {}
     for pair in weights:
         for end in pair:
@@ -144,12 +146,15 @@ def find_columns(
         weight = first.index(options.weight)
     else:
         weight = next((k for k in others if names[k] in WEIGHTS), None)
-        numeric = [k for k in others if weight is None and first[k] and _holds_weights(rows, k)]
+        numeric = [
+            k for k in others
+            if weight is None and first[k] and _holds_weights(rows, k, options.decimal)
+        ]  # fmt: skip
         if numeric:
             name = first[numeric[0]]
             doubt = (
                 ", which are large where nodes are near; of distances, write 1 / distance"
-                if name.lower() in DISTANCES
+                if names_distances(name)
                 else ""
             )
             raise ValueError(
@@ -175,13 +180,16 @@ def _names_columns(rows: Sequence[Row], first: Sequence[str], ends: tuple[int, i
     )
 
 
-def _holds_weights(rows: Sequence[Row], column: int) -> bool:
+def _holds_weights(rows: Sequence[Row], column: int, decimal: str | None) -> bool:
     cells = [cells[column] for _, cells in rows[1:] if column < len(cells)]
-    return bool(cells) and all(_to_weight(cell) is not None for cell in cells)
+    try:
+        return bool(cells) and None not in _to_weights(cells, decimal)
+    except AmbiguousColumnError:  # numbers they are
+        return True
 
 
 def _read_weights(
-    table: Table | EdgeLines, body: Sequence[Row], columns: EdgeColumns
+    table: Table | EdgeLines, body: Sequence[Row], columns: EdgeColumns, decimal: str | None
 ) -> dict[tuple[str, str], list[float]]:
     """Return the weights listed for each pair of ends, in the order of the list."""
     problems = Problems()
@@ -190,7 +198,13 @@ def _read_weights(
     expected = f"source{separator}target" + f"[{separator}weight]" * (width == 3)
     if width > 3:
         expected = f"{count(width, 'value')} as in the first line"
-    for line, row in body:
+    at = columns.weight
+    texts = ["1" if at is None else row[at] if at < len(row) else "" for _, row in body]
+    try:
+        found = _to_weights(texts, decimal)
+    except AmbiguousColumnError as error:
+        raise ValueError(f"{table.path}, weights of edges: {error}") from error
+    for (line, row), text, weight in zip(body, texts, found, strict=True):
         cells = [cell.strip() for cell in row]
         where = table.path, line
         if len(cells) != width:
@@ -198,8 +212,6 @@ def _read_weights(
             problems.add(_at(where, f"expected {expected}, got {got}: correct that line"))
             continue
         ends = cells[columns.ends[0]], cells[columns.ends[1]]
-        text = "1" if columns.weight is None else cells[columns.weight]
-        weight = _to_weight(text)
         if ends[0] not in MISSING and ends[1] not in MISSING and weight is not None:
             weights.setdefault(ends, []).append(weight)
             continue
@@ -207,8 +219,9 @@ def _read_weights(
             if end in MISSING:
                 problems.add(_at(where, f"the edge has no {column}: add its id", column))
         if weight is None:
-            fault = f"{text!r} is not a positive number: correct it, or remove the edge"
-            problems.add(_at(where, fault, "weight"))
+            fault = f"{text.strip()!r} is not a positive number: correct it, or remove the edge"
+            named = table.columns[at] if columns.has_header and at is not None else "weight"
+            problems.add(_at(where, fault, named))
     problems.require_none()
     return weights
 
@@ -230,12 +243,12 @@ def _describe_columns(names: Sequence[str], columns: EdgeColumns) -> list[str]:
     return notes
 
 
-def _to_weight(text: str) -> float | None:
-    try:
-        weight = float(text)
-    except ValueError:
-        return None
-    return weight if 0 < weight < math.inf else None
+def _to_weights(texts: Sequence[str], decimal: str | None) -> list[float | None]:
+    """Return positive numbers, None in place of other texts; commas as in columns of tables."""
+    cells = pd.Series(texts, dtype=object).str.strip()
+    found = read_numbers(cells.mask(cells == ""), decimal)
+    values = np.full(len(cells), np.nan) if found is None else found.values
+    return [float(value) if 0 < value < math.inf else None for value in values]
 
 
 def _is_whole(text: str) -> bool:

@@ -12,13 +12,16 @@ from graphuq.cli.files.contents import Contents
 from graphuq.graphs import Graph
 from graphuq.graphs.foreign import without_directions
 from graphuq.graphs.mistaken_weights import warn_of_unused_weights
+from graphuq.utils.words import list_names
 
 # The formats by the suffixes of their files; networkx has a reader of each.
 FORMATS = {".graphml": "GraphML", ".gml": "GML", ".gexf": "GEXF", ".net": "Pajek"}
 
 
-def read_network(path: Path, suffix: str) -> Contents:
+def read_network(path: Path, suffix: str, weight: str | None) -> Contents:
     """Return the ids of the nodes, the undirected graph and the node attributes.
+
+    ``weight`` is the attribute of the edges that has their weights, by default that of this name.
 
     Raises
     ------
@@ -43,10 +46,19 @@ def read_network(path: Path, suffix: str) -> Contents:
     notes: tuple[str, ...] = ()
     if network.is_multigraph() and len(set(network.edges())) < network.number_of_edges():
         notes += ("added the weights of edges listed more than once",)
-    warn_of_unused_weights((data for *_, data in network.edges(data=True)), stacklevel=2)
+    edges = [data for *_, data in network.edges(data=True)]
+    if weight is None:
+        warn_of_unused_weights(edges, stacklevel=2)
+    elif not any(weight in data for data in edges):
+        theirs = list_names(sorted({key for data in edges for key in data})) or "none"
+        raise ValueError(
+            f"{path}: no edge has the attribute {weight!r} (--weight): name one of theirs: {theirs}"
+        )
     try:
         # Edges between the same nodes are added here.
-        A = networkx.to_scipy_sparse_array(network, dtype=float, format="csr")
+        A = networkx.to_scipy_sparse_array(
+            network, dtype=float, format="csr", weight=weight or "weight"
+        )
         if network.is_directed():
             A, note = without_directions(A)
             notes += (note,)
@@ -58,6 +70,10 @@ def read_network(path: Path, suffix: str) -> Contents:
         name: [values.get(name) for values in attributes]
         for name in sorted({name for values in attributes for name in values})
     }
+    if columns:
+        notes += (
+            f"attributes of nodes can be labels, and are no features: {list_names([*columns])}",
+        )
     ids = np.array([str(node) for node in network.nodes])
     if _are_counted(ids) and (names := columns.get("name")) and _are_names(names):
         ids = np.array([str(name) for name in names])

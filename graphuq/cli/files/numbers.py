@@ -27,9 +27,12 @@ POINTED = r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?"
 # Numbers with points are few if this many times as many have a decimal comma.
 FEW = 10
 
-# A currency, or a unit of one sign, which most values of a column may have.
+# A currency before or behind the numbers of a column, or a unit behind them, such as kg or km/h.
 SYMBOL = r"[$¢£¥\u20a0-\u20cf%‰°]"
-WITH_SYMBOL = rf"^([+-]?)\s*({SYMBOL})?\s*([+-]?[\d.,]+(?:[eE][+-]?\d+)?)\s*({SYMBOL})?$"
+UNIT = rf"{SYMBOL}|[^\W\d_][^\s\d]{{0,7}}"
+WITH_SYMBOL = (
+    rf"^([+-]?)\s*({SYMBOL}|[A-Z]{{3}}(?=\s))?\s*([+-]?[\d.,]+(?:[eE][+-]?\d+)?)\s*({UNIT})?$"
+)
 
 # The first texts tell whether a column may have one.
 N_PROBED = 20
@@ -135,12 +138,12 @@ def _without_symbol(texts: pd.Series) -> tuple[pd.Series, str]:
 
     Texts without it, or with another one, are invalid then: 0.5 beside 50% may be either.
     """
-    if not texts.iloc[:N_PROBED].str.contains(SYMBOL).any():
+    if not texts.iloc[:N_PROBED].str.contains(rf"{SYMBOL}|\d\s*{UNIT}$|^[A-Z]{{3}}\s").any():
         return texts, ""
     parts = texts.str.extract(WITH_SYMBOL).fillna("")
     signs = parts[1] + parts[3]
     symbol = str(signs.mode().iloc[0])
-    if len(symbol) != 1 or 2 * (signs == symbol).sum() <= len(texts):
+    if not symbol or 2 * (signs == symbol).sum() <= len(texts):
         return texts, ""
     return (parts[0] + parts[2]).where(signs == symbol, "invalid"), symbol
 

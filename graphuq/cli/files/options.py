@@ -210,7 +210,7 @@ class ReadOptions:
             type=decimal_mark,
             about="comma or point (default: as in each column)",
         ),
-        kinds=(TABLE,),
+        kinds=(TABLE, EDGES),
     )
     scale: bool | None = option(
         flag(
@@ -232,7 +232,7 @@ class ReadOptions:
     )
     weight: str | None = option(
         flag("--weight", metavar="COLUMN", about="weights of the edges (default: weight)"),
-        kinds=(EDGES,),
+        kinds=(EDGES, GRAPH),
     )
     largest: bool = option(
         flag(

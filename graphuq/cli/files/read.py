@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -38,11 +39,14 @@ from graphuq.cli.files.recognize_edges import lists_edges
 from graphuq.cli.files.shown_columns import choose_columns
 from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_file
 from graphuq.cli.files.text_table import TextTable
-from graphuq.labels.class_values import MAYBE_CLASS, find_most
+from graphuq.labels.class_values import MAYBE_CLASS
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
 
 DEFAULTS = ReadOptions()
+
+# A class of fewer labels than this is not asked about.
+FEW = 10
 
 
 def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
@@ -105,6 +109,8 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         raise ValueError(
             f"{path}: the items that are kept, {kept.sum()} of {kept.size}, have no label: {remedy}"
         )
+    if None not in known[kept]:
+        notes += ("every item has a label, so that there is nothing to predict",)
     if lost:
         notes += (f"the dropped items include {count(lost, 'labeled item')}",)
     return Items(
@@ -135,7 +141,7 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
         return contents
     if suffix in FORMATS:
         _require_used(path, options, GRAPH)
-        return read_network(path, suffix)
+        return read_network(path, suffix, options.weight)
     if suffix == ".mtx":
         _require_used(path, options, GRAPH)
         return read_matrix_market(path)
@@ -290,13 +296,17 @@ def _with_labels(columns: Sequence[Column], known: NDArray[Any]) -> tuple[Column
 def _ask_about_most(
     place: str, known: NDArray[Any], options: ReadOptions, problems: Problems
 ) -> None:
-    """Ask about a class of most items where every item has a label, and there are others."""
-    name, n = find_most(known.tolist()) or ("", 0)
-    if name and name not in options.classes and name.lower() not in MAYBE_CLASS:
+    """Ask about a class that half of the labels name, beside at least two others."""
+    counts = Counter(name for name in known if name is not None)
+    if len(counts) < 3:
+        return
+    name, n = counts.most_common(1)[0]
+    asked = n >= max(FEW, counts.total() / 2) and name.lower() not in MAYBE_CLASS
+    if asked and name not in options.classes:
         problems.add(
-            f"{place}: every item has a label, and {n} of {known.size} have {name!r}: use "
-            f"--unlabeled {quote(name)} if it marks items without a label, or --class "
-            f"{quote(name)} if it is a class"
+            f"{place}: {n} of {count(counts.total(), 'label')} are {name!r}: use --unlabeled "
+            f"{quote(name)} if it marks items without a label, or --class {quote(name)} if it is a "
+            "class"
         )
 
 

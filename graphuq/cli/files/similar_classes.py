@@ -55,7 +55,8 @@ def _require_distinct(
     options = " ".join(f"--class {quote(name)}" for group in alike for name in group)
     problems.add(
         f"{place}: {first[-1]!r} in {count(rows[first[-1]], 'row')} differs from {first[0]!r} only "
-        f"in case or spaces{more}: write them alike, or list them with {options}"
+        f"in case or spaces{more}: write them alike, or list them with {options}; or, if they mark "
+        "items without a label, name each with --unlabeled"
     )
 
 

@@ -281,11 +281,11 @@ class TextTable:
 
     def likely_encoding(self) -> str:
         """Return an encoding to try if that of the file is unknown."""
-        return (
-            "utf-16"
-            if self._bytes()[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-            else "latin-1"
-        )
+        raw = self._bytes()
+        if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16"
+        # that of Windows has letters and signs where latin-1 has control characters
+        return "cp1252" if re.search(rb"[\x80-\x9f]", raw) else "latin-1"
 
     def _decoding_error(self) -> ValueError:
         raw = self._bytes()

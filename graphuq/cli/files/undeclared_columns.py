@@ -11,6 +11,7 @@ from graphuq.cli.files.numbers import NOT_A_NUMBER, first_misfit
 from graphuq.cli.files.probable_roles import MOSTLY, find_counters, has_repeats, known_texts
 from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
+from graphuq.cli.files.texts import UNSPACED
 from graphuq.utils.typing import Array
 
 # A text column with more different values is probably a column of names, or of sentences.
@@ -86,8 +87,10 @@ def list_options(options: Sequence[str]) -> str:
 
 
 def _are_sentences(column: pd.Series) -> bool:
-    """Return whether the texts have several words."""
-    return float(known_texts(column).str.split().str.len().mean()) >= N_WORDS
+    """Return whether the texts have several words; 2 characters are 1 without spaces."""
+    texts = known_texts(column)
+    words = texts.str.split().str.len() + texts.str.count(f"[{UNSPACED}]") / 2
+    return float(words.mean()) >= N_WORDS
 
 
 def report_counters(

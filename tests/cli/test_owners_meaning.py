@@ -1,0 +1,152 @@
+"""Tables, lists and labels of many fields are read as their owners mean them, or asked about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphuq.cli.files import ReadOptions, read
+
+
+def table(cells, header="id,value,label"):
+    """A table whose second column has these cells, over and over."""
+    each = [f"i{k},{cells[k % len(cells)]},{'ab'[k % 2]}\n" for k in range(12)]
+    return f"{header}\n" + "".join(each)
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(content, name="t.csv"):
+        Path(name).write_text(content, encoding="utf-8")
+        return Path(name)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("cells", "unit", "numbers"),
+    [
+        (["50 kg", "61 kg", "55.5 kg"], "kg", [50, 61, 55.5]),
+        (["1.50m", "1.61m"], "m", [1.5, 1.61]),
+        (["31 years", "8 years"], "years", [31, 8]),
+        (["USD 9.66", "USD 12"], "USD", [9.66, 12]),
+        (["80 km/h", "120 km/h"], "km/h", [80, 120]),
+    ],
+)
+def test_numbers_with_a_unit_are_numbers(cells, unit, numbers, written):
+    items = read(written(table(cells)), ReadOptions(scale=False))
+    wanted = np.resize(numbers, 12)
+    np.testing.assert_allclose(items.features[:, 0], wanted - wanted.mean() + items.features.mean())
+    assert next(c.read_as for c in items.columns if c.name == "value") == f"numbers with {unit}"
+
+
+@pytest.mark.parametrize("cells", [["0.8 g", "1495 mg"], ["S1", "S2"], ["level 1", "level 2"]])
+def test_other_texts_are_asked_about(cells, written):
+    with pytest.raises(ValueError, match=r"column 'value'"):
+        read(written(table(cells)))
+
+
+def test_sentences_without_spaces_are_offered_as_texts(written):
+    cells = ["账户付款转账银行贷款", "比赛进球教练球队冠军", "电影导演演员票房上映"]
+    content = table([f"{cell}{k}" for k, cell in enumerate(cells * 4)])
+    with pytest.raises(ValueError, match=r"graphuq|--text value"):
+        read(written(content))
+    with pytest.raises(ValueError, match="--categorical value"):
+        read(written(table(["红", "蓝"])))
+
+
+@pytest.mark.parametrize(
+    ("labels", "asked"),
+    [
+        (["cat", "dog", "not assessed", "not assessed", "not assessed", ""], "not assessed"),
+        (["fraud", "ok", "pending review", "pending review"], "pending review"),
+        (["a", "b", "c", "a", "b"], None),
+        (["fraud", "ok", "ok", "ok"], None),
+    ],
+)
+def test_a_label_of_half_of_the_items_is_asked_about(labels, asked, written):
+    rows = "".join(f"i{k},{k % 7}.5,{labels[k % len(labels)]}\n" for k in range(24))
+    path = written("id,value,label\n" + rows)
+    if asked is None:
+        assert read(path).features is not None
+        return
+    with pytest.raises(ValueError, match=f"are '{asked}': use --unlabeled '{asked}'"):
+        read(path)
+    assert None in read(path, ReadOptions(unlabeled=(asked,))).known
+
+
+def test_labels_that_count_from_1_are_told(written):
+    path = written("x,y\n" + "".join(f"{k % 5}.5,{k % 3}.1\n" for k in range(12)))
+    labels = written("id,label\n1,a\n2,b\n11,a\n", "labels.csv")
+    notes = read(path, ReadOptions(labels=labels)).notes
+    assert any("ids that count from 1 are one too large" in note for note in notes)
+
+
+def test_a_mark_that_repeats_is_told(written):
+    cells = ["14.21", "-999", "11.5", "13", "12.25", "15"]
+    with pytest.warns(RuntimeWarning, match="'-999' dwarfs"):
+        read(written(table(cells)))
+
+
+def test_weights_of_edges_have_decimal_commas(written):
+    edges = "a;b;Anzahl\nx;y;3,08\ny;z;1,5\nz;x;2,25\n"
+    path = written(edges)
+    with pytest.raises(ValueError, match="may be weights of the edges: use --weight Anzahl"):
+        read(path, ReadOptions(edges=True))
+    graph = read(path, ReadOptions(edges=True, weight="Anzahl")).graph
+    np.testing.assert_allclose(np.sort(graph.adjacency.data), [1.5, 1.5, 2.25, 2.25, 3.08, 3.08])
+    path = written('a,b,value\nx,y,"3,080"\ny,z,"1,500"\n')
+    with pytest.raises(ValueError, match=r"may be 3\.08 or 3080: --decimal comma, --decimal point"):
+        read(path, ReadOptions(edges=True, weight="value"))
+    graph = read(path, ReadOptions(edges=True, weight="value", decimal=".")).graph
+    assert graph.adjacency.max() == 3080
+
+
+@pytest.mark.parametrize("name", ["distance_km", "travel_time_min", "Cost (EUR)"])
+def test_distances_by_longer_names_are_told(name, written):
+    path = written(f"u,v,{name}\nx,y,3\ny,z,1\n")
+    with pytest.raises(ValueError, match="of distances, write 1 / distance"):
+        read(path, ReadOptions(edges=True))
+
+
+def test_edges_of_a_network_file_have_weights_by_another_name(written):
+    network = (
+        'graph [ node [ id 0 label "a" age 3 ] node [ id 1 label "b" age 4 ] '
+        "edge [ source 0 target 1 value 2.5 ] ]"
+    )
+    path = written(network, "t.gml")
+    with pytest.warns(RuntimeWarning, match="--weight value"):
+        items = read(path)
+    assert "attributes of nodes can be labels, and are no features: 'age'" in items.notes
+    assert read(path, ReadOptions(weight="value")).graph.adjacency.max() == 2.5
+    with pytest.raises(ValueError, match=r"no edge has the attribute 'w' \(--weight\)"):
+        read(path, ReadOptions(weight="w"))
+
+
+def test_censored_values_are_no_header_and_a_footnote_no_item(written):
+    content = "id,lead,zinc,label\na0,<0.5,<1,a\n" + "".join(
+        f"a{k},{k}.5,{k}.25,{'ab'[k % 2]}\n" for k in range(1, 9)
+    )
+    with pytest.raises(ValueError, match=r"'<0\.5' is not a finite number") as caught:
+        read(written(content))
+    assert "second header" not in str(caught.value)
+    content = content.replace("<0.5,<1", "1,2") + "Source: World Bank,,,\n"
+    with pytest.raises(
+        ValueError, match=r"line 11: no column of features has a value, as in a foot"
+    ):
+        read(written(content), ReadOptions(missing="fill"))
+    assert read(written(content), ReadOptions(missing="drop")).ids.size == 9
+
+
+def test_the_encoding_of_windows_is_proposed_where_it_is_likely(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(table(["3,75 €", "2,50 €"]).encode("cp1252"))
+    with pytest.raises(ValueError, match="--encoding cp1252"):
+        read(path)
+    path.write_bytes("id,value,label\ni0,1,fleur é\ni1,2,lis\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="--encoding latin-1"):
+        read(path)
