@@ -222,8 +222,9 @@ def _entry(place: str, entries: Any, argument: str, key: Any, remedy: str) -> An
     if not isinstance(key, str):
         raise TypeError(f"{argument} must be a name in {place}, got {reprlib.repr(key)}")
     if key not in entries:
-        names = list_names([str(name) for name in entries]) or "nothing"
-        raise ValueError(f"{place} has no {key!r} ({argument}), but {names}: {remedy}")
+        names = list_names([str(name) for name in entries])
+        has = f"but {names}" if names else "and is empty"
+        raise ValueError(f"{place} has no {key!r} ({argument}), {has}: {remedy}")
     return entries[key]
 
 

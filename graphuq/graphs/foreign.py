@@ -1,4 +1,4 @@
-"""Graphs of networkx and igraph, and lists of edges as PyTorch Geometric and others hold them."""
+"""Graphs of networkx, igraph and pandas, and lists of edges as others hold them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ SAME_WEIGHT = 1e-6
 
 
 def is_foreign(graph: Any) -> bool:
-    """Return whether this is a graph of networkx or igraph."""
-    return _is_networkx(graph) or _is_igraph(graph)
+    """Return whether this is a graph of networkx or igraph, or a data frame of weights."""
+    return _is_networkx(graph) or _is_igraph(graph) or _is_frame(graph)
 
 
-def read_foreign(graph: Any, nodes: Any) -> tuple[sparse.csr_array, Any]:
+def read_foreign(graph: Any, nodes: Any) -> tuple[Any, Any]:
     """Return the weights, and ``nodes`` or else the names of the nodes in the graph."""
+    if _is_frame(graph):
+        return _from_frame(graph, nodes)
     package = "networkx" if _is_networkx(graph) else "igraph"
     if graph.is_directed():
         remedy = "to_undirected" if package == "networkx" else "as_undirected"
@@ -60,6 +62,24 @@ def _warn_of_numbers(nodes: Nodes) -> None:
             RuntimeWarning,
             stacklevel=4,
         )
+
+
+def _is_frame(graph: Any) -> bool:
+    return hasattr(graph, "iloc") and hasattr(graph, "columns")
+
+
+def _from_frame(frame: Any, nodes: Any) -> tuple[Array, Any]:
+    """Return the weights, and the names of rows or columns that are more than numbers in order."""
+    rows, columns = frame.index.tolist(), frame.columns.tolist()
+    names = [those for those in (rows, columns) if those != list(range(len(those)))]
+    if len(names) == 2 and rows != columns:
+        raise ValueError(
+            "rows and columns of a data frame of weights must have the same names in the same "
+            "order: sort them alike, A.loc[names, names], or pass A.to_numpy()"
+        )
+    if nodes is None and names:
+        nodes = np.array(names[0], dtype=object)
+    return frame.to_numpy(), nodes
 
 
 def _is_networkx(graph: Any) -> bool:

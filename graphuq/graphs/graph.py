@@ -39,14 +39,14 @@ class Graph:
 
     Parameters
     ----------
-    adjacency : array_like, sparse matrix, networkx.Graph or igraph.Graph, shape (n, n)
+    adjacency : array_like, sparse matrix, DataFrame, networkx.Graph or igraph.Graph, shape (n, n)
         Symmetric, finite and non-negative. Self-loops a_ii are kept. The weights of a graph of
         networkx or igraph are its edge attribute ``weight``, 1 by default.
     nodes : array_like, shape (n,), optional
-        Names of the nodes; by default the positions 0..n-1, or the names in a networkx graph, or
-        the vertex attribute ``name`` of an igraph graph. Results refer to nodes by position:
-        ``graph.nodes[i]`` is the name of node i. Nodes of networkx that are called 0..n-1 have
-        these positions, in whatever order they were added.
+        Names of the nodes; by default the positions 0..n-1, or the names in a networkx graph, the
+        vertex attribute ``name`` of an igraph graph, or the index of a data frame. Results refer to
+        nodes by position: ``graph.nodes[i]`` is the name of node i. Nodes of networkx that are
+        called 0..n-1 have these positions, in whatever order they were added.
 
     Attributes
     ----------
@@ -314,8 +314,8 @@ def _check_adjacency(adjacency: Any) -> Matrix:
             else ""
         )
         raise ValueError(
-            f"adjacency must be symmetric: a[{i}, {j}] = {A[i, j]:g} but a[{j}, {i}] = "
-            f"{A[j, i]:g}; symmetrize it, for example (A + A.T) / 2{neighbors}"
+            f"adjacency must be symmetric: a[{i}, {j}] = {A[i, j]:.12g} but a[{j}, {i}] = "
+            f"{A[j, i]:.12g}; symmetrize it, for example (A + A.T) / 2{neighbors}"
         )
     return (A + A.T) / 2 if gap.max() > 0 else A
 

@@ -17,6 +17,9 @@ TEXT_OF_NONE = ("-1", "-1.0", "None", *TEXT_OF_NAN)
 NO_CLASS = ("?", "nan", "<na>", "nat", "#n/a", "-1", "-1.0")
 MAYBE_CLASS = ("na", "n/a", "null", "none", "unknown", "unlabeled", "unlabelled")
 
+# More classes that are fractions, most of one label each, are measurements.
+MAX_MEASURED = 10
+
 # A class of this share of all items, none of which is blank, may mark those without a label.
 MOST = 2 / 3
 
@@ -131,6 +134,13 @@ def check_classes(values: NDArray[Any], listed: Any) -> NDArray[Any]:
     """Return the sorted classes: those listed, or those that occur among the labels."""
     shown = np.unique(values)
     if listed is None:
+        many = shown.size > max(MAX_MEASURED, values.size / 2)
+        if many and shown.dtype.kind == "f" and (shown % 1).any():
+            raise ValueError(
+                f"labels are numbers such as {shown[shown % 1 != 0][0]:g}, each of which would be "
+                "a class of its own: group them, for example by pandas.cut, or list all classes, "
+                "classes=[...]"
+            )
         if shown.size < 2:
             raise ValueError(
                 f"labels must show at least two classes, got only {shown.tolist()[0]!r}; label a "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
+from graphuq.graphs.foreign import are_whole
 from graphuq.labels.annotators import combine
 from graphuq.labels.class_values import (
     TEXT_OF_NONE,
@@ -74,9 +75,11 @@ class Labels:
     ------
     ValueError
         Negative nodes, a node labeled twice with different values or confidences, missing values,
-        different lengths, values that ``classes`` does not list, fewer than two classes,
-        confidences outside (0, 1], "by class" with a class without labels, or names that no node
-        has.
+        measurements in place of classes, different lengths, values that ``classes`` does not list,
+        fewer than two classes, confidences outside (0, 1], "by class" with a class without labels,
+        or names that no node has.
+    TypeError
+        Nodes that are no positions, or values that are missing altogether.
 
     Warns
     -----
@@ -133,12 +136,20 @@ class Labels:
     def __init__(
         self,
         nodes: Any,
-        values: Any,
+        values: Any = None,
         classes: Any = None,
         *,
         confidence: Any = None,
         sampling: str | None = None,
     ) -> None:
+        if values is None:
+            raise TypeError(
+                "classes by name need the graph whose nodes have these names, gq.Labels({name: "
+                "class, ...}, graph)"
+                if isinstance(nodes, Mapping)
+                else "gq.Labels takes nodes and their classes; from the class of every node, with "
+                "None where it is unknown, make labels by gq.Labels.of(y, n_nodes)"
+            )
         if isinstance(nodes, Mapping):
             nodes, values = _positions(nodes, values)
         nodes, values = validation.unmasked("nodes", nodes), as_given(values)
@@ -149,8 +160,13 @@ class Labels:
             )
         if nodes.size == 0:
             raise ValueError("no labels: at least one node of each of two classes is needed")
+        if nodes.dtype == object and are_whole(nodes):
+            nodes = nodes.astype(np.int64)
         if nodes.dtype.kind not in "iu":
-            raise TypeError(f"nodes must be integers (positions in the graph), got {nodes.dtype}")
+            raise TypeError(
+                f"nodes must be integers (positions in the graph), got {nodes.dtype}: by name, "
+                "label them with gq.Labels({name: class, ...}, graph)"
+            )
         if nodes.min() < 0:
             raise ValueError(f"nodes must not be negative, got {nodes.min()}")
         if nodes.max() > np.iinfo(np.int64).max:
@@ -472,6 +488,7 @@ class Labels:
             As in `accuracy`.
         """
         validation.integer("n_nodes", n_nodes, 1)
+        _require_order(truth, n_nodes)
         truth = as_given(truth)
         if truth.shape != (n_nodes,):
             raise ValueError(f"truth must have shape {(n_nodes,)}, got {truth.shape}")
@@ -519,6 +536,18 @@ def _read_confidence(confidence: Any, nodes: NDArray[Any]) -> Array:
             "are certainly wrong out"
         )
     return np.maximum(trust.astype(np.float64), MIN_CONFIDENCE)
+
+
+def _require_order(truth: Any, n_nodes: int) -> None:
+    """Refuse a Series whose index counts the nodes in another order than its values have."""
+    if hasattr(truth, "iloc"):
+        index = np.asarray(truth.index)
+        count_all = index.shape == (n_nodes,) and set(index.tolist()) == set(range(n_nodes))
+        if count_all and (index != np.arange(n_nodes)).any():
+            raise ValueError(
+                "truth is a Series whose index has the nodes in another order, and its values are "
+                "taken in theirs: pass truth.sort_index(), or truth.to_numpy()"
+            )
 
 
 def _positions(labels: Mapping[Any, Any], graph: Any) -> tuple[list[int], list[Any]]:

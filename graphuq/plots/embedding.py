@@ -70,7 +70,13 @@ def embedding(
             raise ValueError(
                 "a prior with one mode does not span a plane: give coordinates of shape (N, 2)"
             )
-    places = np.asarray(coordinates, dtype=np.float64)
+    try:
+        places = np.asarray(coordinates, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"coordinates must be a prior or an array of shape ({n}, 2), got "
+            f"{type(coordinates).__name__}: of a graph, take gq.Prior.projected(graph, rank=2)"
+        ) from error
     if places.shape != (n, 2):
         raise ValueError(
             f"coordinates must be a prior on the same nodes or have shape ({n}, 2), got "

@@ -64,6 +64,8 @@ def pixel_map(
     """
     require_posterior(posterior)
     validation.one_of("statistic", statistic, ("mean", "variance", *PARTS))
+    if np.shape(shape) != (2,):
+        raise ValueError(f"shape must be (height, width), got {shape!r}")
     height, width = (validation.integer("shape", side, 1) for side in shape)
     n = posterior.n_nodes
     if pixels is None:

@@ -60,7 +60,7 @@ def reliability(calibration: Calibration, *, figure: Any = None) -> NDArray[Any]
         (bins["accuracy"] >= bins["confidence"], RIGHT, "^", "underconfident"),
         (bins["accuracy"] < bins["confidence"], WRONG, "v", "overconfident"),
     ):
-        some = bins[side]
+        some = {name: column.to_numpy() for name, column in bins[side].items()}
         top.vlines(some["confidence"], some["confidence"], some["accuracy"], color, lw=9, alpha=0.3)
         reach = [some["accuracy"] - some["accuracy_low"], some["accuracy_high"] - some["accuracy"]]
         top.errorbar(

@@ -103,7 +103,7 @@ class Field:
         Raises
         ------
         ValueError
-            C is not finite, not symmetric, or has a negative eigenvalue.
+            C is not finite, not symmetric, zero, or has a negative eigenvalue.
 
         Examples
         --------
@@ -117,6 +117,10 @@ class Field:
                 f"a covariance must be a square matrix of finite numbers, got shape {C.shape}"
             )
         scale = float(np.diag(C).max(initial=0.0))
+        if not scale > 0:
+            raise ValueError(
+                f"a covariance must have a positive variance, got at most {scale:g} on its diagonal"
+            )
         lopsided = float(abs(C - C.T).max(initial=0.0))
         if lopsided > MAX_ASYMMETRY * scale:
             raise ValueError(

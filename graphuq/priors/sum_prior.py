@@ -173,7 +173,9 @@ class Summable(GaussianPrior):
             return NotImplemented
         return SumPrior.of([self, other])
 
-    def __radd__(self, other: Any) -> SumPrior:
+    def __radd__(self, other: Any) -> Summable:
+        if isinstance(other, int) and other == 0:  # as sum() begins
+            return self
         _refuse_graph(other)
         return SumPrior.of([other, self]) if isinstance(other, Level) else NotImplemented
 

@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -265,3 +266,14 @@ def test_what_came_is_said(call, error, message):
 def test_a_folder_is_no_missing_file(tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"):
         gq.load(tmp_path)
+
+
+def test_a_data_frame_of_weights_names_the_nodes():
+    A, names = np.array([[0, 1, 0], [1, 0, 2], [0, 2, 0.0]]), ["ann", "bob", "cy"]
+    for index, columns in ((names, names), (names, None), (None, names)):
+        graph = gq.Graph(pd.DataFrame(A, index, columns))
+        assert graph.nodes.tolist() == names
+        assert gq.Labels({"cy": 1, "ann": 0}, graph).nodes.tolist() == [0, 2]
+    assert gq.Graph(pd.DataFrame(A)).nodes.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="must have the same names in the same order"):
+        gq.Graph(pd.DataFrame(A, names, names[::-1]))

@@ -348,3 +348,34 @@ def test_classes_may_be_a_set_and_not_missing():
         Labels([0, 1], [1.0, 2.0], classes=[1.0, 2.0, np.nan])
     with pytest.raises(TypeError, match="classes must be of one type"):
         Labels([0, 1], ["a", "b"], classes=["a", "b", 1])
+
+
+def test_a_truth_in_another_order_is_refused_and_names_are_not():
+    labels = gq.Labels([0, 1], [0, 1])
+    truth = pd.Series([0, 1, 1, 1, 0])
+    prediction = [0, 1, 1, 1, 1]
+    assert labels.accuracy(prediction, truth) == 2 / 3
+    assert labels.accuracy(prediction, truth.set_axis(list("abcde"))) == 2 / 3
+    with pytest.raises(ValueError, match="index has the nodes in another order"):
+        labels.accuracy(prediction, truth[::-1])
+
+
+def test_numbers_that_measure_are_no_classes():
+    with pytest.raises(ValueError, match=r"numbers such as 0\.25, each of which"):
+        gq.Labels(range(12), np.arange(1, 13) / 4)
+    assert gq.Labels(range(24), np.repeat(np.arange(1, 13) / 4, 2)).classes.size == 12
+    assert gq.Labels([0, 1], [0.0, 1.0]).classes.tolist() == [0.0, 1.0]
+    assert gq.Labels([0, 1], [0.5, 1.0], classes=[0.5, 1.0]).classes.size == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (({0: "a", 3: "b"},), r"need the graph .*gq\.Labels\(\{name: class, \.\.\.\}, graph\)"),
+        (([0, 1, -1, 0],), r"gq\.Labels\.of\(y, n_nodes\)"),
+        ((["x", "y"], ["a", "b"]), r"by name, label them with gq\.Labels\(\{name: class"),
+    ],
+)
+def test_other_ways_to_give_labels_are_named(arguments, words):
+    with pytest.raises(TypeError, match=words):
+        gq.Labels(*arguments)

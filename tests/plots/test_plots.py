@@ -439,3 +439,10 @@ def test_nodes_may_have_the_shade_of_a_part_of_their_entropy(quick, part):
 def test_colors_that_do_not_exist_are_refused(quick):
     with pytest.raises(ValueError, match="color must be one of"):
         gq.plots.embedding(quick, np.zeros((40, 2)), color="doubt")
+
+
+def test_a_graph_or_a_number_in_place_of_coordinates_or_a_shape_is_explained(quick):
+    with pytest.raises(TypeError, match=r"got str: of a graph, take gq\.Prior\.projected"):
+        gq.plots.embedding(quick, "x")
+    with pytest.raises(ValueError, match=r"shape must be \(height, width\), got 80"):
+        gq.plots.pixel_map(quick, 80)

@@ -101,6 +101,7 @@ def test_a_field_of_other_shapes_or_weights_is_refused(arguments, message):
         ([[1.0, np.inf], [np.inf, 1.0]], "finite"),
         ([[1.0, 0.2], [0.1, 1.0]], "symmetric"),
         ([[1.0, 2.0], [2.0, 1.0]], "negative eigenvalue, got -1"),
+        (np.zeros((2, 2)), "positive variance, got at most 0"),
     ],
 )
 def test_what_is_no_covariance_is_refused(C, message):
@@ -127,3 +128,9 @@ def test_a_field_without_columns_has_a_level_and_a_nugget():
     post = gq.approximate(Alone(SAME.C, 1.0), MODEL, LABELS)
     np.testing.assert_allclose(post.by_class[[1, 50]].sum(axis=1), 1.0)
     assert gq.evidence(Alone(SAME.C, 1.0), MODEL, LABELS) < -5 * np.log(2)
+
+
+def test_a_list_of_priors_is_added_by_sum():
+    graph = gq.Graph(np.ones((4, 4)) - np.eye(4))
+    parts = [gq.Prior.full(graph), gq.FeaturePrior(np.arange(4.0)[:, None], 1.0), gq.Level(1.0)]
+    assert repr(sum(parts)) == repr(parts[0] + parts[1] + parts[2])

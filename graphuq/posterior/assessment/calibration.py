@@ -303,8 +303,11 @@ def _check(probabilities: Any, truth: Any, classes: Any) -> tuple[Array, Array]:
             "probabilities, truth and classes must have shapes (m, K), (m,) and (K,) with m > 0 "
             f"and K > 1, got {p.shape}, {truth.shape} and {classes.shape}"
         )
-    if not ((p >= 0).all() and np.allclose(p.sum(axis=1), 1, atol=1e-6)):
+    right = (p >= 0).all(axis=1) & np.isclose(p.sum(axis=1), 1, atol=1e-6)
+    if not right.all():
+        odd = int(right.argmin())
         raise ValueError(
-            "rows of probabilities must be non-negative and sum to 1: divide them by their sums"
+            f"rows of probabilities must be non-negative and sum to 1, got {p[odd].tolist()} in "
+            f"row {odd}: fill in or leave out rows with NaN, and divide others by their sums"
         )
     return p.astype(np.float64), np.eye(classes.size)[find_classes("truth", truth, classes)]
