@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from graphuq.cli.printing import print_paragraph, print_table
 from graphuq.posterior.assessment.diagnostics import RAISE_DRAWS
 from graphuq.report.blocks import MEANING, Block, Bullets, Paragraph, Section, Table
 from graphuq.utils.words import count
 
-# Sections that need a page, or stand under INPUT.
-LEFT_OUT = ("columns", "plots", "reproduce")
-
 # Rows of a table that are printed.
 MOST_ROWS = 20
 
 
-def print_sections(sections: Iterable[Section]) -> None:
-    """Print what the sections say, each under its title in capitals."""
+def print_sections(sections: Iterable[Section], without: Collection[str]) -> None:
+    """Print what the sections say, each under its title in capitals, but for some."""
     for section in sections:
-        if section.name in LEFT_OUT:
+        if section.name in without:
             continue
         print(f"\n{section.title.upper()}")
         for block in section.blocks:

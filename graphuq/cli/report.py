@@ -11,7 +11,7 @@ import graphuq as gq
 from graphuq.cli.files.columns import Column, for_report
 from graphuq.cli.options import add_command, add_read_option
 from graphuq.cli.output_file import require_output
-from graphuq.cli.printing import to_json
+from graphuq.cli.printing import to_json, visible
 from graphuq.cli.result import Result, add_result, read_result, read_truth
 from graphuq.cli.result_folder import PROBLEM
 from graphuq.cli.run_summary import count_classes, parameter_origins
@@ -66,6 +66,8 @@ def run(options: argparse.Namespace) -> int:
     if (options.text or options.json) and options.out is not None:
         raise ValueError("--out is for a page, and nothing is written: leave it out")
     if options.json:
+        if options.truth is not None:
+            raise ValueError("--truth has no effect on --json: leave one of them out")
         print(to_json(_describe(read_result(options.result))))
         return 0
     # these import plots, which --help does not need
@@ -80,9 +82,11 @@ def run(options: argparse.Namespace) -> int:
         require_output(page, ".html", re.escape(BEGINNING))
     subject = _subject(options)
     if options.text:
-        print(options.result, *(subject.command or "").splitlines(), sep="\n  ")
+        print(visible(str(options.result)))
+        for command in (subject.command or "").splitlines():
+            print(f"  {visible(command)}")
         print_block(opening(subject))
-        print_sections(sections(subject, subject.posterior.trust()))
+        print_sections(sections(subject, subject.posterior.trust()), ("plots", "reproduce"))
         return 0
     gq.write_report(subject, page)
     print(f"Written to {page}: open it in a browser.")

@@ -108,12 +108,13 @@ def parameter_origins(run: Mapping[str, Any]) -> dict[str, str]:
             if max(run["labels"].values()) < 2
             else "the default: only labels drawn at random say how large classes are"
         )
-    for name in run["at_edge"]:
+    for name in origins.keys() & {*run["at_edge"]}:
         origins[name] += (
             "; at the edge of the search range: the labels say little about it, which is no fault"
         )
-    if "weight" in origins:  # the report lists all weights in one row
-        origins["weights"] = origins["weight"]
+    of_weights = dict.fromkeys(origins[name] for name in origins if name.startswith("weight"))
+    if of_weights:  # the report lists all weights in one row
+        origins["weights"] = " and ".join(of_weights)
     return origins
 
 

@@ -139,7 +139,8 @@ def sample_and_write(
     print_input(source, data, model.graph.n_edges)
     print("\nPREDICTIONS")
     print_block(opening(subject))
-    print_sections(sections(subject, post.trust()))
+    # columns stand under INPUT already
+    print_sections(sections(subject, post.trust()), ("columns", "plots", "reproduce"))
     print_files(run["folder"], run["seconds"], run["classes"], with_groups=items.groups is not None)
     if replaced:
         print(f"These replace the earlier result in {run['folder']}/.")

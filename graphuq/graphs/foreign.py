@@ -27,7 +27,7 @@ def is_foreign(graph: Any) -> bool:
 def read_foreign(graph: Any, nodes: Any) -> tuple[Any, Any]:
     """Return the weights, and ``nodes`` or else the names of the nodes in the graph."""
     if _is_frame(graph):
-        return _from_frame(graph, nodes)
+        return _named(*_from_frame(graph), nodes)
     package = "networkx" if _is_networkx(graph) else "igraph"
     if graph.is_directed():
         remedy = "to_undirected" if package == "networkx" else "as_undirected"
@@ -38,7 +38,10 @@ def read_foreign(graph: Any, nodes: Any) -> tuple[Any, Any]:
             f"the {package} graph has {count(n_nodes, 'node')}, and at least two are needed: add "
             "nodes and edges"
         )
-    A, names = (_from_networkx if package == "networkx" else _from_igraph)(graph)
+    return _named(*(_from_networkx if package == "networkx" else _from_igraph)(graph), nodes)
+
+
+def _named(A: Any, names: list[Any] | None, nodes: Any) -> tuple[Any, Any]:
     if nodes is None and names is not None:
         nodes = np.empty(len(names), dtype=object)
         nodes[:] = names
@@ -50,7 +53,7 @@ def read_foreign(graph: Any, nodes: Any) -> tuple[Any, Any]:
 
 def are_whole(names: Iterable[Any]) -> bool:
     """Return whether all names are whole numbers."""
-    return all(isinstance(name, int | np.integer) for name in names)
+    return all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in names)
 
 
 def _warn_of_numbers(nodes: Nodes) -> None:
@@ -60,7 +63,7 @@ def _warn_of_numbers(nodes: Nodes) -> None:
             f"the nodes are called {nodes.min()} to {nodes.max()}, and gq.Labels counts them from "
             "0: give labels by name, gq.Labels({name: class, ...}, graph)",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -68,18 +71,16 @@ def _is_frame(graph: Any) -> bool:
     return hasattr(graph, "iloc") and hasattr(graph, "columns")
 
 
-def _from_frame(frame: Any, nodes: Any) -> tuple[Array, Any]:
+def _from_frame(frame: Any) -> tuple[Array, list[Any] | None]:
     """Return the weights, and the names of rows or columns that are more than numbers in order."""
     rows, columns = frame.index.tolist(), frame.columns.tolist()
     names = [those for those in (rows, columns) if those != list(range(len(those)))]
     if len(names) == 2 and rows != columns:
         raise ValueError(
             "rows and columns of a data frame of weights must have the same names in the same "
-            "order: sort them alike, A.loc[names, names], or pass A.to_numpy()"
+            "order: sort them alike, A.loc[A.index, A.index], or pass A.to_numpy()"
         )
-    if nodes is None and names:
-        nodes = np.array(names[0], dtype=object)
-    return frame.to_numpy(), nodes
+    return frame.to_numpy(), names[0] if names else None
 
 
 def _is_networkx(graph: Any) -> bool:

@@ -108,7 +108,9 @@ def warn_of_adjacency(X: Array, stacklevel: int) -> None:
         )
 
 
-def warn_of_unused_weights(edges: Iterable[dict[str, Any]], stacklevel: int) -> None:
+def warn_of_unused_weights(
+    edges: Iterable[dict[str, Any]], stacklevel: int, remedy: str = "call it 'weight'"
+) -> None:
     """Warn of numbers at the edges of a graph, if none of them is called ``weight``.
 
     Examples
@@ -117,8 +119,7 @@ def warn_of_unused_weights(edges: Iterable[dict[str, Any]], stacklevel: int) -> 
     ...     warnings.simplefilter("always")
     ...     warn_of_unused_weights([{"value": 2}, {}], 1)
     >>> print(caught[0].message)
-    edges have the attribute 'value', which is not used: call it 'weight' (or use --weight value) \
-if it is their weight
+    edges have the attribute 'value', which is not used: call it 'weight' if it is their weight
     """
     numeric: dict[str, None] = {}
     for attributes in edges:
@@ -131,8 +132,8 @@ if it is their weight
         name = next(iter(numeric))
         far = "; of distances, 1 / distance is one" * names_distances(name)
         warnings.warn(
-            f"edges have the attribute {name!r}, which is not used: call it 'weight' (or use "
-            f"--weight {name}) if it is their weight{far}",
+            f"edges have the attribute {name!r}, which is not used: {remedy} if it is their "
+            f"weight{far}",
             RuntimeWarning,
             stacklevel=stacklevel + 1,
         )

@@ -134,7 +134,7 @@ class AnswerFile:
         if self._size_on_disk() != self._size:
             raise OSError(
                 f"another program changed {self.path}, and this answer was not kept: start the "
-                "session again, which reads the file anew"
+                "session again"
             )
         lines = (
             _line(

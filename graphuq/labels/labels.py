@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,8 @@ class Labels:
         if nodes.size == 0:
             raise ValueError("no labels: at least one node of each of two classes is needed")
         if nodes.dtype == object and are_whole(nodes):
-            nodes = nodes.astype(np.int64)
+            with suppress(OverflowError):
+                nodes = nodes.astype(np.int64)
         if nodes.dtype.kind not in "iu":
             raise TypeError(
                 f"nodes must be integers (positions in the graph), got {nodes.dtype}: by name, "
@@ -545,8 +547,9 @@ def _require_order(truth: Any, n_nodes: int) -> None:
         count_all = index.shape == (n_nodes,) and set(index.tolist()) == set(range(n_nodes))
         if count_all and (index != np.arange(n_nodes)).any():
             raise ValueError(
-                "truth is a Series whose index has the nodes in another order, and its values are "
-                "taken in theirs: pass truth.sort_index(), or truth.to_numpy()"
+                "truth is a Series whose index has the nodes in another order. If the graph has "
+                "the order of its values, pass truth.to_numpy(); if that of its index, pass "
+                "truth.sort_index()"
             )
 
 

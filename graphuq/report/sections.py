@@ -276,7 +276,8 @@ def _share_rows(shares: ClassShares, names: list[str]) -> list[tuple[Any, ...]]:
 def _uncertain(subject: Subject) -> list[Block]:
     hidden = subject.hidden[~np.isin(subject.hidden, subject.drawn)][:MAX_ITEMS]
     if not hidden.size:
-        return [Paragraph("Every item came with a label.")]
+        others = "All other items belong to the random sample."
+        return [Paragraph(others if subject.drawn else "Every item came with a label.")]
     one = "50/50" if subject.posterior.labels.classes.size == 2 else "all classes equally likely"
     variance = f"The mean variance of all items is {subject.posterior.mean_variance:.3f}"
     parts = [
@@ -407,7 +408,7 @@ def _items_table(subject: Subject, nodes: Any, header: list[str], rows: list[lis
 
 
 def _next(subject: Subject) -> list[Block]:
-    if not subject.hidden.size:
+    if not subject.hidden.size or (subject.label_next is not None and not len(subject.label_next)):
         return []
     if subject.label_next is None:
         how = (

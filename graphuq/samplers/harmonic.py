@@ -190,7 +190,10 @@ def _raise_walls(
     It makes ``flows`` flows at each height.
     """
     count = int(np.clip(START_WORK // math.prod(target.shape), 200, 4000))
-    heights, own = np.linspace(0, ANNEALED, count), np.ndim(target.likelihood.label_model.cost) > 0
+    own, top = np.ndim(target.likelihood.label_model.cost) > 0, ANNEALED
+    if own:  # walls of their own heights rise no further
+        top = min(top, float(np.max(target.likelihood.label_model.cost)))
+    heights = np.linspace(0, top, count)
     hits = 0.0
     for flow, velocities in prior_blocks(
         target.law, count * flows, rng, target.likelihood.n_fields

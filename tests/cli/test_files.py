@@ -497,5 +497,5 @@ def test_any_invalid_cell_is_found(tmp_path_factory, data):
 def test_a_pipe_is_refused_before_it_is_read(tmp_path):
     os.mkfifo(tmp_path / "votes.csv")
     for path in (tmp_path / "votes.csv", "-"):
-        with pytest.raises(ValueError, match="is a pipe, and tables are read twice: save it"):
+        with pytest.raises(ValueError, match="is no regular file, and tables are read twice"):
             read(path)

@@ -62,7 +62,7 @@ def test_sentences_without_spaces_are_offered_as_texts(written):
 @pytest.mark.parametrize(
     ("labels", "asked"),
     [
-        (["cat", "dog", "not assessed", "not assessed", "not assessed", ""], "not assessed"),
+        (["cat", "dog", *["not assessed"] * 5, ""], "not assessed"),
         (["fraud", "ok", "pending review", "pending review"], "pending review"),
         (["a", "b", "c", "a", "b"], None),
         (["fraud", "ok", "ok", "ok"], None),
@@ -83,7 +83,7 @@ def test_labels_that_count_from_1_are_told(written):
     path = written("x,y\n" + "".join(f"{k % 5}.5,{k % 3}.1\n" for k in range(12)))
     labels = written("id,label\n1,a\n2,b\n11,a\n", "labels.csv")
     notes = read(path, ReadOptions(labels=labels)).notes
-    assert any("ids that count from 1 are one too large" in note for note in notes)
+    assert any("If your ids count from 1, subtract 1" in note for note in notes)
 
 
 def test_a_mark_that_repeats_is_told(written):
@@ -119,7 +119,7 @@ def test_edges_of_a_network_file_have_weights_by_another_name(written):
         "edge [ source 0 target 1 value 2.5 ] ]"
     )
     path = written(network, "t.gml")
-    with pytest.warns(RuntimeWarning, match="--weight value"):
+    with pytest.warns(RuntimeWarning, match="name it with --weight if it is their weight"):
         items = read(path)
     assert "attributes of nodes can be labels, and are no features: 'age'" in items.notes
     assert read(path, ReadOptions(weight="value")).graph.adjacency.max() == 2.5
@@ -135,9 +135,7 @@ def test_censored_values_are_no_header_and_a_footnote_no_item(written):
         read(written(content))
     assert "second header" not in str(caught.value)
     content = content.replace("<0.5,<1", "1,2") + "Source: World Bank,,,\n"
-    with pytest.raises(
-        ValueError, match=r"line 11: no column of features has a value, as in a foot"
-    ):
+    with pytest.raises(ValueError, match=r"line 11: only one column has a value, as in a footnote"):
         read(written(content), ReadOptions(missing="fill"))
     assert read(written(content), ReadOptions(missing="drop")).ids.size == 9
 

@@ -14,8 +14,8 @@ from graphuq.utils.typing import Array
 
 # The note on items without ids.
 NUMBERED = (
-    "the items have no ids: they are numbered from 0, in the order of the file, and ids that count "
-    "from 1 are one too large"
+    "the items have no ids: they are numbered from 0, in the order of the file. If your ids count "
+    "from 1, subtract 1"
 )
 
 

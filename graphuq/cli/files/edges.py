@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from graphuq.cli.files.columns import NUMBERS
 from graphuq.cli.files.contents import Contents
 from graphuq.cli.files.edge_lines import EdgeLines
 from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
@@ -184,7 +185,7 @@ def _holds_weights(rows: Sequence[Row], column: int, decimal: str | None) -> boo
     cells = [cells[column] for _, cells in rows[1:] if column < len(cells)]
     try:
         return bool(cells) and None not in _to_weights(cells, decimal)
-    except AmbiguousColumnError:  # numbers they are
+    except AmbiguousColumnError:  # they are numbers
         return True
 
 
@@ -201,7 +202,7 @@ def _read_weights(
     at = columns.weight
     texts = ["1" if at is None else row[at] if at < len(row) else "" for _, row in body]
     try:
-        found = _to_weights(texts, decimal)
+        found = [1.0] * len(body) if at is None else _to_weights(texts, decimal)
     except AmbiguousColumnError as error:
         raise ValueError(f"{table.path}, weights of edges: {error}") from error
     for (line, row), text, weight in zip(body, texts, found, strict=True):
@@ -247,8 +248,9 @@ def _to_weights(texts: Sequence[str], decimal: str | None) -> list[float | None]
     """Return positive numbers, None in place of other texts; commas as in columns of tables."""
     cells = pd.Series(texts, dtype=object).str.strip()
     found = read_numbers(cells.mask(cells == ""), decimal)
-    values = np.full(len(cells), np.nan) if found is None else found.values
-    return [float(value) if 0 < value < math.inf else None for value in values]
+    if found is None or found.form.form != NUMBERS:  # text, dates, yes and no
+        return [None] * len(texts)
+    return [float(value) if 0 < value < math.inf else None for value in found.values]
 
 
 def _is_whole(text: str) -> bool:

@@ -235,10 +235,10 @@ def _report(
     plain = {
         name: blocks[name][:, 0]
         for name, form in forms.items()
-        if form.form in (NUMBERS, ANSWERS) and (form.decimal is None or options.decimal)
+        if form.form.startswith((NUMBERS, ANSWERS)) and (form.decimal is None or options.decimal)
     }
     if options.missing != "drop":
-        numbers = {n: blocks[n][:, 0] for n, form in forms.items() if form.form == NUMBERS}
+        numbers = {n: blocks[n][:, 0] for n, form in forms.items() if form.form.startswith(NUMBERS)}
         report_odd_rows(table, frame, numbers, problems)
     labels = find_labels(table.columns, undeclared, plain, options)
     if len(labels) == 1:

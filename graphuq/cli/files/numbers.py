@@ -27,12 +27,22 @@ POINTED = r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?"
 # Numbers with points are few if this many times as many have a decimal comma.
 FEW = 10
 
-# A currency before or behind the numbers of a column, or a unit behind them, such as kg or km/h.
+# A currency before or behind the numbers of a column, or a unit behind them. Other letters may be
+# part of an id, a code or a category.
 SYMBOL = r"[$¢£¥\u20a0-\u20cf%‰°]"
-UNIT = rf"{SYMBOL}|[^\W\d_][^\s\d]{{0,7}}"
-WITH_SYMBOL = (
-    rf"^([+-]?)\s*({SYMBOL}|[A-Z]{{3}}(?=\s))?\s*([+-]?[\d.,]+(?:[eE][+-]?\d+)?)\s*({UNIT})?$"
+CURRENCIES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|TRY"
+UNITS = (
+    "kg|g|mg|µg|μg|lbs?|oz|km|m|cm|mm|µm|μm|nm|mi|ft|km/h|kmh|mph|m/s|h|hrs?|min|s|sec|ms|l|ml|dl|"
+    "kW|kWh|MWh|GWh|Hz|kHz|MHz|GHz|kJ|kcal|hPa|kPa|mbar|bar|psi|°C|°F|ppm|ppb|kB|KB|MB|GB|TB|"
+    "years?|yrs?|months?|weeks?|days?|hours?|minutes?|seconds?"
 )
+WITH_SYMBOL = (
+    rf"^([+-]?)\s*({SYMBOL}|(?:{CURRENCIES})(?=\s))?\s*([+-]?[\d.,]+(?:[eE][+-]?\d+)?)\s*"
+    rf"({SYMBOL}|{UNITS}|{CURRENCIES})?$"
+)
+# Where a word of time lacks the s of its plural.
+PLURAL = r"(?<=year|week|hour|nute|cond|onth)$|(?<=day)$"
+PROBE = rf"{SYMBOL}|\d\s*(?:{UNITS}|{CURRENCIES})$|^(?:{CURRENCIES})\s"
 
 # The first texts tell whether a column may have one.
 N_PROBED = 20
@@ -138,10 +148,10 @@ def _without_symbol(texts: pd.Series) -> tuple[pd.Series, str]:
 
     Texts without it, or with another one, are invalid then: 0.5 beside 50% may be either.
     """
-    if not texts.iloc[:N_PROBED].str.contains(rf"{SYMBOL}|\d\s*{UNIT}$|^[A-Z]{{3}}\s").any():
+    if not texts.iloc[:N_PROBED].str.contains(PROBE).any():
         return texts, ""
     parts = texts.str.extract(WITH_SYMBOL).fillna("")
-    signs = parts[1] + parts[3]
+    signs = (parts[1] + parts[3]).str.replace(PLURAL, "s", regex=True)
     symbol = str(signs.mode().iloc[0])
     if not symbol or 2 * (signs == symbol).sum() <= len(texts):
         return texts, ""

@@ -26,7 +26,7 @@ ROUNDING = 1e-6
 def report_odd_rows(
     table: Table, frame: pd.DataFrame, numbers: Mapping[str, Array], problems: Problems
 ) -> None:
-    """Ask about lines with words in most columns of numbers, and a last line of sums or of nothing.
+    """Ask about lines with words in most columns of numbers, and a last line of sums or a footnote.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def report_odd_rows(
     if len(names) < MIN_COLUMNS or len(frame) < MIN_ROWS:
         return
     X = np.column_stack([numbers[name] for name in names])
-    written = frame[names].notna()
-    wordy = written & ~frame[names].astype(str).apply(_has_digits)
-    rows = np.flatnonzero(_are_most(np.isnan(X) & wordy.to_numpy()))
+    rows = np.flatnonzero(_are_most(np.isnan(X) & frame[names].notna().to_numpy()))
+    words = frame[names].iloc[rows].astype(str).apply(lambda column: ~column.str.contains(r"\d"))
+    rows = rows[_are_most(np.isnan(X[rows]) & words.to_numpy(dtype=bool))]
     if rows.size:
         more = f", and {rows.size - 1} more such lines" if rows.size > 1 else ""
         name = names[int(np.isnan(X[rows[0]]).argmax())]
@@ -51,10 +51,11 @@ def report_odd_rows(
             f"{table.cell(int(rows[0]), name)!r} stands in most columns of numbers, as in a second "
             f"header{more}: remove the line"
         )
-    if frame.iloc[-1].isna().all():
+    last = len(frame) - 1
+    if frame.iloc[-1].isna().all() and sum(bool(table.cell(last, c)) for c in table.columns) < 2:
         problems.add(
-            f"{table.path}, {table.line(len(frame) - 1)}: no column of features has a value, as in "
-            "a footnote: remove the line, or use --drop-missing"
+            f"{table.path}, {table.line(last)}: only one column has a value, as in a footnote: "
+            "remove the line, or use --drop-missing"
         )
     total = np.nansum(X[:-1], axis=0)
     several = np.count_nonzero(np.nan_to_num(X[:-1]), axis=0) > 1
@@ -65,10 +66,6 @@ def report_odd_rows(
             f"{table.path}, {table.line(len(frame) - 1)}: the numbers in {list_names(summed, 3)} "
             "are the sums of those above: remove the line of totals"
         )
-
-
-def _has_digits(column: pd.Series) -> pd.Series:
-    return column.str.contains(r"\d")
 
 
 def _are_most(odd: NDArray[np.bool_]) -> NDArray[np.bool_]:

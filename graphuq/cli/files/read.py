@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from shlex import quote
@@ -39,7 +39,7 @@ from graphuq.cli.files.recognize_edges import lists_edges
 from graphuq.cli.files.shown_columns import choose_columns
 from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_file
 from graphuq.cli.files.text_table import TextTable
-from graphuq.labels.class_values import MAYBE_CLASS
+from graphuq.labels.class_values import MAYBE_CLASS, MOST
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
 
@@ -110,7 +110,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
             f"{path}: the items that are kept, {kept.sum()} of {kept.size}, have no label: {remedy}"
         )
     if None not in known[kept]:
-        notes += ("every item has a label, so that there is nothing to predict",)
+        notes += ("every item has a label: there is nothing to predict",)
     if lost:
         notes += (f"the dropped items include {count(lost, 'labeled item')}",)
     return Items(
@@ -137,13 +137,13 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
     suffix = require_file(path)
     if suffix == ".npz":
         contents = read_archive(path, options)
-        _require_used(path, options, ARCHIVE if contents.graph is None else GRAPH)
+        _require_used(path, options, ARCHIVE if contents.graph is None else GRAPH, {"weight"})
         return contents
     if suffix in FORMATS:
         _require_used(path, options, GRAPH)
         return read_network(path, suffix, options.weight)
     if suffix == ".mtx":
-        _require_used(path, options, GRAPH)
+        _require_used(path, options, GRAPH, {"weight"})
         return read_matrix_market(path)
     if suffix == ".h5ad":
         _require_used(path, options, CELLS)
@@ -160,7 +160,7 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
             _require_used(path, options, EDGES)
             return read_edges(lines, options)
     if (matrix := find_edge_matrix(table, options)) is not None:
-        _require_used(path, options, EDGES)
+        _require_used(path, options, EDGES, {"weight", "decimal"})
         return matrix
     if lists_edges(table, options):
         _require_used(path, options, EDGES)
@@ -218,11 +218,14 @@ def _with_vectors(names: Sequence[str], columns: Sequence[str]) -> tuple[str, ..
     return tuple(found)
 
 
-def _require_used(path: Path, options: ReadOptions, kind: str) -> None:
-    """Refuse options that have no effect on such a file."""
+def _require_used(
+    path: Path, options: ReadOptions, kind: str, without: Collection[str] = ()
+) -> None:
+    """Refuse options that have no effect on such a file, and others by name."""
     for each in fields(options):
         changed = getattr(options, each.name) != each.default
-        if changed and kind not in each.metadata.get("kinds", KINDS):
+        used = kind in each.metadata.get("kinds", KINDS) and each.name not in without
+        if changed and not used:
             names = " and ".join(name for flag in each.metadata["flags"] for name in flag.spelled)
             raise ValueError(f"{path}: {names} cannot be used with {kind}: leave it out")
 
@@ -296,12 +299,13 @@ def _with_labels(columns: Sequence[Column], known: NDArray[Any]) -> tuple[Column
 def _ask_about_most(
     place: str, known: NDArray[Any], options: ReadOptions, problems: Problems
 ) -> None:
-    """Ask about a class that half of the labels name, beside at least two others."""
+    """Ask about a class of half of the items, or two thirds of the labels where some have none."""
     counts = Counter(name for name in known if name is not None)
     if len(counts) < 3:
         return
     name, n = counts.most_common(1)[0]
-    asked = n >= max(FEW, counts.total() / 2) and name.lower() not in MAYBE_CLASS
+    share = 1 / 2 if None not in known else MOST
+    asked = n >= max(FEW, share * counts.total()) and name.lower() not in MAYBE_CLASS
     if asked and name not in options.classes:
         problems.add(
             f"{place}: {n} of {count(counts.total(), 'label')} are {name!r}: use --unlabeled "

@@ -22,7 +22,7 @@ def require_file(path: Path) -> str:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it")
     if path.name == "-" or (path.exists() and not path.is_file()):
-        raise ValueError(f"{path} is a pipe, and tables are read twice: save it as a file")
+        raise ValueError(f"{path} is no regular file, and tables are read twice: save it as one")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}: check the name and the folder")
     if not os.access(path, os.R_OK):

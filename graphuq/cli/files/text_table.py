@@ -284,8 +284,13 @@ class TextTable:
         raw = self._bytes()
         if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             return "utf-16"
+        if not re.search(rb"[\x80-\x9f]", raw):
+            return "latin-1"
         # that of Windows has letters and signs where latin-1 has control characters
-        return "cp1252" if re.search(rb"[\x80-\x9f]", raw) else "latin-1"
+        with suppress(UnicodeDecodeError):
+            raw.decode("cp1252")
+            return "cp1252"
+        return "latin-1"
 
     def _decoding_error(self) -> ValueError:
         raw = self._bytes()

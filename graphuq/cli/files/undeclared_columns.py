@@ -87,7 +87,7 @@ def list_options(options: Sequence[str]) -> str:
 
 
 def _are_sentences(column: pd.Series) -> bool:
-    """Return whether the texts have several words; 2 characters are 1 without spaces."""
+    """Return whether the texts have several words; 2 characters count as 1 in unspaced scripts."""
     texts = known_texts(column)
     words = texts.str.split().str.len() + texts.str.count(f"[{UNSPACED}]") / 2
     return float(words.mean()) >= N_WORDS

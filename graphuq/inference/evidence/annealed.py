@@ -39,8 +39,9 @@ from graphuq.utils.typing import Array
 from graphuq.utils.warnings import warn
 
 # Walls that can be crossed rise by at most this at a stone, however equal the energies of the draws
-# are: at moderate heights a chain finds fields that have fewer wrong labels and are rare.
-LONGEST = 2.0
+# are: at moderate heights a chain finds fields that have fewer wrong labels and are rare. Above
+# HIGH no chain leaves such fields or finds others.
+LONGEST, HIGH = 2.0, 40.0
 
 # The next stone lies where the effective size of the weights falls to ESS_SHARE of the draws, and
 # at most MAX_STEP farther. Where all draws have the same energy, this keeps small the weight of
@@ -251,7 +252,6 @@ class _Walls(NamedTuple):
     law: Gaussian
     bound: Bound
     top: float
-    longest: float = LONGEST
 
     def walk(self, state: Any, height: float, draws: int, rng: np.random.Generator) -> _Walk:
         assert self.bound.sign_model is not None
@@ -276,7 +276,6 @@ class _Powers(NamedTuple):
     bound: Bound
     sampler: Sampler
     top: float = 1.0
-    longest: float = math.inf
 
     def walk(self, state: Any, power: float, draws: int, rng: np.random.Generator) -> _Walk:
         burn = self.sampler.warmup(draws)
@@ -319,8 +318,8 @@ def _climb(
         # 2. the next stone is placed by the second half of their discarded draws
         tuning = np.concatenate([walk.tuning[walk.tuning.size // 2 :] for walk in walks])
         following = _next_stone(tuning, stones[-1], path.top)
-        if path.top < math.inf:
-            following = min(following, stones[-1] + path.longest)
+        if isinstance(path, _Walls) and path.top < math.inf and stones[-1] < HIGH:
+            following = min(following, stones[-1] + LONGEST)
         # 3. the ratio Z(s') / Z(s) of each chain, from its other draws
         weights = _log_weights(np.array([walk.energies for walk in walks]), following - stones[-1])
         logs += logsumexp(weights, axis=1) - math.log(draws)

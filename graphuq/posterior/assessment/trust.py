@@ -41,7 +41,7 @@ class Trust(NamedTuple):
         return {"light": self.light, "verdict": self.verdict, "reasons": self.reasons}
 
 
-# A longer run has as many independent draws in proportion, with chance.
+# The effective sample size grows with the draws, up to chance.
 SPARE = 1.25
 
 VERDICTS = {

@@ -358,7 +358,7 @@ def exact_signs(prior, likelihood, labels):
 def test_a_poor_gaussian_gives_a_warning_at_the_line_of_the_caller(small):
     prior, model = gq.Prior.projected(small[0], 2), gq.NoisyProbit(0.05, 0.1)
     poor = gq.Labels([9, 15, 18, 23, 29, 37], [0, 0, 1, 0, 1, 1])
-    with pytest.warns(RuntimeWarning, match=r"a probability is off by 0\.\d\d at node") as caught:
+    with pytest.warns(RuntimeWarning, match=r"a probability differs by 0\.\d\d at node") as caught:
         found = gq.approximate(prior, model, poor)
     assert [one.filename for one in caught] == [__file__]
     assert abs(found.latent_by_class[:, 1] - exact_signs(prior, model, poor)).max() > 0.05
@@ -377,7 +377,7 @@ def test_a_mode_that_the_gaussian_misses_gives_a_warning():
     nodes = np.sort(rng.choice(80, 16, replace=False))
     labels = gq.Labels(nodes, np.where(rng.random(16) < 0.5, 1 - y[nodes], y[nodes]))
     model = gq.NoisyProbit(0.012, 0.1)
-    with pytest.warns(RuntimeWarning, match=r"a probability is off by 0\.\d\d"):
+    with pytest.warns(RuntimeWarning, match=r"a probability differs by 0\.\d\d"):
         found = gq.approximate(prior, model, labels)
     grid = np.linspace(-8, 8, 200_001)
     u = grid * prior.root(np.arange(80))
@@ -395,7 +395,7 @@ def test_a_poor_gaussian_without_flips_gives_a_warning_too(small):
     nodes = np.sort(rng.choice(40, 14, replace=False))
     y = small[2][nodes]
     labels = gq.Labels(nodes, np.where(rng.random(14) < 0.3, 1 - y, y))
-    with pytest.warns(RuntimeWarning, match=r"a probability is off by 0\.09 at node"):
+    with pytest.warns(RuntimeWarning, match=r"a probability differs by 0\.09 at node"):
         found = gq.approximate(prior, model, labels)
     exact = gq.sample(prior, model, labels, draws=4000, seed=0, progress=False)
     assert abs(found.latent_probability - exact.latent_probability).max() > 0.08
