@@ -65,13 +65,12 @@ $(TOOLS)/installed:
 	$(TOOLS)/bin/python -m pip install --quiet build twine uv 'sp-repo-review[cli]'
 	touch $@
 
-# Every benchmark except those that need other packages (samplers.beside_peers,
+# Every benchmark except those of papers and those that need other packages (samplers.beside_peers,
 # samplers.multiclass_beside_peers, trust.multiclass_accuracy, trust.side_by_side,
-# trust.annotate_cells: pip install graphuq[peers]) and the UQ paper's. Takes an hour or two; each
+# trust.annotate_cells: pip install graphuq[peers]). Takes an hour or two; each
 # says whether its claims hold.
 STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pixels \
-    samplers.ginzburg_landau samplers.tempering samplers.angle papers.robust_gc papers.ando_zhang \
-    papers.kaog papers.gdpca papers.gdpca_figures trust.active_labeling trust.active_scikit trust.approximation trust.calibration trust.suspect_labels \
+    samplers.ginzburg_landau samplers.tempering samplers.angle trust.active_labeling trust.active_scikit trust.approximation trust.calibration trust.suspect_labels \
     trust.suspects_beside_cleanlab \
     trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
     speed.scale speed.multiclass_scale trust.multiclass_pairs trust.imbalance trust.overlap \
@@ -92,15 +91,15 @@ REPRODUCE = potentials acceptance spectra embeddings hard_and_easy two_moons mni
 reproduce: $(VENV)/installed-dev
 	for study in $(REPRODUCE); do rm -f benchmarks/results/$$study.json; \
 	    $(VENV)/bin/python -m benchmarks.papers.uq_paper.$$study $(QUICK) || echo "see above: $$study"; done
-	$(VENV)/bin/python -m benchmarks.papers.uq_paper.page $(REPRODUCE)
+	$(VENV)/bin/python -m benchmarks.papers.page index
 
-# The tables of the other papers, and docs/reproduction/other-papers.md; takes a quarter of an hour.
+# The same for the four other papers, and docs/reproduction/other-papers.md.
 PAPERS = robust_gc ando_zhang kaog gdpca gdpca_figures
 
 other-papers: $(VENV)/installed-dev
-	for paper in $(PAPERS); do \
-	    $(VENV)/bin/python -m benchmarks.papers.$$paper || echo "see above: $$paper"; done
-	$(VENV)/bin/python -m benchmarks.papers.page
+	for paper in $(PAPERS); do rm -f benchmarks/results/$$paper*.json; \
+	    $(VENV)/bin/python -m benchmarks.papers.$$paper $(QUICK) || echo "see above: $$paper"; done
+	$(VENV)/bin/python -m benchmarks.papers.page other-papers
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }

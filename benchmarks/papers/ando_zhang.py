@@ -189,20 +189,20 @@ def relative_cut(graph: gq.Graph, y: np.ndarray, S: np.ndarray) -> float:
     return cut(graph, y, S) / float((1 / S).sum())
 
 
-def images() -> tuple[gq.Graph, np.ndarray]:
+def images(n_nodes: int) -> tuple[gq.Graph, np.ndarray]:
     """Return 2,000 images of MNIST: Figure 2a."""
     pixels, digits = gq.datasets.mnist()
-    some = np.random.default_rng(0).choice(len(digits), NODES, replace=False)
+    some = np.random.default_rng(0).choice(len(digits), n_nodes, replace=False)
     X = normalize(pixels[some].astype(float))
     return gq.full_graph(X, weights="gaussian", tau=np.sqrt(0.05 / 2)), digits[some]
 
 
-def articles() -> tuple[gq.Graph, np.ndarray]:
+def articles(n_nodes: int) -> tuple[gq.Graph, np.ndarray]:
     """Return 2,000 articles of Reuters R8, in the place of RCV1: Figure 2b."""
     file = gq.datasets.load_file("reuters_r8")
     large = np.flatnonzero(np.bincount(file["y"]) >= 250)
     some = np.random.default_rng(0).choice(
-        np.flatnonzero(np.isin(file["y"], large)), NODES, replace=False
+        np.flatnonzero(np.isin(file["y"], large)), n_nodes, replace=False
     )
     X = normalize(matrix(file, "feat")[some]).toarray()
     nearest = kneighbors_graph(X, 100, mode="distance")
@@ -218,8 +218,8 @@ def figure_2(
 
     The spread of an eigenvector q is 1 / sum q^4 nodes, the median over the first 100.
     """
-    found = kernels(graph, NODES)
-    ranks = [*range(int(y.max()) + 1, 101, 5), NODES]
+    found = kernels(graph, graph.n_nodes)
+    ranks = [*range(int(y.max()) + 1, 101, 5), graph.n_nodes]
     accuracies: dict[tuple, np.ndarray] = {}
     for n in (40, 100) if quick else (20, 40, 60, 80, 100):
         by_scaling = runs(found, ranks, y, n, 3 if quick else RUNS)
@@ -406,9 +406,10 @@ def draw(path: object, one: dict, two: dict[str, dict]) -> None:
 
 def main() -> None:
     options = report.options(__doc__.splitlines()[0])
+    n_nodes = 400 if options.quick else NODES
     rows_1, one = figure_1(options.quick)
-    rows_2, *of_images = figure_2("2a", *images(), options.quick)
-    rows_3, *of_articles = figure_2("2b", *articles(), options.quick)
+    rows_2, *of_images = figure_2("2a", *images(n_nodes), options.quick)
+    rows_3, *of_articles = figure_2("2b", *articles(n_nodes), options.quick)
     report.write("ando_zhang_accuracy", options.out, rows_1 + rows_2 + rows_3)
     titles = {"Figure 2a, MNIST": of_images[0], "Figure 2b, R8": of_articles[0]}
     draw(options.out / "ando_zhang.png", one, titles)

@@ -120,19 +120,16 @@ CAUSES = {
 }  # fmt: skip
 
 
-def record_verdicts(records: dict[str, dict | None]) -> None:
+def record_verdicts(records: dict[str, dict]) -> None:
     """Write which claims of some studies hold, beside those of others."""
     kept = json.loads(VERDICTS.read_text()) if VERDICTS.is_file() else {}
     for study, record in records.items():
-        if record is not None:
-            kept[study] = {claim: values[1] for claim, values in record["claims"].items()}
+        kept[study] = {claim: values[1] for claim, values in record["claims"].items()}
     VERDICTS.write_text(json.dumps(dict(sorted(kept.items())), indent=1) + "\n")
 
 
-def verdict(study: str, claim: str, holds: bool | None) -> str:
-    """Return the verdict on a claim, with the cause of a failure; None is not measured."""
-    if holds is None:
-        return "**not measured**"
+def verdict(study: str, claim: str, holds: bool) -> str:
+    """Return the verdict on a claim, with the cause of a failure."""
     if holds:
         return "holds"
     causes = CAUSES.get(study, {})

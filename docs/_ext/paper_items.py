@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 ITEMS = ROOT / "benchmarks/papers/items"
+PAGES = ROOT / "docs/reproduction"
 VERDICTS = ROOT / "docs/numbers/claims.json"
 
 PAPERS = {
@@ -112,12 +113,16 @@ def _verdict(item: Item, known: dict[str, dict[str, bool]]) -> str:
     found = ["tested"] if item.tests else []
     for study in dict.fromkeys(study for study, _ in item.claims):
         holds = verdicts_of([claim for claim in item.claims if claim[0] == study], known)
-        page = f"index.md#{study.replace('_', '-')}" if _is_uq(study) else "other-papers.md"
-        found.append(f"[`{study}`]({page}): {sum(holds)} of {len(holds)} claims hold")
+        found.append(f"[`{study}`]({_page(study)}): {sum(holds)} of {len(holds)} claims hold")
     if item.reason:
         found.append(_text(item.reason if item.where else f"**not covered**: {item.reason}"))
     return "; ".join(found)
 
 
-def _is_uq(study: str) -> bool:
-    return (ROOT / f"benchmarks/papers/uq_paper/{study}.py").is_file()
+def _page(study: str) -> str:
+    """Return the page and section that has the results of a study."""
+    anchor = study.replace("_", "-")
+    for page in ("index.md", "other-papers.md"):
+        if f"({anchor})=" in (PAGES / page).read_text(encoding="utf-8"):
+            return f"{page}#{anchor}"
+    raise ValueError(f"no page has results of {study}")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 import graphuq as gq
+from benchmarks.papers import page as pages
 from benchmarks.papers.causes import CAUSES, verdict
-from benchmarks.papers.page import PAPERS
 
 FOLDER = Path(gq.__file__).parents[1] / "docs/reproduction"
-UQ_PAPER = {name.stem for name in FOLDER.parents[1].glob("benchmarks/papers/uq_paper/*.py")}
 PAGES = {
-    "index.md": UQ_PAPER & CAUSES.keys(),
-    "other-papers.md": {name for names in PAPERS.values() for name in names} & CAUSES.keys(),
+    f"{page}.md": {name for names in studies.values() for name in names} & CAUSES.keys()
+    for page, studies in pages.PAGES.items()
 }
 
 
@@ -55,4 +55,32 @@ def test_each_cause_is_that_of_a_claim_on_the_page(page):
 def test_a_failure_without_a_cause_says_so():
     assert verdict("spectra", "something new", False) == "**fails**; not known"
     assert verdict("spectra", "share within 0.1 of 1", True) == "holds"
-    assert verdict("spectra", "share within 0.1 of 1", None) == "**not measured**"
+
+
+def test_a_page_needs_results_of_all_studies_and_quick_ones_leave_docs_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages.report, "RESULTS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["page", "other-papers"])
+    record = {
+        "machine": {"graphuq": "0.1.0", "python": "3.11", "cores": 2},
+        "quick": True,
+        "seconds": 90.0,
+        "rows": [{"a": 1.0}],
+        "claims": {"a is one": [1.0, True, "one"], "b": [False, False]},
+    }
+    names = [name for tables in pages.PAGES["other-papers"].values() for name in tables]
+    for name in names[1:]:
+        (tmp_path / f"{name}.json").write_text(json.dumps(record))
+    with pytest.raises(SystemExit, match=f"there are no results of {names[0]}"):
+        pages.main()
+    assert not (tmp_path / "reproduction").exists()
+
+    (tmp_path / f"{names[0]}.json").write_text(json.dumps(record))
+    before = (FOLDER / "other-papers.md").read_text()
+    pages.main()
+    text = (tmp_path / "reproduction/other-papers.md").read_text()
+    n = len(names)
+    assert f"**{n} of {n} claims that the paper makes hold; {n} of {2 * n} in all.**" in text
+    assert "quick settings, not to be quoted" in text
+    assert "It took 1.5 minutes." in text
+    assert "| a is one | one | 1 | holds |" in text
+    assert (FOLDER / "other-papers.md").read_text() == before

@@ -20,6 +20,7 @@ import pytest
 from references.places import REFERENCE, missing_references
 
 import graphuq as gq
+from benchmarks.papers import page as paper_pages
 from graphuq.likelihoods import Likelihood
 from graphuq.samplers.protocol import Sampler
 
@@ -230,13 +231,16 @@ def test_benchmarks_import_names_that_exist(name):
 
 def test_the_makefile_runs_benchmarks_that_exist():
     text = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
-    study, reproduce = (
-        re.search(rf"^{name} = (.*)$", text, re.M)[1] for name in ("STUDY", "REPRODUCE")
+    study, reproduce, papers = (
+        re.search(rf"^{name} = (.*)$", text, re.M)[1].split()
+        for name in ("STUDY", "REPRODUCE", "PAPERS")
     )
+    assert [f"uq_paper/{name}" for name in reproduce] == list(paper_pages.PAGES["index"])
+    assert papers == list(paper_pages.PAGES["other-papers"])
 
-    run = {f"benchmarks.{name}" for name in study.split()}
-    run |= {f"benchmarks.papers.uq_paper.{name}" for name in [*reproduce.split(), "page"]}
-    run |= {"benchmarks.papers.page"}  # of `make other-papers`
+    run = {f"benchmarks.{name}" for name in study}
+    run |= {f"benchmarks.papers.uq_paper.{name}" for name in reproduce}
+    run |= {f"benchmarks.papers.{name}" for name in [*papers, "page"]}
     by_hand = {name for name in COMMANDS if "graphuq[peers]" in BENCHMARKS[name]}
     assert run == set(COMMANDS) - by_hand
 
