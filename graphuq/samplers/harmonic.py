@@ -190,10 +190,7 @@ def _raise_walls(
     It makes ``flows`` flows at each height.
     """
     count = int(np.clip(START_WORK // math.prod(target.shape), 200, 4000))
-    own, top = np.ndim(target.likelihood.label_model.cost) > 0, ANNEALED
-    if own:  # walls of their own heights rise no further
-        top = min(top, float(np.max(target.likelihood.label_model.cost)))
-    heights = np.linspace(0, top, count)
+    heights, own = np.linspace(0, ANNEALED, count), np.ndim(target.likelihood.label_model.cost) > 0
     hits = 0.0
     for flow, velocities in prior_blocks(
         target.law, count * flows, rng, target.likelihood.n_fields
@@ -205,5 +202,5 @@ def _raise_walls(
                 return
             height = max(heights[(flow + i) // flows], work * ANNEALED)
             raised = walls.lowered_to(height) if own else walls
-            costs = np.full(len(w[i : i + flows]), cost if own else height)
+            costs = np.full(len(w[i : i + flows]), cost if own else min(cost, height))
             hits += float(raised.fly(x, w[i : i + flows], costs).hits.sum())

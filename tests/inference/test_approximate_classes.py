@@ -66,7 +66,7 @@ def test_a_check_of_other_probabilities_would_warn(monkeypatch):
     assert check_by_draws.describe_poor_probabilities(problem, right, 0.0) == ""
     wrong = right.copy()
     wrong[5] = wrong[5] * 0.94 + 0.06 * np.eye(3)[wrong[5].argmin()]
-    assert "off by 0.0" in check_by_draws.describe_poor_probabilities(problem, wrong, 0.0)
+    assert "differs by 0.0" in check_by_draws.describe_poor_probabilities(problem, wrong, 0.0)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)

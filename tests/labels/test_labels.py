@@ -361,7 +361,7 @@ def test_a_truth_in_another_order_is_refused_and_names_are_not():
 
 
 def test_numbers_that_measure_are_no_classes():
-    with pytest.raises(ValueError, match=r"numbers such as 0\.25, each of which"):
+    with pytest.raises(ValueError, match=r"continuous numbers such as 0\.25, each"):
         gq.Labels(range(12), np.arange(1, 13) / 4)
     assert gq.Labels(range(24), np.repeat(np.arange(1, 13) / 4, 2)).classes.size == 12
     assert gq.Labels([0, 1], [0.0, 1.0]).classes.tolist() == [0.0, 1.0]

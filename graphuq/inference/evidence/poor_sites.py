@@ -100,6 +100,6 @@ def _describe_large_correction(sites: Sites) -> str:
 def describe_poor(reason: str) -> str:
     """Return the sentence that says so, and what to do."""
     return (
-        f"expectation propagation is poor here, since {reason}: compare with gq.sample and "
+        f"expectation propagation is poor here, since {reason}: take gq.sample and see "
         "its diagnostics, take more modes, or allow more noise (gamma) or flips"
     )

@@ -307,7 +307,7 @@ def _check(probabilities: Any, truth: Any, classes: Any) -> tuple[Array, Array]:
     if not right.all():
         odd = int(right.argmin())
         raise ValueError(
-            f"rows of probabilities must be non-negative and sum to 1, got {p[odd].tolist()} in "
-            f"row {odd}: fill in or leave out rows with NaN, and divide others by their sums"
+            f"row {odd} of probabilities is {p[odd].tolist()}, and rows must be non-negative and "
+            "sum to 1: divide them by their sums, and fill in NaN"
         )
     return p.astype(np.float64), np.eye(classes.size)[find_classes("truth", truth, classes)]
