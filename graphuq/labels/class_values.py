@@ -137,9 +137,9 @@ def check_classes(values: NDArray[Any], listed: Any) -> NDArray[Any]:
         many = shown.size > max(MAX_MEASURED, values.size / 2)
         if many and shown.dtype.kind == "f" and (shown % 1).any():
             raise ValueError(
-                f"labels are continuous numbers such as {shown[shown % 1 != 0][0]:g}, each of which "
-                "would be a class of its own: group them, for example by pandas.cut, or list all "
-                "classes, classes=[...]"
+                f"labels are continuous numbers such as {shown[shown % 1 != 0][0]:g}, each of "
+                "which would be a class of its own: group them, for example by pandas.cut, or list "
+                "all classes, classes=[...]"
             )
         if shown.size < 2:
             raise ValueError(
