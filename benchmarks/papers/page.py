@@ -110,7 +110,7 @@ def main() -> None:
 
 
 def count(records: dict[str, dict], quick: bool) -> list[str]:
-    """Return how many claims hold, at which settings, with which version and in what time."""
+    """Return how many claims hold, at which settings and with which version."""
     told = [claim for record in records.values() for claim in record["claims"].values()]
     printed = [claim for claim in told if len(claim) > 2]  # with what the paper says
     counts = f"{sum(claim[1] for claim in told)} of {len(told)}"
@@ -129,10 +129,8 @@ def section(study: str, tables: dict[str, str], records: dict, folder: Path) -> 
     name = Path(study).name
     summary, *notes = ast.get_docstring(ast.parse((HERE / f"{study}.py").read_text())).split("\n\n")
     command = next(note for note in notes if "python -m benchmarks." in note)
-    minutes = max(records[table]["seconds"] for table in tables) / 60
     lines = [f"({table.replace('_', '-')})=" for table in tables]
     lines += [f"## {summary.rstrip('.')}", "", f"`{command}`", ""]
-    lines += [f"It took {minutes:.1f} minutes.", ""]
     lines += [f"{note}\n" for note in notes if note != command]
     lines += [*report.table(claims(tables, records)), ""]
     if (report.RESULTS / f"{name}.png").is_file():
