@@ -311,7 +311,7 @@ def test_results_are_saved_and_reported(tmp_path, monkeypatch, capsys):
     np.testing.assert_array_equal(again.by_class, post.by_class)
     assert again.suggest(2, prior=prior).tolist() == post.suggest(2).tolist()
     assert main(["report", "post.nc", "--text"]) == 0
-    assert "prior_2: components" in capsys.readouterr().out
+    assert "prior_2 = components" in capsys.readouterr().out
     assert main(["report", "post.nc"]) == 0
     page = (tmp_path / "post-report.html").read_text(encoding="utf-8")
     assert "gq.ComponentLevel(graph)" in page
