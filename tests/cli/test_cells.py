@@ -87,7 +87,7 @@ def repeat_names(adata):
 @pytest.mark.parametrize(
     ("spoil", "options", "message"),
     [
-        (drop_neighbors, {}, "uns has no 'neighbors' (neighbors_key), but nothing: run scanpy"),
+        (drop_neighbors, {}, "uns has no 'neighbors' (neighbors_key), and is empty: run scanpy"),
         (repeat_names, {}, "two cells have the name 'one': make names unique with adata.obs"),
         (None, {"label": "celltype"}, "has no column 'celltype' (--label): did you mean 'type'?"),
         (
