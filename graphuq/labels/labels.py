@@ -80,7 +80,7 @@ class Labels:
         fewer than two classes, confidences outside (0, 1], "by class" with a class without labels,
         or names that no node has.
     TypeError
-        Nodes that are no positions, or values that are missing altogether.
+        Nodes are not integers, or ``values`` is not given.
 
     Warns
     -----

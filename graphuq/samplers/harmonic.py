@@ -29,12 +29,16 @@ MAX_HITS_PER_LABEL = 3.0
 # The walls of each label rule.
 WALLS: dict[type[LabelRule], type[SignWalls | ArgmaxWalls]] = {Sign: SignWalls, Argmax: ArgmaxWalls}
 
-# To start where labels are right, walls are raised to ANNEALED, in as many flows as look at all
-# labels START_WORK times in total. Where labels contradict each other, ever more walls are hit:
-# then they rise faster, so that hits look at labels MAX_START_WORK times at most. Walls that can be
-# crossed let a chain stay where some labels are wrong, and the fields with right labels may be
-# hard to find: they rise FINITE times as slowly, and that many flows are made at one height.
-ANNEALED, START_WORK, MAX_START_WORK, FINITE = 40.0, 600_000, 500_000_000, 10
+# The flow often crosses walls up to CROSSED. To start below higher ones they are raised, to
+# ANNEALED in as many flows as look at all labels START_WORK times in total. Where labels
+# contradict each other, ever more walls are hit: then they rise faster, so that hits look at
+# labels MAX_START_WORK times at most.
+CROSSED, ANNEALED, START_WORK, MAX_START_WORK = 5.0, 40.0, 600_000, 500_000_000
+
+# Behind finite walls a chain may stay where some labels are wrong, although rare fields with right
+# labels have more of the posterior. If at most FEW numbers are at the walls, flows are cheap, and
+# SLOW of them at each height look for such fields.
+SLOW, FEW = 50, 30
 
 # About how long a hit takes, for each label and field: its kernel for two classes runs in vectors.
 HIT_SECONDS: dict[type[LabelRule], float] = {Sign: 6e-10, Argmax: 5e-9}
@@ -119,10 +123,11 @@ class Harmonic(Sampler):
         (cost, walls), law = _at(target), target.law
         x = walls.at_walls(law.draw(target.likelihood.n_fields, rng)[None])[0]
         highest = np.max(target.likelihood.label_model.cost)
-        finite = math.isfinite(highest)
-        if highest > 0:
-            _raise_walls(x, walls, cost, target, rng, FINITE if finite else 1)
-        return HarmonicState(x if finite else walls.make_right(x))
+        if highest > CROSSED:
+            few = math.isfinite(highest) and x.size <= FEW
+            _raise_walls(x, walls, cost, target, rng, SLOW if few else 1)
+            x = walls.make_right(x) if math.isinf(highest) else x
+        return HarmonicState(x)
 
     def advance(
         self,
@@ -189,11 +194,14 @@ def _raise_walls(
 
     It makes ``flows`` flows at each height.
     """
-    count = int(np.clip(START_WORK // math.prod(target.shape), 200, 4000))
-    heights, own = np.linspace(0, ANNEALED, count), np.ndim(target.likelihood.label_model.cost) > 0
+    heights = np.linspace(
+        0, ANNEALED, int(np.clip(START_WORK // math.prod(target.shape), 200, 4000))
+    )
+    costs_of_labels = target.likelihood.label_model.cost
+    heights, own = heights[heights <= np.max(costs_of_labels)], np.ndim(costs_of_labels) > 0
     hits = 0.0
     for flow, velocities in prior_blocks(
-        target.law, count * flows, rng, target.likelihood.n_fields
+        target.law, heights.size * flows, rng, target.likelihood.n_fields
     ):
         w = walls.at_walls(velocities)
         for i in range(0, len(w), flows):
