@@ -935,6 +935,14 @@ def test_text_columns_may_be_categories_one_by_one(capsys):
         (["12/31/2020", "01/01/2021", "01/02/2021"], [18627, 18628, 18629]),
         (["31/12/2020", "01/01/2021", "02/01/2021"], [18627, 18628, 18629]),
         (["2020-12-31", "2021-01-01T12:00", "2021-01-02 00:00:00"], [18627, 18628.5, 18629]),
+        (["Dec 31, 2020", "January 1, 2021", "2-Jan-2021"], [18627, 18628, 18629]),
+        (["December 2020", "Jan 2021", "Feb 2021"], [18597, 18628, 18659]),
+        (["12/31/20", "1/1/21", "1/2/21"], [18627, 18628, 18629]),
+        (["31/12/98", "01/01/99", "02/01/99"], [10591, 10592, 10593]),
+        (["1 234,5", "12", "1\u202f000"], [1234.5, 12, 1000]),
+        (["1'234.5", "12 345", "1\u2019000"], [1234.5, 12345, 1000]),
+        (["1 234 €", "5 €", "7 €"], [1234, 5, 7]),
+        (["8/10", "10/10", "2/10"], [8, 10, 2]),
     ],
 )
 def test_numbers_and_dates_are_read_as_their_country_writes_them(cells, values):
@@ -949,6 +957,7 @@ def test_numbers_and_dates_are_read_as_their_country_writes_them(cells, values):
     [
         (["1,234", "2,500", "7"], "line 2: '1,234' may be 1.234 or 1234"),
         (["03/04/2020", "05/06/2020", "01/01/2021"], "may begin with the day or with the month"),
+        (["20/04/21", "21/06/30", "22/01/01"], "may begin with the year, the day or the month"),
     ],
 )
 def test_numbers_and_dates_of_two_meanings_are_asked_about(cells, message, capsys):

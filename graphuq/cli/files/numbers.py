@@ -24,17 +24,20 @@ WITHOUT_COMMA = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:[eE][+-]?\d+)?"
 POINTS_BETWEEN_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
 POINTED = r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?"
 
+# Blanks, also narrow ones, and apostrophes between thousands: 1 234,5 and 1'234.5.
+BETWEEN_THOUSANDS = r"(?<=\d)[ \u00a0\u202f'\u2019](?=\d{3}(?!\d))"
+
 # Numbers with points are few if this many times as many have a decimal comma.
 FEW = 10
 
-# A currency before or behind the numbers of a column, or a unit behind them. Other letters may be
-# part of an id, a code or a category.
+# A currency before or behind the numbers of a column, or behind them a unit or the end of a scale,
+# as in 8/10. Other letters may be part of an id, a code or a category.
 SYMBOL = r"[$¢£¥\u20a0-\u20cf%‰°]"
 CURRENCIES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|TRY"
 UNITS = (
     "kg|g|mg|µg|μg|lbs?|oz|km|m|cm|mm|µm|μm|nm|mi|ft|km/h|kmh|mph|m/s|h|hrs?|min|s|sec|ms|l|ml|dl|"
     "kW|kWh|MWh|GWh|Hz|kHz|MHz|GHz|kJ|kcal|hPa|kPa|mbar|bar|psi|°C|°F|ppm|ppb|kB|KB|MB|GB|TB|"
-    "years?|yrs?|months?|weeks?|days?|hours?|minutes?|seconds?"
+    r"years?|yrs?|months?|weeks?|days?|hours?|minutes?|seconds?|/\s?\d+"
 )
 WITH_SYMBOL = (
     rf"^([+-]?)\s*({SYMBOL}|(?:{CURRENCIES})(?=\s))?\s*([+-]?[\d.,]+(?:[eE][+-]?\d+)?)\s*"
@@ -50,10 +53,13 @@ N_PROBED = 20
 # What most misfits are.
 NOT_A_NUMBER = "not a number"
 
-# Dates: the year first, with or without a time; days before months; or an order to find out.
+# Dates: the year first, with or without a time; with the name of the month; days before months; or
+# an order to find out.
 YEAR_FIRST = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}.*)?"
+MONTH = r"(?i:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?)"
+NAMED_MONTH = rf"{MONTH} \d{{1,2}},? \d{{4}}|(?:\d{{1,2}}[ -])?{MONTH}[ -]\d{{4}}"
 DAY_FIRST = r"\d{1,2}\.\d{1,2}\.\d{4}"
-UNCLEAR = r"(\d{1,2})([/-])(\d{1,2})\2\d{4}"
+UNCLEAR = r"(\d{1,2})([/-])(\d{1,2})\2(\d{4}|\d{2})"
 
 
 class AmbiguousColumnError(ValueError):
@@ -130,7 +136,7 @@ def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, Colum
     answers = texts.str.lower().map(VALUES)
     if answers.notna().all():
         return answers.astype(float), ColumnForm(ANSWERS)
-    texts, symbol = _without_symbol(texts)
+    texts, symbol = _without_symbol(texts.str.replace(BETWEEN_THOUSANDS, "", regex=True))
     with_comma = texts.str.contains(",", regex=False)
     mark = decimal or (_find_decimal_mark(texts, texts[with_comma]) if with_comma.any() else ".")
     numbers, shown = _with_mark(texts, mark)
@@ -235,18 +241,20 @@ def _without_thousands(texts: pd.Series) -> tuple[pd.Series, str | None]:
 
 def _read_dates(texts: pd.Series) -> pd.Series | None:
     """Return dates as days since 1970, NaN where invalid; None if most texts are not dates."""
-    orders = {YEAR_FIRST: False, DAY_FIRST: True, UNCLEAR: None}
+    orders = {YEAR_FIRST: False, NAMED_MONTH: False, DAY_FIRST: True, UNCLEAR: None}
     pattern = next((p for p in orders if 2 * texts.str.fullmatch(p).sum() > len(texts)), None)
     if pattern is None:
         return None
     spelled, day_first = texts[texts.str.fullmatch(pattern)], orders[pattern]
     if day_first is None:
-        parts = [re.fullmatch(UNCLEAR, text) for text in spelled]
-        firsts = max(int(match[1]) for match in parts if match)
-        seconds = max(int(match[3]) for match in parts if match)
-        if (firsts > 12) == (seconds > 12):
+        parts = spelled.str.extract(UNCLEAR)
+        firsts, seconds, years = (parts[k].astype(int).max() for k in (0, 2, 3))
+        # 21/05/27 may begin with the year, and 5/27/21 and 27/05/98 do not
+        may_be_year = years <= 31 and seconds <= 12 and (parts[0].str.len() == 2).all()
+        if (firsts > 12) == (seconds > 12) or may_be_year:
+            first = "the year, the day or" if may_be_year else "the day or with"
             raise AmbiguousColumnError(
-                f"{spelled.iloc[0]!r} may begin with the day or with the month",
+                f"{spelled.iloc[0]!r} may begin with {first} the month",
                 "write dates as YYYY-MM-DD",
                 "write dates as YYYY-MM-DD",
             )
