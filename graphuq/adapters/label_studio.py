@@ -230,15 +230,11 @@ def read_annotations(export: Any, classes: Any = None, *, from_name: str = "labe
     rows, others = [], set()
     for task in tasks:
         node = _node_of(task)
-        given = [one for one in task["annotations"] if not one.get("was_cancelled")]
-        # where somebody marked annotations as the truth, others do not count
-        for annotation in [one for one in given if one.get("ground_truth")] or given:
-            for name, chosen in _choices_in(annotation):
-                if name != from_name:
-                    others.add(str(name))
-                    continue
-                label = _class_of(task, chosen, named)
-                rows.append((node, _annotator_of(annotation), label))
+        for annotator, name, chosen in choices_of(task):
+            if name == from_name:
+                rows.append((node, annotator, _class_of(task, chosen, named)))
+            else:
+                others.add(str(name))
     if not rows and others:
         raise ValueError(
             f"the export has no choices named {from_name!r}, but {list_names(sorted(others))}: "
@@ -301,20 +297,38 @@ def _load_tasks(export: Any) -> list[Any]:
             tasks = json.load(file)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON ({error}): export it again as JSON") from error
-    sound = isinstance(tasks, list) and all(
-        isinstance(task, dict) and isinstance(task.get("data"), dict) for task in tasks
-    )
-    listed = sound and all(
-        isinstance(task.get("annotations"), list)
-        and all(isinstance(annotation, dict) for annotation in task["annotations"])
-        for task in tasks
-    )
-    if not tasks or not listed:
+    if not are_tasks(tasks):
         raise ValueError(
             f"{path} must be a list of tasks with data and annotations: export the project in the "
             "format JSON, and not JSON-MIN or another"
         )
     return list(tasks)
+
+
+def are_tasks(found: Any) -> bool:
+    """Return whether JSON is a list of tasks with data and annotations."""
+    return (
+        isinstance(found, list)
+        and bool(found)
+        and all(
+            isinstance(task, dict)
+            and isinstance(task.get("data"), dict)
+            and isinstance(task.get("annotations"), list)
+            and all(isinstance(annotation, dict) for annotation in task["annotations"])
+            for task in found
+        )
+    )
+
+
+def choices_of(task: Mapping[str, Any]) -> Iterator[tuple[Any, Any, list[str]]]:
+    """Yield annotator, tag and classes of each choice in a task.
+
+    Skipped annotations do not count, nor do others beside those that are marked as the truth.
+    """
+    given = [one for one in task["annotations"] if not one.get("was_cancelled")]
+    for annotation in [one for one in given if one.get("ground_truth")] or given:
+        for name, chosen in _choices_in(annotation):
+            yield _annotator_of(annotation), name, chosen
 
 
 def _by_text(classes: Any) -> dict[str, Any]:

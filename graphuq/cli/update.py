@@ -65,7 +65,7 @@ def add(commands: Any) -> None:
         help="table with columns id and label, and optionally confidence; rows without a label "
         "are ignored",
     )
-    add_read_option(parser, "annotator")
+    add_read_option(parser, "annotators")
     add_read_option(parser, "classes")
     add_read_option(parser, "encoding")
     parser.add_argument(
@@ -129,7 +129,7 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     known[labels.nodes] = labels.values
     every, classes = np.array([*ids, *left_out]), (*labels.classes.tolist(), *options.classes)
     table = read_classes(
-        options.labels, every, "--labels", options.encoding, classes, options.annotator
+        options.labels, every, "--labels", options.encoding, classes, options.annotators
     )
     read = table.names[: ids.size]
     new = np.flatnonzero([label is not None for label in read])

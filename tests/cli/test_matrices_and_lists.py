@@ -151,7 +151,7 @@ def test_several_annotators_in_one_table(folder):
     table.to_csv("said.csv", index=False)
     with pytest.raises(ValueError, match="name the column of annotators with --annotator COLUMN"):
         files.read("items.csv", files.ReadOptions(labels="said.csv"))
-    items = files.read("items.csv", files.ReadOptions(labels="said.csv", annotator="who"))
+    items = files.read("items.csv", files.ReadOptions(labels="said.csv", annotators=("who",)))
     frame = table.pivot(index="id", columns="who", values="label").loc[items.ids[:60]]
     expected = gq.Labels.from_annotators(frame)
     known = [k for k in range(80) if items.known[k] is not None]
@@ -163,9 +163,9 @@ def test_several_annotators_in_one_table(folder):
     # a person who labels an item twice is asked about
     pd.concat([table, table[:1]]).to_csv("said.csv", index=False)
     with pytest.raises(ValueError, match="duplicate id 'i0': keep one row for each item and ann"):
-        files.read("items.csv", files.ReadOptions(labels="said.csv", annotator="who"))
+        files.read("items.csv", files.ReadOptions(labels="said.csv", annotators=("who",)))
     with pytest.raises(ValueError, match=r"no column 'whom' \(--annotator\): did you mean 'who'"):
-        files.read("items.csv", files.ReadOptions(labels="said.csv", annotator="whom"))
+        files.read("items.csv", files.ReadOptions(labels="said.csv", annotators=("whom",)))
 
 
 def test_choices_as_label_studio_writes_them_into_csv(folder):
@@ -179,10 +179,10 @@ def test_annotators_that_are_missing_or_not_asked_for(folder):
     (folder / "items.csv").write_text("id,x\na,1\nb,2\nc,4\n")
     (folder / "said.csv").write_text("id,label,who\na,u,Ann\na,u,\nb,v,Ann\nb,v,Ben\n")
     with pytest.raises(ValueError, match="line 3, column 'who': the annotator is missing"):
-        files.read("items.csv", files.ReadOptions(labels="said.csv", annotator="who"))
+        files.read("items.csv", files.ReadOptions(labels="said.csv", annotators=("who",)))
     (folder / "own.csv").write_text("id,x,label\na,1,u\nb,2,v\nc,4,\n")
     with pytest.raises(ValueError, match="--annotator names a column of --labels"):
-        files.read("own.csv", files.ReadOptions(annotator="who"))
+        files.read("own.csv", files.ReadOptions(annotators=("who",)))
     with pytest.raises(ValueError, match=r"keep one row for each item$"):
         files.read_classes("said.csv", np.array(["a", "b", "c"]), "--truth")
 
@@ -192,7 +192,7 @@ def test_people_who_contradict_each_other_give_no_label(folder):
     said = [f"i{k},{label},{who}" for k in range(4) for label, who in (("u", "Ann"), ("v", "Ben"))]
     said += ["i5,u,Ann", "i5,u,Ben", "i6,v,Ann", "i6,v,Ben"]
     (folder / "said.csv").write_text("id,label,who\n" + "\n".join(said) + "\n")
-    items = files.read("items.csv", files.ReadOptions(labels="said.csv", annotator="who"))
+    items = files.read("items.csv", files.ReadOptions(labels="said.csv", annotators=("who",)))
     assert [k for k in range(9) if items.known[k] is not None] == [5, 6]
     assert any("4 items without a label, whose classes are a tie" in n for n in items.notes)
 

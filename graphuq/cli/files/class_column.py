@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,20 @@ from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.similar_classes import check_similar
 from graphuq.labels.class_values import as_given, find_unlabeled, is_missing
+from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
 # A whole number, which has one text however it is written: 1, +1, 1.0.
 WHOLE = re.compile(r"\+?(-?(?:0|[1-9]\d*))(?:\.0*)?")
+
+
+class ClassColumn(NamedTuple):
+    """The class of each item, None if it is unknown, and notes on how it was read."""
+
+    names: NDArray[Any]
+    notes: tuple[str, ...]
+    confidence: Array | None = None
+    """That of each item's label, 1 where none is given; None if no column gives any."""
 
 
 def to_class_names(values: Iterable[Any]) -> NDArray[Any]:

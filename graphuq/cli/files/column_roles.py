@@ -46,7 +46,9 @@ class ColumnRoles:
         self._table = table
         self.misnamed = _require_columns(table, options, problems)
         own = own_label(names, options)
-        if options.needs_labels and options.labels is None and own is None and not options.truth:
+        people = options.annotators if options.labels is None else ()
+        named = options.labels is not None or own is not None or options.truth or people
+        if options.needs_labels and not named:
             problems.add(
                 f"{table.path} has no column 'label': name the column of labels with --label, or a "
                 "file of labels with --labels",
@@ -57,7 +59,7 @@ class ColumnRoles:
             self.key = default_id(names, options.ignore)
         elif self.key not in names:
             self.key = None
-        wanted = dict.fromkeys([own, options.truth, options.groups])
+        wanted = dict.fromkeys([own, options.truth, options.groups, *people])
         self.classes = [name for name in wanted if name is not None and name in names]
         self.named = {*self.classes, self.key, *table.empty_columns}
         roles = self.named | {*options.ignore}
@@ -69,6 +71,7 @@ class ColumnRoles:
             options.groups: "groups",
             options.truth: "true classes",
             own: LABELS,
+            **dict.fromkeys(people, "labels of an annotator"),
             self.key: "ids",
         }
 
@@ -126,6 +129,7 @@ def _require_columns(table: Table, options: ReadOptions, problems: Problems) -> 
         ("--id", options.id_column),
         *(("--text", name) for name in options.text),
         ("--groups", options.groups),
+        *(("--annotator", name) for name in options.annotators if options.labels is None),
         *(("--ignore", name) for name in options.ignore),
         *(("--show", name) for name in options.show),
         *(("--categorical", name) for name in options.categorical if name != ALL),
@@ -138,9 +142,11 @@ def _require_columns(table: Table, options: ReadOptions, problems: Problems) -> 
             f"{table.path}: --label and --ignore both name the column {options.label!r}: leave out "
             "one of them"
         )
-    if options.labels is not None and LABEL in names and LABEL not in options.ignore:
+    second = "--labels" if options.labels is not None else "--annotator"
+    two = options.labels is not None or len(options.annotators) > 1
+    if two and LABEL in names and LABEL not in (*options.ignore, *options.annotators):
         problems.add(
-            f"{table.path} has a column 'label', and --labels names a second source of labels: "
-            "exclude the column with --ignore label, or leave out --labels"
+            f"{table.path} has a column 'label', and {second} names a second source of labels: "
+            f"exclude the column with --ignore label, or leave out {second}"
         )
     return misnamed

@@ -1,11 +1,16 @@
-"""Tables that are matrices: a row and a column for each node, as R and pandas write them."""
+"""Tables that are matrices: a row and a column for each node, as R and pandas write them.
+
+Cells above or below the diagonal may be left blank.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphuq.cli.files.contents import NUMBERED, Contents
 from graphuq.cli.files.numbers import is_number
@@ -33,15 +38,21 @@ def find_edge_matrix(table: Table, options: ReadOptions) -> Contents | None:
     if options.edges:
         numbers = all(map(is_number, next(table.rows(), (0, []))[1]))  # or an empty file
         if numbers:
-            return _read(table, options, named=False) if _is_plain(table) else None
-        if not _is_named(table):
-            _require_names_in_order(table)
-            return None
-        return _read(table, options, named=True)
-    if _is_named(table):
+            return _read(table, options, ()) if _is_plain(table) else None
+        if _is_named(table):
+            return _read(table, options, table.columns[1:], skipped=1)
+        if _is_square(table):
+            return _read(table, options, table.columns)
+        _require_names_in_order(table)
+        return None
+    named = _is_named(table)
+    if named or _is_square(table):
+        why = "the rows are called as the columns"
+        if not named:
+            why = "it has as many rows as columns, and the same numbers across the diagonal"
         raise ValueError(
-            f"{table.path}: the rows are called as the columns: use --edges if the cells are "
-            "weights of edges, or --table if each row is an item, and its cells are features"
+            f"{table.path}: {why}: use --edges if the cells are weights of edges, or --table if "
+            "each row is an item, and its cells are features"
         )
     return None
 
@@ -55,6 +66,27 @@ def _is_named(table: Table) -> bool:
         cells = iter(table.texts(first))
     pairs = zip_longest(islice(cells, len(names) + 1), names)
     return len(names) >= MIN_NODES and all(cell == name for cell, name in pairs)
+
+
+def _is_square(table: Table) -> bool:
+    """Return whether there are as many rows as columns, and numbers that are the same across."""
+    width = len(table.columns)
+    rows: list[list[str]] = []
+    for _, cells in islice(table.rows(), 1, width + 2):  # most tables differ in the first row
+        rows.append([cell.strip() for cell in cells])
+        if len(cells) != width or not all(is_number(cell) for cell in rows[-1] if cell):
+            return False
+    if len(rows) != width or width < MIN_NODES:
+        return False
+    square = np.array(rows, dtype=object)
+    return _is_half_blank(square) or bool((square == square.T).all())
+
+
+def _is_half_blank(cells: NDArray[Any]) -> bool:
+    """Return whether all cells above the diagonal, or all below it, are blank."""
+    is_blank = np.array([not cell.strip() for cell in cells.ravel()]).reshape(cells.shape)
+    above, below = np.triu_indices(len(cells), 1), np.tril_indices(len(cells), -1)
+    return bool(is_blank[above].all() != is_blank[below].all())
 
 
 def _require_names_in_order(table: Table) -> None:
@@ -77,15 +109,18 @@ def _is_plain(table: Table) -> bool:
     )
 
 
-def _read(table: Table, options: ReadOptions, *, named: bool) -> Contents:
-    """Return the names of the nodes, if the table has any, and the graph."""
+def _read(table: Table, options: ReadOptions, names: Sequence[str], skipped: int = 0) -> Contents:
+    """Return the names of the nodes, if the table has any, and the graph.
+
+    ``skipped`` cells of each row are names.
+    """
     if options.weight is not None or options.ignore:
         raise ValueError(
             f"{table.path}: --weight and --ignore cannot be used with a matrix: leave them out"
         )
     problems = Problems()
-    skipped = 1 if named else 0
-    rows = [(line, cells[skipped:]) for line, cells in islice(table.rows(), skipped, None)]
+    body = islice(table.rows(), 1 if names else 0, None)
+    rows = [(line, cells[skipped:]) for line, cells in body]
     n = len(rows)
     A = np.zeros((n, n))
     for i, (line, cells) in enumerate(rows):
@@ -99,10 +134,16 @@ def _read(table: Table, options: ReadOptions, *, named: bool) -> Contents:
                     "number: correct it, or leave the cell blank if there is no edge"
                 )
     problems.require_none()
+    notes: tuple[str, ...] = ()
+    if all(len(cells) == n for _, cells in rows) and _is_half_blank(
+        np.array([cells for _, cells in rows], dtype=object)
+    ):
+        A += np.triu(A, 1).T + np.tril(A, -1).T
+        notes = ("half of the matrix is blank: the weights of the other half hold both ways",)
     try:
         graph = Graph(A)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{table.path}: {error}") from error
-    if named:
-        return Contents(np.array(table.columns[1:]), None, graph, {}, ())
-    return Contents(np.arange(n).astype(str), None, graph, {}, (NUMBERED,))
+    if names:
+        return Contents(np.array(names), None, graph, {}, notes)
+    return Contents(np.arange(n).astype(str), None, graph, {}, (*notes, NUMBERED))

@@ -17,11 +17,21 @@ from graphuq.cli.files.missing_values import choose_rows, describe_invalid, repo
 from graphuq.cli.files.numbers import AmbiguousColumnError, may_be_thousands, read_numbers
 from graphuq.cli.files.odd_rows import report_odd_rows
 from graphuq.cli.files.options import ALL, ReadOptions
-from graphuq.cli.files.probable_roles import find_ids, find_labels, known_texts
+from graphuq.cli.files.probable_roles import (
+    find_annotators,
+    find_ids,
+    find_labels,
+    known_texts,
+)
 from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.texts import Words
-from graphuq.cli.files.undeclared_columns import MAX_CATEGORIES, report_counters, report_texts
+from graphuq.cli.files.undeclared_columns import (
+    MAX_CATEGORIES,
+    list_options,
+    report_counters,
+    report_texts,
+)
 from graphuq.utils import validation
 from graphuq.utils.outliers import describe_outliers
 from graphuq.utils.typing import Array
@@ -243,12 +253,24 @@ def _report(
     labels = find_labels(table.columns, undeclared, plain, options)
     if len(labels) == 1:
         problems.replace_option(NAME_LABELS, flag("--label", labels[0]))
+    people = find_annotators(labels, undeclared, plain)
+    for name in people:
+        uses = [flag(use, name) for use in ("--annotator", "--label", "--ignore")]
+        problems.replace_option(NAME_LABELS, uses[0])
+        message = f"{table.path}, column {name!r}: others have the same values"
+        problems.ask(name, message, list_options(uses), uses[0])
+    labels = [name for name in labels if name not in people]
+    undeclared = [column for column in undeclared if column.name not in people]
     ids = find_ids(table.columns, undeclared, options)
     report_texts(table, undeclared, labels, ids, problems)
     if options.decimal is None and any(form.decimal == "," for form in forms.values()):
         _require_decimal_points(table, list(plain), problems)
     if options.missing == "refuse":
-        invalid = {name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()}
+        invalid = {
+            name: np.asarray(np.isnan(block).any(axis=1))
+            for name, block in blocks.items()
+            if name not in people
+        }
         report_invalid(table, frame, invalid, labels, problems)
     named = options.id_column is not None or default_id(table.columns, options.ignore) is not None
     report_counters(table, plain, named or ids is not None, problems)

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.csv_file import safe_cell
-from graphuq.cli.files.class_column import read_class_column, to_class_names, to_ids
+from graphuq.cli.files.class_column import (
+    ClassColumn,
+    read_class_column,
+    to_class_names,
+    to_ids,
+)
+from graphuq.cli.files.combined_labels import combine_labels
 from graphuq.cli.files.numbers import read_numbers
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
@@ -21,9 +27,8 @@ from graphuq.cli.files.table import TABLES, Table, open_table, require_file
 from graphuq.labeling.answers import is_answers
 from graphuq.labeling.read_answers import read_answers
 from graphuq.labels.class_values import is_missing
-from graphuq.labels.labels import Labels
 from graphuq.utils.typing import Array
-from graphuq.utils.words import count, list_names
+from graphuq.utils.words import list_names
 
 # Default names of the columns of ids and labels.
 ID, LABEL = "id", "label"
@@ -39,7 +44,7 @@ def read_classes(
     option: str,
     encoding: str = "utf-8",
     classes: tuple[str, ...] = (),
-    annotator: str | None = None,
+    annotators: Sequence[str] = (),
 ) -> ClassColumn:
     r"""Return the class that a table gives to each of ``ids``, None if none, and its confidence.
 
@@ -54,8 +59,8 @@ def read_classes(
         Encoding of the table.
     classes : tuple of str
         Values that are classes, although they look like marks of unknown ones, such as NA.
-    annotator : str, optional
-        The column that says who gave each label.
+    annotators : sequence of str
+        The column that says who gave each label, or a column of labels for each annotator.
 
     Raises
     ------
@@ -71,19 +76,10 @@ def read_classes(
     ['lily', 'rose', None]
     """
     problems = Problems()
-    options = ReadOptions(classes=classes, encoding=encoding, annotator=annotator)
+    options = ReadOptions(classes=classes, encoding=encoding, annotators=tuple(annotators))
     found = read_label_table(Path(path), ids, options, problems, option)
     problems.require_none()
     return found[LABEL]
-
-
-class ClassColumn(NamedTuple):
-    """The class of each item, None if it is unknown, and notes on how it was read."""
-
-    names: NDArray[Any]
-    notes: tuple[str, ...]
-    confidence: Array | None = None
-    """That of each item's label, 1 where none is given; None if no column gives any."""
 
 
 def read_label_table(
@@ -112,9 +108,13 @@ def read_label_table(
     table = open_table(path, options.encoding)
     names, label = table.columns, options.label
     key = key_column(names)
+    people = options.annotators if option == "--labels" else ()
+    for name in people:
+        if name not in names:
+            raise ValueError(no_column(path, "--annotator", name, names))
     own = label or (LABEL if LABEL in names else names[-1])
     unclear = label is None and LABEL not in names and (len(names) > 2 or own == PREDICTION)
-    if own not in names or own == key or unclear:
+    if len(people) < 2 and (own not in names or own == key or unclear):
         raise ValueError(no_column(path, option, own if label else LABEL, names))
     position = {name: at for at, name in enumerate(ids.tolist())}
     if key in position:
@@ -122,30 +122,29 @@ def read_label_table(
             f"{path}, line 1: expected column names, got {key!r}, the id of an item: begin the "
             "file with the line id,label"
         )
-    wanted = [own]
+    wanted = [own] if len(people) < 2 else []
     if options.truth is not None and options.truth in names and options.truth != own:
         wanted.append(options.truth)
-    who = options.annotator if option == "--labels" else None
-    if who is not None and who not in names:
-        raise ValueError(no_column(path, "--annotator", who, names))
-    frame = table.frame(as_text=[key, *wanted, *([] if who is None else [who])])
+    frame = table.frame(as_text=[key, *wanted, *people])
     written = _own_ids(to_ids(frame[key]), list(position))
-    if who is not None:
-        persons = to_ids(frame[who])
-        blank = [row for row, person in enumerate(persons) if person is None]
-        if blank:
-            problems.add(f"{table.where(blank[0], who)}: the annotator is missing: name one")
-        rows = _known_rows(table, key, written, position, problems, option, persons)
-        values, notes = read_class_column(
-            frame[own].to_numpy(object)[rows], f"{path}", options, problems
-        )
-        nodes = np.array([position[written[row]] for row in rows], dtype=np.int64)
-        if CONFIDENCE in names:
-            notes += (f"{path}: the column {CONFIDENCE!r} is not used beside annotators",)
-        found_labels = _combine(path, values, nodes, persons[rows], ids.size, notes, problems)
-        return {own: found_labels, LABEL: found_labels}
-    rows = _known_rows(table, key, written, position, problems, option)
+    persons = to_ids(frame[people[0]]) if len(people) == 1 else None
+    rows = _known_rows(table, key, written, position, problems, option, persons)
     places = [position[written[row]] for row in rows]
+    if people:
+        if persons is None:
+            values, who = frame[[*people]].to_numpy(object)[rows].ravel(), [*people] * len(rows)
+            places = np.repeat(places, len(people)).tolist()
+        else:
+            values, who = frame[own].to_numpy(object)[rows], persons[rows].tolist()
+            for row, value, person in zip(rows, to_ids(values), who, strict=True):
+                if person is None and value is not None:
+                    where = table.where(row, people[0])
+                    problems.add(f"{where}: the annotator is missing: name one")
+        both = combine_labels(f"{path}", values, places, who, ids.size, options, problems)
+        if CONFIDENCE in names:
+            unused = f"{path}: the column {CONFIDENCE!r} is not used beside annotators"
+            both = both._replace(notes=(*both.notes, unused))
+        return {label or LABEL: both, LABEL: both}
     found: dict[str, ClassColumn] = {}
     trust = np.ones(ids.size)
     has_trust = CONFIDENCE in names and CONFIDENCE not in wanted
@@ -168,39 +167,6 @@ def read_label_table(
             notes = (*notes, f"{path}: the column {CONFIDENCE!r} is {what}")
         found[name] = ClassColumn(column, notes, trust if known else None)
     return found if own == LABEL or label else {**found, LABEL: found[own]}
-
-
-def _combine(
-    path: Path,
-    values: NDArray[Any],
-    nodes: NDArray[np.int64],
-    persons: NDArray[Any],
-    n: int,
-    notes: tuple[str, ...],
-    problems: Problems,
-) -> ClassColumn:
-    """Return the label of each item by its annotators, and its confidence."""
-    known = np.array([value is not None for value in values], dtype=bool)
-    cells = pd.DataFrame({"node": nodes, "who": persons, "value": values})[known]
-    names, trust = np.full(n, None, dtype=object), np.ones(n)
-    if cells.empty or problems.found:
-        return ClassColumn(names, notes)
-    said = cells.pivot(index="node", columns="who", values="value").astype(object)
-    try:
-        labels = Labels.from_annotators(said.where(said.notna(), None))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    at = said.index.to_numpy()[labels.nodes]
-    names[at] = labels.values
-    if labels.confidence is not None:
-        trust[at] = labels.confidence
-    notes += (
-        f"{path}: {count(len(cells), 'label')} of {count(said.shape[1], 'annotator')} make "
-        f"{count(len(at), 'label')}, with confidences from how far the annotators agree",
-    )
-    if left := len(said) - len(at):
-        notes += (f"{path}: {count(left, 'item')} without a label, whose classes are a tie",)
-    return ClassColumn(names, notes, trust)
 
 
 def _read_confidence(table: Table, column: pd.Series, rows: list[int], problems: Problems) -> Array:

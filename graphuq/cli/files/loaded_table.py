@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from graphuq.adapters import label_studio
 from graphuq.cli.files.class_column import to_ids
+from graphuq.cli.files.text_layout import N_LINES, find_names
 from graphuq.utils.words import list_names
 
 
@@ -51,6 +53,11 @@ class LoadedTable:
         """What stands between names of columns in messages."""
         return ","
 
+    @property
+    def title(self) -> str:
+        """See `TextTable.title`."""
+        return str(self._read.attrs.get("title", ""))
+
     def frame(self, as_text: Collection[str] = (), decimal: str | None = None) -> pd.DataFrame:
         """Return the rows; see `TextTable.frame`."""
         frame = self._read.copy()
@@ -71,6 +78,7 @@ class LoadedTable:
         """Return the place of a row in words."""
         # Spreadsheets and text files count from 1; the first row of a spreadsheet has the names.
         first = {".xlsx": 2, ".parquet": 0, ".pq": 0}.get(self.path.suffix.lower(), 1)
+        first += self._read.attrs.get("n_above", 0)
         return f"row {row + first}"
 
     def cell(self, row: int, column: str) -> str:
@@ -130,7 +138,7 @@ def _read_excel(path: Path, encoding: str) -> pd.DataFrame:
             "Excel files need openpyxl: pip install 'graphuq[excel]', or save as CSV"
         ) from error
     try:
-        sheets = pd.read_excel(path, sheet_name=None, dtype=object, engine="openpyxl")
+        sheets = pd.read_excel(path, sheet_name=None, header=None, dtype=object, engine="openpyxl")
     except Exception as error:  # damage can make the reader fail in any way
         raise ValueError(
             f"{path} is not an Excel file, or is damaged ({error}): save it again"
@@ -141,10 +149,16 @@ def _read_excel(path: Path, encoding: str) -> pd.DataFrame:
             f"{path} has several sheets ({list_names(list(sheets))}): save the one with the table "
             "by itself"
         )
-    frame = next(iter(sheets.values()), pd.DataFrame())
-    unnamed = [str(name).startswith("Unnamed:") for name in frame.columns]
-    return frame.loc[:, [not a or bool(frame.iloc[:, k].notna().any())
-                         for k, a in enumerate(unnamed)]].infer_objects()  # fmt: skip
+    sheet = next(iter(sheets.values()), pd.DataFrame([[]]))
+    cells = sheet.iloc[:N_LINES].astype(object).fillna("").astype(str)
+    rows = [[cell.strip() for cell in row] for row in cells.to_numpy().tolist()]
+    at = find_names(rows)
+    frame = sheet.iloc[at + 1 :].reset_index(drop=True)
+    frame.columns = pd.Index(rows[at])
+    used = [bool(name) or bool(frame.iloc[:, k].notna().any()) for k, name in enumerate(rows[at])]
+    frame = frame.loc[:, used].infer_objects()
+    frame.attrs = {"title": next(filter(None, rows[0])) if at else "", "n_above": at}
+    return frame
 
 
 def _read_json(path: Path, encoding: str) -> pd.DataFrame:
@@ -158,6 +172,8 @@ def _read_json(path: Path, encoding: str) -> pd.DataFrame:
         ) from error
     if text.lstrip().startswith("["):
         rows = _parse(path, "", text)
+        if text.find('"annotations"') > 0 and label_studio.are_tasks(rows):
+            rows = _rows_of_tasks(rows)
         places = [f"item {k}" for k in range(1, len(rows) + 1)]
     else:
         lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -171,6 +187,29 @@ def _read_json(path: Path, encoding: str) -> pd.DataFrame:
                 "per item"
             )
     return _spread_lists(path, pd.DataFrame(rows))
+
+
+def _rows_of_tasks(tasks: list[Any]) -> list[dict[str, Any]]:
+    """Return a row for each annotation of Label Studio, and for each task without any.
+
+    Its columns are id, the data of the task, and label; with several tags, one for each of them
+    instead of label; and with several annotators, annotator.
+    """
+    choices = [[*label_studio.choices_of(task)] for task in tasks]
+    tags = {str(tag) for found in choices for _, tag, _ in found}
+    annotators = {who for found in choices for who, _, _ in found}
+    rows = []
+    for task, found in zip(tasks, choices, strict=True):
+        data = task["data"]
+        own = data.get(label_studio.NAME, data.get(label_studio.NODE, task.get("id")))
+        row = {"id": own, **data}
+        said: dict[Any, dict[str, Any]] = {}
+        for who, tag, chosen in found:
+            named = {"annotator": f"annotator {who}"} if len(annotators) > 1 else {}
+            label = chosen[0] if len(chosen) == 1 else chosen
+            said.setdefault(who, named)["label" if len(tags) == 1 else str(tag)] = label
+        rows += [row | one for one in said.values()] or [row]
+    return rows
 
 
 def _spread_lists(path: Path, frame: pd.DataFrame) -> pd.DataFrame:

@@ -91,14 +91,18 @@ class ReadOptions:
             more="A column confidence may say how probably each label is right.",
         )
     )
-    annotator: str | None = option(
+    annotators: tuple[str, ...] = option(
         flag(
             "--annotator",
             metavar="COLUMN",
-            about="who gave each label, in a table of --labels",
-            more="Each annotator's rate of mistakes is inferred from how far they agree, and the "
-            "labels of an item become one, with a confidence.",
-        )
+            action="append",
+            about="who gave each label of --labels; or labels of one of several",
+            more="Given once, the column of --labels says who gave the label of a row. Repeated, "
+            "each column of FILE, or of --labels, has the labels of one annotator. The rate of "
+            "mistakes of each is inferred from how far they agree, and the labels of an item "
+            "become one, with a confidence.",
+        ),
+        default=(),
     )
     id_column: str | None = option(
         flag(

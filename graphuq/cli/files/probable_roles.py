@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,6 +15,12 @@ from graphuq.utils.typing import Array
 
 # With fewer rows, measurements may be consecutive whole numbers by chance.
 MIN_COUNTED = 10
+
+# The end of a name that says that whole numbers are ids.
+NAMES_IDS = re.compile(
+    r"id$|(?:^|[\W_])(?:patient|subject|participant|respondent|person|member|customer|user|sample|"
+    r"specimen|case|record|order|account|code|key|index|number|nr|no)[\W_]*$"
+)
 
 # A column of labels is empty in more than this share of the rows.
 MOSTLY = 0.5
@@ -64,6 +71,30 @@ def find_labels(
     return found
 
 
+def find_annotators(
+    labels: Sequence[str], texts: Sequence[pd.Series], numbers: Mapping[str, Array]
+) -> list[str]:
+    """Return the columns that have the values of several that are probably the labels.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        What `find_labels` returns.
+    texts, numbers
+        See `find_labels`.
+
+    Examples
+    --------
+    >>> votes = np.array([1, -1, np.nan])
+    >>> find_annotators(["ann", "bob"], [], {"ann": votes, "bob": votes, "x": votes + 1})
+    ['ann', 'bob']
+    """
+    values = {str(text.name): {*known_texts(text)} for text in texts}
+    values |= {name: {*cells[~np.isnan(cells)].tolist()} for name, cells in numbers.items()}
+    groups = [[name for name in values if values[name] == values[label]] for label in labels]
+    return next((group for group in groups if len({*group} & {*labels}) > 1), [])
+
+
 def find_ids(
     columns: Sequence[str], texts: Sequence[pd.Series], options: ReadOptions
 ) -> str | None:
@@ -94,7 +125,7 @@ def find_ids(
 def find_counters(numbers: Mapping[str, Array]) -> list[str]:
     """Return the columns that probably count the items: whole numbers, each once.
 
-    They are consecutive, or the name of the column ends in id.
+    They are consecutive, or the name of the column is one of ids, such as customer_id or patient.
 
     Parameters
     ----------
@@ -111,7 +142,7 @@ def find_counters(numbers: Mapping[str, Array]) -> list[str]:
         for name, values in numbers.items()
         if values.size >= MIN_COUNTED
         and (values % 1 == 0).all()
-        and (values.max() - values.min() == values.size - 1 or name.lower().endswith("id"))
+        and (values.max() - values.min() == values.size - 1 or NAMES_IDS.search(name.lower()))
         and np.unique(values).size == values.size
     ]
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from graphuq.cli.files.archive import LABEL_ARRAYS, read_archive
 from graphuq.cli.files.cells import read_h5ad
-from graphuq.cli.files.class_column import read_class_column, to_ids
+from graphuq.cli.files.class_column import ClassColumn, read_class_column, to_ids
 from graphuq.cli.files.column_roles import ColumnRoles
 from graphuq.cli.files.columns import LABELS, Column, tabulate_columns
+from graphuq.cli.files.combined_labels import combine_labels
 from graphuq.cli.files.contents import NUMBERED, Contents
 from graphuq.cli.files.edge_lines import EdgeLines
 from graphuq.cli.files.edge_matrix import find_edge_matrix
@@ -26,7 +27,6 @@ from graphuq.cli.files.features import build_features
 from graphuq.cli.files.items import Items
 from graphuq.cli.files.label_table import (
     LABEL,
-    ClassColumn,
     for_truth,
     no_column,
     read_label_table,
@@ -78,8 +78,11 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
     """
     path = Path(path)
     problems = Problems()
-    if options.annotator is not None and options.labels is None:
-        problems.add("--annotator names a column of --labels: give that table too, or leave it out")
+    if len(options.annotators) == 1 and options.labels is None:
+        problems.add(
+            "--annotator names a column of --labels: give that table too, or repeat it with the "
+            "column of each annotator's labels"
+        )
     try:
         contents = _read_contents(path, options, problems)
         if contents.shown is None:
@@ -161,12 +164,17 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
             return read_edges(lines, options)
     if (matrix := find_edge_matrix(table, options)) is not None:
         _require_used(path, options, EDGES, {"weight", "decimal"})
-        return matrix
-    if lists_edges(table, options):
+        contents = matrix
+    elif lists_edges(table, options):
         _require_used(path, options, EDGES)
-        return read_edges(table, options)
-    _require_used(path, options, TABLE)
-    return _read_table(table, options, problems)
+        contents = read_edges(table, options)
+    else:
+        _require_used(path, options, TABLE)
+        contents = _read_table(table, options, problems)
+    if table.title:
+        above = f"left out {table.title!r}, which stands above the names of the columns"
+        contents = contents._replace(notes=(above, *contents.notes))
+    return contents
 
 
 def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Contents:
@@ -238,6 +246,8 @@ def _classes(
     found: dict[str, ClassColumn] = {}
     if options.labels is not None:
         found = read_label_table(Path(options.labels), ids, options, problems, "--labels")
+    elif len(options.annotators) > 1:
+        found[own] = _combine_columns(path, contents, options, problems)
     elif own in contents.columns and own not in options.ignore:
         found[own] = _read_column(path, contents, own, options, problems)
     if own not in found:
@@ -344,6 +354,21 @@ def _read_column(
     source = f"column {name!r}"
     column = read_class_column(contents.columns[name], source, options, problems, f"{path}")
     return ClassColumn(*column)
+
+
+def _combine_columns(
+    path: Path, contents: Contents, options: ReadOptions, problems: Problems
+) -> ClassColumn:
+    """Return the labels by columns of the file, one for each annotator."""
+    names, n = options.annotators, contents.ids.size
+    for name in names:
+        if name not in contents.columns:
+            columns = contents.names or sorted(contents.columns)
+            problems.add(no_column(path, "--annotator", name, columns))
+            return ClassColumn(np.full(n, None, dtype=object), ())
+    values = np.concatenate([contents.columns[name] for name in names])
+    nodes, who = np.tile(np.arange(n), len(names)).tolist(), np.repeat(names, n).tolist()
+    return combine_labels(f"{path}", values, nodes, who, n, options, problems)
 
 
 def _groups(

@@ -19,15 +19,11 @@ from typing import Any
 import pandas as pd
 
 from graphuq.cli.files.numbers import is_number
+from graphuq.cli.files.text_layout import BLANK, N_LINES, SEPARATORS, Layout, find_layout
 from graphuq.utils.words import count
 
 # Texts that mark a missing value of a feature.
 MISSING = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
-
-SEPARATORS = (",", ";", "\t")
-
-# A first line that only names the separator, for spreadsheets.
-SEPARATOR_LINE = re.compile(r'"?sep=([,;\t])"?')
 
 # A message lists this many rows of a wrong length.
 MAX_RAGGED = 5
@@ -59,28 +55,24 @@ class TextTable:
     encoding: str
 
     @cached_property
-    def separator(self) -> str:
-        """The most frequent of comma, semicolon and tab in the first line, outside quotes.
-
-        It is a tab in TSV files.
-        """
-        if ".tsv" in [suffix.lower() for suffix in self.path.suffixes[-2:]]:
-            return "\t"
-        if named := self._separator_line:
-            return named[1]
+    def layout(self) -> Layout:
+        """See `find_layout`; the separator is a tab in TSV files."""
+        is_tsv = ".tsv" in [suffix.lower() for suffix in self.path.suffixes[-2:]]
         try:
-            with self._text() as lines:
-                first = next((line for line in lines if line.strip()), "")
+            with self._open() as lines:
+                return find_layout([*islice(lines, N_LINES)], "\t" if is_tsv else None)
         except UnicodeError as error:
             raise self._decoding_error() from error
-        return max(SEPARATORS, key=re.sub(r'"[^"]*"', "", first).count)
 
-    @cached_property
-    def _separator_line(self) -> re.Match[str] | None:
-        """The first line if it says how columns are separated, as in sep=;, for spreadsheets."""
-        with suppress(UnicodeError), self._open() as lines:  # whoever reads on tells of it
-            return SEPARATOR_LINE.fullmatch(lines.readline().strip())
-        return None
+    @property
+    def separator(self) -> str:
+        """What stands between cells."""
+        return self.layout.separator
+
+    @property
+    def title(self) -> str:
+        """What stands above the names of the columns; "" if nothing does."""
+        return self.layout.title
 
     @cached_property
     def columns(self) -> list[str]:
@@ -134,7 +126,7 @@ class TextTable:
             with self._text() as lines:
                 frame = pd.read_csv(
                     lines,
-                    sep=self.separator,
+                    sep=r"\s+" if self.separator == BLANK else self.separator,
                     header=0,
                     names=names,
                     dtype=dict.fromkeys(as_text, str),
@@ -178,13 +170,17 @@ class TextTable:
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line number and the cells of every row that is not blank, from the first."""
-        line = first = self._first_line
+        line = first = self.layout.n_above + 1
+        is_header = True
         try:
-            with self._text() as lines:
+            with self._text() as text:
+                lines = map(str.rstrip, text) if self.separator == BLANK else text
                 reader = csv.reader(lines, delimiter=self.separator, skipinitialspace=True)
                 for cells in reader:
                     if len(cells) > 1 or (cells and cells[0].strip()):
-                        yield line, cells
+                        row_name = [""] if is_header and self.layout.has_row_names else []
+                        yield line, row_name + cells
+                        is_header = False
                     line = reader.line_num + first
         except UnicodeError as error:
             raise self._decoding_error() from error
@@ -194,20 +190,15 @@ class TextTable:
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number and the text of every line."""
         try:
-            with self._text() as lines:
-                yield from enumerate(lines, self._first_line)
+            with self._open() as lines:
+                yield from enumerate(lines, 1)
         except UnicodeError as error:
             raise self._decoding_error() from error
-
-    @property
-    def _first_line(self) -> int:
-        """The number of the first line of the table."""
-        return 1 if self._separator_line is None else 2
 
     def _text(self) -> Any:
         """Return the file, open where the table begins."""
         file = self._open()
-        if self._separator_line is not None:
+        for _ in range(self.layout.n_above):
             file.readline()
         return file
 
@@ -272,7 +263,7 @@ class TextTable:
     def decoding_error(self) -> ValueError | None:
         """Return the error of a file in another encoding, None if there is none."""
         try:
-            with self._text() as lines:
+            with self._open() as lines:
                 while lines.read(CHUNK):
                     pass
         except UnicodeError:

@@ -1,0 +1,131 @@
+"""How a text file lays out its table: separator, lines above the names of columns, row names."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graphuq.cli.files.numbers import is_number
+
+SEPARATORS = (",", ";", "\t")
+
+# Any number of blanks separates words.
+BLANK = " "
+
+# A first line that only names the separator, for spreadsheets.
+SEPARATOR_LINE = re.compile(r'"?sep=([,;\t])"?')
+
+# The first lines of a file tell its layout.
+N_LINES = 100
+
+
+class Layout(NamedTuple):
+    """Where a table stands in the lines of a file.
+
+    Attributes
+    ----------
+    separator : str
+    n_above : int
+        Lines above the names of the columns.
+    title : str
+        The first text in these lines, unless it names the separator.
+    has_row_names : bool
+        Whether each row begins with a name for which there is no column name.
+    """
+
+    separator: str
+    n_above: int = 0
+    title: str = ""
+    has_row_names: bool = False
+
+
+def find_layout(lines: Sequence[str], separator: str | None = None) -> Layout:
+    """Return the layout of a table from the first lines of its file.
+
+    The separator is the most frequent of comma, semicolon and tab in the first line, outside
+    quotes. Where that line has none, words are separated by blanks if all lines have as many words.
+
+    Parameters
+    ----------
+    lines : sequence of str
+    separator : str, optional
+        If it is known.
+
+    Examples
+    --------
+    >>> find_layout(["name score", "a 1", "b  2"]).separator
+    ' '
+    >>> find_layout(["Survey 2024", "", "name;age", "ann;41", "bob;27"])
+    Layout(separator=';', n_above=2, title='Survey 2024', has_row_names=False)
+    """
+    n_above = 0
+    if lines and (named := SEPARATOR_LINE.fullmatch(lines[0].strip())):
+        separator, n_above = named[1], 1
+    places = [at for at in range(n_above, len(lines)) if lines[at].strip()]
+    if not places:
+        return Layout(separator or ",", n_above)
+    written = [lines[at] for at in places]
+    if separator is None:
+        separator = _find_separator(written)
+    rows = [split(line, separator) for line in written]
+    names = find_names(rows)
+    title = ""
+    if names:
+        n_above, title = places[names], next(cell for cell in rows[0] if cell)
+    # write.table of R puts row names, and names of columns, in quotes
+    widths = {len(row) for row in rows[names + 1 :]}
+    row_names = widths == {len(rows[names]) + 1} and _are_quoted(written[names:])
+    return Layout(separator, n_above, title, row_names)
+
+
+def find_names(rows: Sequence[Sequence[str]]) -> int:
+    """Return which row has the names of the columns; those above it have a title.
+
+    Titles stand in one cell, and the names below are as many as the cells of each further row.
+
+    Examples
+    --------
+    >>> find_names([["Survey 2024", ""], ["name", "age"], ["ann", "41"]])
+    1
+    """
+    at = next((at for at, row in enumerate(rows) if sum(map(bool, row)) > 1), 0)
+    names, below = rows[at], rows[at + 1 :]
+    are_names = all(names) and not any(map(is_number, names))
+    return at if are_names and below and {len(row) for row in below} == {len(names)} else 0
+
+
+def split(line: str, separator: str) -> list[str]:
+    """Return the cells of a line.
+
+    Examples
+    --------
+    >>> split('a  "b c" ', " ")
+    ['a', 'b c']
+    """
+    cells = next(csv.reader([line.strip()], delimiter=separator, skipinitialspace=True), [])
+    return [cell.strip() for cell in cells]
+
+
+def _find_separator(lines: Sequence[str]) -> str:
+    first = _most_frequent(lines[0])
+    if first is not None:
+        return first
+    widths = [len(split(line, BLANK)) for line in lines]
+    more = 1 if _are_quoted(lines) else 0
+    if widths[0] > 1 and len({*widths[1:]}) == 1 and widths[1] - widths[0] in (0, more):
+        return BLANK
+    # below a title
+    found = next((mark for line in lines if (mark := _most_frequent(line))), ",")
+    return found if find_names([split(line, found) for line in lines]) else ","
+
+
+def _most_frequent(line: str) -> str | None:
+    """Return the separator of a line; None if there is none outside quotes."""
+    outside = re.sub(r'"[^"]*"', "", line)
+    return max(SEPARATORS, key=outside.count) if any(s in outside for s in SEPARATORS) else None
+
+
+def _are_quoted(lines: Sequence[str]) -> bool:
+    return all(line.lstrip().startswith('"') for line in lines)

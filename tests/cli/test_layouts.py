@@ -1,0 +1,279 @@
+"""Tables as other programs lay them out: titles, blanks between words, row names, Label Studio."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphuq as gq
+from graphuq.cli import files
+from graphuq.cli.files.text_layout import find_layout, split
+
+ROWS = "ann,41,1.5,u\nbob,27,2.5,v\ncy,33,9.5,\n"
+NAMES = "id,age,score,label\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def read(folder, text, **options):
+    (folder / "items.txt").write_text(text)
+    return files.read("items.txt", files.ReadOptions(**options))
+
+
+def require_same(items, scale=None):
+    assert items.ids.tolist() == ["ann", "bob", "cy"]
+    assert items.known.tolist() == ["u", "v", None]
+    plain = np.array([[41, 1.5], [27, 2.5], [33, 9.5]])
+    np.testing.assert_allclose(items.features, (plain - plain.mean(axis=0)) / plain.std(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("title", "separator"),
+    [
+        ("", ","),
+        ("", "\t"),
+        ("Survey of the town 2024\n", ","),
+        ("Survey of the town 2024\n\n", ";"),
+        ("Survey of the town 2024,,,\n,,,\n", ","),
+        ('"Survey of the town, 2024"\nsecond line\n', ","),
+        ("sep=;\n", ";"),
+    ],
+)
+def test_a_title_above_the_names_is_left_out_with_a_note(folder, title, separator):
+    text = (NAMES + ROWS).replace(",", separator)
+    items = read(folder, title + text)
+    require_same(items)
+    told = [note for note in items.notes if "stands above the names of the columns" in note]
+    assert len(told) == ("Survey" in title)
+    assert all("'Survey of the town" in note for note in told)
+
+
+def test_lines_are_counted_from_the_first_of_the_file(folder):
+    with pytest.raises(ValueError, match=r"line 6, column 'age': 'old' is not"):
+        read(folder, "Survey\n\n" + NAMES + ROWS.replace("33", "old") + "dee,5,1,\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,,\nann,41,u\nbob,27,v\n", "column 2 has no name"),  # numbers are no names
+        ("label\nu\nv\n", "no feature columns"),
+        ("Survey\nid,age,label\nann,41\n", "expected 1 value as in the first line"),
+    ],
+)
+def test_what_is_no_title_is_refused_as_before(folder, text, message):
+    with pytest.raises(ValueError, match=message):
+        read(folder, text)
+
+
+@pytest.mark.parametrize("blank", [" ", "   "])
+def test_blanks_between_words(folder, blank):
+    text = (NAMES + ROWS.replace("9.5,", "9.5,?")).replace(",", blank)
+    require_same(read(folder, text))
+    quoted = text.replace("ann", '"ann lee"')
+    assert read(folder, quoted).ids[0] == "ann lee"
+
+
+def test_texts_of_one_column_are_not_split(folder):
+    assert find_layout(["the text", "good day", "one more day"]).separator == ","
+    assert find_layout(["text", "good day", "bad day"]).separator == ","
+
+
+def test_a_network_with_blanks_and_a_header(folder):
+    """As STRING writes its links."""
+    (folder / "labels.csv").write_text("id,label\na.1,u\na.3,v\n")
+    text = "protein1 protein2 combined_score\na.1 a.2 900\na.2 a.3 150\na.3 a.4 300\n"
+    with pytest.raises(ValueError, match="--weight combined_score if they are"):
+        read(folder, text, labels="labels.csv")
+    items = read(folder, text, labels="labels.csv", weight="combined_score")
+    assert items.ids.tolist() == ["a.1", "a.2", "a.3", "a.4"]
+    assert items.graph.adjacency[0, 1] == 900
+
+
+@pytest.mark.parametrize("separator", [" ", "\t", ","])
+def test_row_names_of_r(folder, separator):
+    """write.table(frame, "items.txt", sep=separator)"""
+    rows = ['"ann" 41 1.5 "u"', '"bob" 27 2.5 "v"', '"cy" 33 9.5 ""']
+    text = "\n".join(['"age" "score" "label"', *rows]) + "\n"
+    require_same(read(folder, text.replace(" ", separator)))
+    # without quotes the names may belong to other columns
+    with pytest.raises(ValueError, match=r"if write.table of R wrote row names, use write"):
+        read(folder, text.replace(" ", ";").replace('"', ""))
+
+
+def test_titles_in_excel(folder):
+    pytest.importorskip("openpyxl")
+    frame = pd.read_csv(pd.io.common.StringIO(NAMES + ROWS))
+    with pd.ExcelWriter("items.xlsx") as writer:
+        frame.to_excel(writer, index=False, startrow=2)
+        writer.sheets["Sheet1"]["A1"] = "Survey of the town"
+    items = files.read("items.xlsx")
+    require_same(items)
+    assert items.notes[0].startswith("left out 'Survey of the town'")
+    with pd.ExcelWriter("items.xlsx") as writer:
+        frame.assign(age=["x", 27, 33]).to_excel(writer, index=False, startrow=2)
+        writer.sheets["Sheet1"]["A1"] = "Survey of the town"
+    with pytest.raises(ValueError, match=r"row 4, column 'age': 'x' is not"):
+        files.read("items.xlsx")
+
+
+words = st.text("abc 1.5'", min_size=1, max_size=5).map(str.strip).filter(bool)
+
+
+@given(
+    rows=st.lists(st.tuples(words, words, words), min_size=2, max_size=5),
+    separator=st.sampled_from(",;\t"),
+)
+def test_cells_of_a_plain_table_stay_in_their_columns(rows, separator):
+    lines = [separator.join(row) for row in [("first", "second", "third"), *rows]]
+    layout = find_layout(lines)
+    assert layout == (separator, 0, "", False)
+    assert [tuple(split(line, separator)) for line in lines[1:]] == rows
+
+
+def task(number, *annotations, **data):
+    return {
+        "id": number,
+        "data": data,
+        "annotations": [
+            {
+                "completed_by": who,
+                "was_cancelled": False,
+                "result": [{"type": "choices", "from_name": tag, "value": {"choices": [label]}}],
+            }
+            for who, label, tag in annotations
+        ],
+    }
+
+
+def test_an_export_of_label_studio_is_a_table(folder):
+    labels = ["u", "v", None, None]
+    tasks = [
+        task(k + 1, *([] if label is None else [(1, label, "kind")]), x=k, y=k * k)
+        for k, label in enumerate(labels)
+    ]
+    (folder / "export.json").write_text(json.dumps(tasks))
+    items = files.read("export.json")
+    assert items.ids.tolist() == ["1", "2", "3", "4"]
+    assert items.known.tolist() == labels
+    assert items.features.shape == (4, 2)
+    (folder / "items.csv").write_text("id,x\n4,5\n3,2\n2,1\n1,7\n")
+    items = files.read("items.csv", files.ReadOptions(labels="export.json"))
+    assert items.known.tolist() == [None, None, "v", "u"]
+
+
+def test_annotators_and_tags_of_label_studio(folder):
+    said = [("u", "u"), ("v", "v"), ("u", "v"), ("v", "v")]
+    tasks = [
+        task(k, (1, first, "kind"), (2, second, "kind"), id=f"i{k}")
+        for k, (first, second) in enumerate(said)
+    ]
+    tasks.append(task(9, id="i4"))
+    (folder / "export.json").write_text(json.dumps(tasks))
+    (folder / "items.csv").write_text("id,x\n" + "".join(f"i{k},{k * k}\n" for k in range(5)))
+    with pytest.raises(ValueError, match="name the column of annotators with --annotator COLUMN"):
+        files.read("items.csv", files.ReadOptions(labels="export.json"))
+    items = files.read(
+        "items.csv", files.ReadOptions(labels="export.json", annotators=("annotator",))
+    )
+    assert [items.known[k] for k in (0, 1, 3, 4)] == ["u", "v", "v", None]
+    tasks = [task(k, (1, "u", "kind"), (1, "big", "size"), id=f"i{k}") for k in range(3)]
+    (folder / "export.json").write_text(json.dumps(tasks))
+    items = files.read("items.csv", files.ReadOptions(labels="export.json", label="size"))
+    assert items.known.tolist() == ["big"] * 3 + [None] * 2
+
+
+def wide_table(n=60):
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["u", "v"], n)
+    votes = pd.DataFrame(
+        {
+            who: np.where(rng.random(n) < rate, np.where(truth == "u", "v", "u"), truth)
+            for who, rate in {"Ann": 0.02, "Ben": 0.1, "Cy": 0.4}.items()
+        }
+    )
+    votes = votes.where(rng.random(votes.shape) < 0.45)
+    votes.index = [f"i{k}" for k in range(n)]
+    return votes.rename_axis("id")
+
+
+def test_a_column_of_labels_for_each_annotator(folder):
+    votes, people = wide_table(), ("Ann", "Ben", "Cy")
+    x = np.arange(60.0) ** 2
+    votes.assign(x=x).to_csv("items.csv")
+    with pytest.raises(ValueError, match="column 'Ann': others have the same values") as error:
+        files.read("items.csv")
+    assert error.value.remedy == "--annotator Ann --annotator Ben --annotator Cy"
+    items = files.read("items.csv", files.ReadOptions(annotators=people))
+    known = votes[votes.notna().any(axis=1)]
+    expected = gq.Labels.from_annotators(known.astype(object).where(known.notna(), None))
+    labeled = [name is not None for name in items.known]
+    assert items.ids[labeled].tolist() == known.index[expected.nodes].tolist()
+    assert items.known[labeled].tolist() == expected.values.tolist()
+    np.testing.assert_allclose(items.confidence[labeled], expected.confidence)
+    assert items.features.shape == (60, 1)
+    # the same columns in a second table, in another order
+    votes[::-1].to_csv("votes.csv")
+    pd.DataFrame({"id": votes.index, "x": x}).to_csv("items.csv", index=False)
+    again = files.read("items.csv", files.ReadOptions(labels="votes.csv", annotators=people))
+    assert again.known.tolist() == items.known.tolist()
+    np.testing.assert_allclose(again.confidence, items.confidence)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"annotators": ("Ann", "Bea")}, r"no column 'Bea' \(--annotator\)"),
+        ({"annotators": ("Ann",)}, "or repeat it with the column of each annotator's labels"),
+        ({"annotators": ("Ann", "Ben")}, "--annotator names a second source of labels"),
+    ],
+)
+def test_columns_of_annotators_that_cannot_be(folder, options, message):
+    wide_table().assign(x=1.0, label="u").to_csv("items.csv")
+    with pytest.raises(ValueError, match=message):
+        files.read("items.csv", files.ReadOptions(**options))
+
+
+A = np.array([[0, 2, 1, 0], [2, 0, 1.5, 0], [1, 1.5, 0, 3], [0, 0, 3, 0]])
+NODES = ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("half", [np.tri(4), np.tri(4, k=-1), np.tri(4).T])
+@pytest.mark.parametrize("with_names", [True, False])
+def test_half_of_a_matrix(folder, half, with_names):
+    (folder / "labels.csv").write_text("id,label\na,u\nd,v\n")
+    frame = pd.DataFrame(A, NODES, NODES).where(half > 0)
+    frame.to_csv("matrix.csv", index=with_names)
+    with pytest.raises(ValueError, match="use --edges if the cells are weights of edges"):
+        files.read("matrix.csv", files.ReadOptions(labels="labels.csv"))
+    items = files.read("matrix.csv", files.ReadOptions(labels="labels.csv", edges=True))
+    assert items.ids.tolist() == NODES
+    np.testing.assert_array_equal(items.graph.adjacency, A)
+    assert any("half of the matrix is blank" in note for note in items.notes)
+
+
+def test_a_square_below_names(folder):
+    (folder / "labels.csv").write_text("id,label\na,u\nd,v\n")
+    pd.DataFrame(A, columns=NODES).to_csv("matrix.csv", index=False)
+    with pytest.raises(ValueError, match="as many rows as columns, and the same numbers across"):
+        files.read("matrix.csv", files.ReadOptions(labels="labels.csv"))
+    items = files.read("matrix.csv", files.ReadOptions(labels="labels.csv", edges=True))
+    np.testing.assert_array_equal(items.graph.adjacency, A)
+
+
+def test_whole_numbers_under_a_name_of_ids_are_told(folder):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{10007 + 37 * k},{rng.normal():.3f},{'uv'[k % 2] if k < 4 else ''}" for k in range(20)
+    ]
+    text = "patient,age,label\n" + "\n".join(rows) + "\n"
+    with pytest.warns(RuntimeWarning, match=r"'patient' has the whole numbers.* use --id patient"):
+        assert read(folder, text).features.shape == (20, 2)
+    assert read(folder, text, id_column="patient").features.shape == (20, 1)
