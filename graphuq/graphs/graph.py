@@ -15,6 +15,7 @@ from graphuq.graphs.foreign import adjacency_of_edges, is_foreign, read_foreign
 from graphuq.graphs.mistaken_weights import warn_of_distances
 from graphuq.utils import validation
 from graphuq.utils.outliers import DWARFING_RATIO
+from graphuq.utils.read_only import freeze_matrix
 from graphuq.utils.typing import Array
 from graphuq.utils.words import choose_form, count
 
@@ -102,7 +103,7 @@ class Graph:
     def __init__(self, adjacency: Any, nodes: Any = None) -> None:
         if is_foreign(adjacency):
             adjacency, nodes = read_foreign(adjacency, nodes)
-        self.adjacency = _check_adjacency(adjacency)
+        self.adjacency = freeze_matrix(_check_adjacency(adjacency))
         _warn_of_heavy_edges(self.adjacency, stacklevel=2)
         warn_of_distances(self.adjacency, stacklevel=2)
         n = self.adjacency.shape[0]
