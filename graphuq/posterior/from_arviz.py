@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class
@@ -16,7 +17,14 @@ from graphuq.posterior.log_evidence import LogEvidence
 from graphuq.posterior.netcdf import read_groups
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.sites import GaussianSites
-from graphuq.posterior.to_arviz import BY_NODE, DOUBTS, NAME, NODE_STATISTICS, SITES
+from graphuq.posterior.to_arviz import (
+    BY_NODE,
+    DOUBTS,
+    NAME,
+    NODE_STATISTICS,
+    NUMBERS,
+    SITES,
+)
 
 # Rounding of probabilities that sum to 1.
 TOLERANCE = 1e-6
@@ -90,10 +98,16 @@ def _draws_from(tree: Any, constant: Any) -> Draws:
             for name in posterior.data_vars
             if name not in ("z", "u")
         },
-        traced=posterior["node"].values.astype(np.int64) if traced else np.empty(0, np.int64),
+        traced=_traced(posterior["u"]) if traced else np.empty(0, np.int64),
         running_mean_change=constant["running_mean_change"].values,
         complete=bool(posterior.attrs["complete"]),
     )
+
+
+def _traced(u: Any) -> NDArray[np.int64]:
+    """Return the numbers of the nodes of a field, whose coordinate may have their names."""
+    numbers = u.attrs.get(NUMBERS, u["node"].values)
+    return np.atleast_1d(np.asarray(numbers, dtype=np.int64))
 
 
 def _sites_from(nodes: Any, observed: Any) -> GaussianSites:

@@ -99,18 +99,31 @@ def _describe(
     log_right = model.log_wins(u, y)
     mistake = model.mistake(np.exp(log_right), K)
     agrees = rule.index(u, axis=2) == (y if several else y > 0)
-    # another label by the same model
+    return LabelDraws(
+        np.asarray(model.log_of_label(log_right, K)),
+        mistake,
+        np.where(agrees, 0.0, 1 - mistake),
+        _replicate(u, model, rule, rng),
+    )
+
+
+def replicates(u: Array, labels: Labels, settings: dict[str, Any], rng: np.random.Generator) -> Any:
+    """Return labels by the sign model in ``settings`` for draws u, shape (draws, J, C)."""
+    K, shape = labels.classes.size, (len(u), 1)
+    noise, cost = SignModel.flipping(**settings["sign_model"], n_classes=K)
+    model = SignModel(np.full(shape, noise), np.full(shape, cost))
+    return _replicate(u, model.with_confidence(labels.confidence, K), label_rule(labels), rng)
+
+
+def _replicate(u: Array, model: SignModel, rule: LabelRule, rng: np.random.Generator) -> Any:
+    """Return a label for each draw of u, shape (draws, J)."""
+    K = rule.n_classes
     noisy = u + np.asarray(model.noise)[:, :, None] * rng.standard_normal(u.shape)
     index = rule.index(noisy, axis=2)
     step = rng.integers(1, K, size=index.shape)
     flipped = rng.uniform(size=index.shape) < model.flip_rate(K)
     index = np.where(flipped, (index + step) % K, index)
-    return LabelDraws(
-        np.asarray(model.log_of_label(log_right, K)),
-        mistake,
-        np.where(agrees, 0.0, 1 - mistake),
-        index if several else 2 * index - 1,
-    )
+    return index if isinstance(rule, Argmax) else 2 * index - 1
 
 
 def mistakes_from_left_out(left_out: Array, labels: Any, flip_rate: float) -> Array:

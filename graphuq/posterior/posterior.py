@@ -37,6 +37,7 @@ from graphuq.posterior.predictions import PredictionMixin, order_by_entropy
 from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
+from graphuq.utils.read_only import read_only
 from graphuq.utils.typing import Array
 from graphuq.utils.warnings import warn
 from graphuq.utils.words import choose_form, count
@@ -173,6 +174,12 @@ class Posterior(PredictionMixin):
     doubts: Doubts | None = dataclasses.field(default=None, kw_only=True, repr=False)
     names: NDArray[np.str_] | None = dataclasses.field(default=None, kw_only=True, repr=False)
     prior: GaussianPrior | None = dataclasses.field(default=None, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        """Make the statistics read-only: others follow from them, and files hold them."""
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
 
     @property
     def draws(self) -> Draws:
@@ -753,7 +760,7 @@ class Posterior(PredictionMixin):
         """
         return dataclasses.replace(self, names=check_names(names, self.n_nodes))
 
-    def to_arviz(self, classifiers: Mapping[str, Any] | None = None) -> Any:
+    def to_arviz(self, classifiers: Mapping[str, Any] | None = None, nodes: Any = None) -> Any:
         """Return an arviz InferenceData (arviz 0.x) or xarray DataTree (arviz 1.x).
 
         See `graphuq.posterior.to_arviz.to_arviz` for its groups.
@@ -763,10 +770,13 @@ class Posterior(PredictionMixin):
         classifiers : mapping from name to TransductiveClassifier, optional
             Fitted to the same graph and classes; ``node_summary`` gets their scores and
             predictions.
+        nodes : array_like of int or of str, optional
+            Nodes whose field is the variable ``u``, by number or by name; those that were traced by
+            default.
         """
         from graphuq.posterior.to_arviz import to_arviz
 
-        return to_arviz(self, classifiers)
+        return to_arviz(self, classifiers, nodes)
 
     def save(self, path: Any) -> None:
         """Write a NetCDF file that `graphuq.load` and arviz read.

@@ -15,8 +15,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from graphuq.likelihoods.label_rule import label_rule
 from graphuq.posterior.arviz_compat import arviz_module
+from graphuq.posterior.label_likelihood import MAX_TERMS, replicates
+from graphuq.utils import validation
 from graphuq.utils.version import __version__
+from graphuq.utils.words import list_names
 
 # Statistics in files.
 NODE_STATISTICS = (
@@ -42,6 +46,12 @@ BY_NODE = ("node_summary", "observed_data", "constant_data")
 # Traces that arviz plots by default, where there are many modes.
 MAX_TRACES = 20
 
+# Draws of the prior.
+PRIOR_DRAWS = 1000
+
+# The attribute of ``u`` with the numbers of its nodes, whose coordinate may have names.
+NUMBERS = "nodes"
+
 # What files of an approximation call its sites at the labeled nodes.
 SITES = {"precision": "site_precision", "shift": "site_shift", "leave_one_out": "leave_one_out"}
 
@@ -53,7 +63,9 @@ DOUBTS = {
 }
 
 
-def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> Any:
+def to_arviz(
+    posterior: Any, classifiers: Mapping[str, Any] | None = None, nodes: Any = None
+) -> Any:
     """Return ``posterior`` as InferenceData (arviz 0.x) or DataTree (arviz 1.x).
 
     Parameters
@@ -61,41 +73,60 @@ def to_arviz(posterior: Any, classifiers: Mapping[str, Any] | None = None) -> An
     posterior : Posterior
     classifiers : mapping from name to TransductiveClassifier, optional
         Fitted to the same graph and classes, to be compared with the posterior.
+    nodes : array_like of int or of str, optional
+        Nodes whose field is a variable of arviz, by number or by name: those that were traced by
+        default.
 
     Returns
     -------
     InferenceData or DataTree
-        With groups ``posterior`` (``z``: coefficients of the first modes, at most twenty, which
-        arviz plots by default, ``u``: the field at traced nodes, hyperparameters that were
-        sampled), ``modes`` (``z`` of all modes, if there are more), ``sample_stats`` (``lp``,
-        ``potential``, ``acceptance_rate``, ...; ``x``: what was read, where `Draws.read` has it),
-        ``observed_data`` (``y`` at the labeled nodes, and ``confidence`` if labels have any),
-        ``constant_data`` (class names, eq. (16)) and ``node_summary`` (per node: mean, variance,
-        probability, mcse, prediction, rank, entropy, margin, the columns of
-        `Posterior.uncertainty`, and ``decision_score`` and ``transduction`` of the
-        classifiers). For K > 2 classes, values per class have ``class`` for their last dimension,
-        and ``y`` is the index of the class. An approximate posterior has no draws: it lacks the
-        first two groups, the others have the attribute ``approximate`` = 1, and ``observed_data``
-        has its sites and ``leave_one_out``. If nodes have names
-        (`Posterior.with_names`), each ``node`` and ``label_node`` has a coordinate ``name``
-        beside its number, except in the group ``posterior``.
+        With these groups. Where K > 2, values per class have ``class`` for their last dimension,
+        and labels ``y`` are indices of classes.
 
-        Sampled sign models also have ``log_likelihood`` (``y``: log P(label | u) in each draw, for
-        ``arviz.loo`` and ``arviz.compare``) and ``posterior_predictive`` (``y``: a new label
-        in each draw, mistakes included), at the labeled nodes. Files lack both groups, and so do
-        posteriors that were read from a file, which have no prior, and those with more than 2^22
-        draws x labels x classes.
+        ======================== ==========================================================
+        posterior                ``z``, coefficients of the first modes, at most twenty,
+                                 which arviz plots by default; ``u``, the field at
+                                 ``nodes``, whose coordinate has their names if they have
+                                 any; hyperparameters that were sampled
+        modes                    ``z`` of all modes, if there are more
+        sample_stats             ``lp``, ``potential``, ``acceptance_rate``, ...; ``x``,
+                                 what was read, where `Draws.read` has it
+        log_likelihood           ``y``, log P(label | u) in each draw, for ``arviz.loo``
+                                 and ``arviz.compare``
+        posterior_predictive     ``y``, a new label in each draw, mistakes included
+        prior, prior_predictive  ``u`` and ``y`` in 1,000 draws of the prior
+        observed_data            ``y`` at the labeled nodes; ``confidence``, if labels have
+                                 any
+        constant_data            names of classes, eq. (16)
+        node_summary             for each node mean, variance, probability, mcse,
+                                 prediction, rank, entropy, margin, the columns of
+                                 `Posterior.uncertainty`; ``decision_score`` and
+                                 ``transduction`` of the classifiers
+        ======================== ==========================================================
+
+        Beside its number, each ``node`` and ``label_node`` of the last three groups has a
+        coordinate ``name`` if nodes have names. An approximation has these three alone, with the
+        attribute ``approximate`` = 1, and its sites and ``leave_one_out`` in ``observed_data``.
+        The likelihoods and predictive labels need a sign model, and at most 2^22 draws x labels x
+        classes. They and the prior are not in files, nor in posteriors that were read from one.
+        Where hyperparameters were sampled there is no prior.
 
     Raises
     ------
     TypeError, ValueError
-        Classifiers that are not fitted, or fitted to other nodes or classes.
+        Classifiers that are not fitted, or fitted to other nodes or classes; nodes that do not
+        exist, or of an approximation, which has no draws.
     """
     beside = _classifier_variables(posterior, {} if classifiers is None else classifiers)
     arviz = arviz_module()
     groups = groups_of(posterior)
     groups["node_summary"] = groups["node_summary"].assign(beside)
-    groups |= _label_groups(posterior)
+    if posterior.is_sampled:
+        wanted = posterior.draws.traced if nodes is None else _numbers_of(posterior, nodes)
+        groups["posterior"] = _with_field(groups["posterior"], posterior, wanted, nodes is None)
+        groups |= _label_groups(posterior) | _prior_groups(posterior, wanted)
+    elif nodes is not None:
+        raise ValueError("an approximation has no draws for arviz: make them with gq.sample")
     if arviz.__version__.startswith("0."):
         return arviz.InferenceData(**groups)
     return xr.DataTree.from_dict(groups)
@@ -144,6 +175,71 @@ def _classifier_variables(posterior: Any, classifiers: Mapping[str, Any]) -> dic
 def _classifies_nodes(classifier: Any) -> bool:
     """Return whether this is like a `TransductiveClassifier`: it knows all nodes once fitted."""
     return all(callable(getattr(classifier, name, None)) for name in ("fit", "accuracy"))
+
+
+def _numbers_of(posterior: Any, nodes: Any) -> NDArray[np.int64]:
+    """Return the numbers of nodes, some of which may be given by name."""
+    given = np.asarray(nodes)
+    if given.dtype.kind not in "UO" or posterior.names is None:
+        return validation.node_ids("nodes", nodes, posterior.n_nodes)
+    position = {name: at for at, name in enumerate(posterior.names.tolist())}
+    absent = [name for name in given.ravel().tolist() if name not in position]
+    if absent:
+        raise ValueError(
+            f"no node is called {absent[0]!r} (nodes): the names are {list_names([*position], 4)}"
+        )
+    return validation.node_ids("nodes", [position[name] for name in given], posterior.n_nodes)
+
+
+def _with_field(
+    group: xr.Dataset, posterior: Any, nodes: NDArray[np.int64], are_traced: bool
+) -> xr.Dataset:
+    """Return the group ``posterior`` with the field at these nodes, by name if they have any."""
+    if not nodes.size:
+        return group
+    if are_traced:
+        u = posterior.draws.field
+    else:
+        seed = posterior._own_seed()
+        u = np.concatenate([*posterior.latent_draws(nodes=nodes, seed=seed)])
+        u = u.reshape(*posterior.draws.shape, *u.shape[1:])
+        group = group.drop_dims("node", errors="ignore")
+    group = group.assign_coords(node=_called(posterior, nodes))
+    field = xr.Variable(*_dims(u, "chain", "draw", "node"), {NUMBERS: nodes})
+    return group.assign(u=field)
+
+
+def _called(posterior: Any, nodes: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the names of nodes, or their numbers where names are missing or repeated."""
+    names = None if posterior.names is None else posterior.names[nodes]
+    return nodes if names is None or np.unique(names).size < nodes.size else names
+
+
+def _prior_groups(posterior: Any, nodes: NDArray[np.int64]) -> dict[str, xr.Dataset]:
+    """Return the field and the labels in draws of the prior, where it is known."""
+    if posterior.prior is None or posterior.draws.hyperparameters:
+        return {}
+    n_fields, rng = label_rule(posterior.labels).n_fields, np.random.default_rng(0)
+    chain = {"chain": [0], "draw": np.arange(PRIOR_DRAWS)}
+    groups = {}
+    if nodes.size:
+        u = _prior_draws(posterior, nodes, rng)
+        field = _dims(u[None] if n_fields > 1 else u[None, ..., 0], "chain", "draw", "node")
+        coords = {**chain, "node": _called(posterior, nodes), **_class_names(posterior)}
+        groups["prior"] = xr.Dataset({"u": field}, coords)
+    if posterior.settings["sign_model"] and posterior._label_terms <= MAX_TERMS:
+        u = _prior_draws(posterior, posterior.labels.nodes, rng)
+        found = replicates(u, posterior.labels, posterior.settings, rng)
+        y = ("chain", "draw", "label_node"), found[None]
+        groups["prior_predictive"] = xr.Dataset({"y": y}, chain | _label_nodes(posterior))
+    return groups
+
+
+def _prior_draws(posterior: Any, nodes: NDArray[np.int64], rng: np.random.Generator) -> Any:
+    """Return draws of the prior, shape (draws, nodes, fields)."""
+    n_fields = label_rule(posterior.labels).n_fields
+    u = posterior.prior.field_at(nodes).draw(PRIOR_DRAWS * n_fields, rng)
+    return u.reshape(n_fields, PRIOR_DRAWS, nodes.size).transpose(1, 2, 0)
 
 
 def _label_groups(posterior: Any) -> dict[str, xr.Dataset]:

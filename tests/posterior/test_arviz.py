@@ -118,11 +118,11 @@ def test_names_stand_beside_the_numbers_of_nodes(kind, post, small, tmp_path):
     assert tree["node_summary"]["mean"].sel(node=7).item() == named.mean[7]  # numbers still index
     assert tree["observed_data"].sel(label_node=13)["name"].item() == "é 13"
     if kind == "drawn":
-        traced = tree["posterior"]["node"].values
-        found = tree["node_summary"]["name"].sel(node=traced).values.tolist()
-        assert found == ["é 3", "é 0", "é 30"]
+        assert tree["posterior"]["node"].values.tolist() == ["é 3", "é 0", "é 30"]
         assert tree["log_likelihood"].sel(label_node=13)["name"].item() == "é 13"
-        assert az.summary(tree).index.tolist() == az.summary(post.to_arviz()).index.tolist()
+        assert {"u[é 3]", "u[é 0]", "u[é 30]"} < {*az.summary(tree).index}
+        assert {"u[3]", "u[0]", "u[30]"} < {*az.summary(post.to_arviz()).index}
+        assert gq.from_arviz(tree).draws.traced.tolist() == [3, 0, 30]
         az.loo(tree)
     tree.to_netcdf(str(tmp_path / "arviz.nc"), engine="h5netcdf")
     named.save(tmp_path / "post.nc")
@@ -158,6 +158,65 @@ def test_missing_names_are_refused(post, missing):
 )
 def test_names_are_kept_as_texts(post, names):
     assert post.with_names(names).names.tolist() == [str(name) for name in names]
+
+
+@pytest.mark.parametrize("kind", ["two classes", "projected", "approximated"])
+def test_the_field_at_chosen_nodes(posts, kind):
+    named = posts[kind].with_names([f"n{k}" for k in range(posts[kind].n_nodes)])
+    tree = named.to_arviz(nodes=["n7", "n2"])
+    assert tree["posterior"]["node"].values.tolist() == ["n7", "n2"]
+    u, expected = tree["posterior"]["u"].values, named.latent_mean[[7, 2]]
+    spread = np.sqrt(named.latent_variance[[7, 2]])
+    # statistics integrate out what is drawn here: both have the error of the same draws, or less
+    assert (abs(u.mean(axis=(0, 1)) - expected) < 0.3 * spread).all()
+    back = gq.from_arviz(tree)
+    assert back.draws.traced.tolist() == [7, 2]
+    np.testing.assert_array_equal(back.draws.field, u)
+    # by number, and without names
+    again = posts[kind].to_arviz(nodes=[7, 2])
+    assert again["posterior"]["node"].values.tolist() == [7, 2]
+    np.testing.assert_array_equal(again["posterior"]["u"].values, u)
+
+
+def test_traced_nodes_are_those_of_the_draws(posts):
+    """Where modes determine the field, it is the same at nodes that were traced and chosen."""
+    post = posts["projected"]
+    chosen = post.to_arviz(nodes=post.draws.traced)["posterior"]["u"].values
+    np.testing.assert_allclose(chosen, post.draws.field, atol=1e-6)
+
+
+def test_draws_of_the_prior(posts):
+    for kind in ("projected", "approximated"):
+        post = posts[kind]
+        tree, prior = post.to_arviz(nodes=[5, 2]), post.prior
+        u = tree["prior"]["u"].values[0]
+        assert u.shape == (1000, 2, *post.latent_mean.shape[1:])
+        columns = u.reshape(1000, 2, -1)
+        expected = prior.covariance([5, 2], [5, 2])
+        largest = np.outer(*2 * [np.sqrt(np.diag(expected))])
+        for k in range(columns.shape[2]):
+            found = np.cov(columns[:, :, k].T)
+            assert (abs(found - expected) < 4.5 * largest * np.sqrt(2 / 1000)).all()
+        # before labels, classes are equally probable at each node
+        y = tree["prior_predictive"]["y"].values[0]
+        K = post.labels.classes.size
+        shares = np.array([(y == value).mean(axis=0) for value in np.unique(y)])
+        assert shares.shape == (K, len(post.labels))
+        assert (abs(shares - 1 / K) < 4.5 * np.sqrt((1 - 1 / K) / K / 1000)).all()
+
+
+def test_nodes_for_arviz_that_cannot_be(post, small):
+    named = post.with_names([f"n{k}" for k in range(40)])
+    with pytest.raises(ValueError, match=r"no node is called 'x' \(nodes\): the names are 'n0'"):
+        named.to_arviz(nodes=["x"])
+    with pytest.raises(ValueError, match="nodes of the graph, from 0 to 39, got 40"):
+        named.to_arviz(nodes=[40])
+    quick = gq.approximate(gq.Prior.projected(small[0], 8), gq.Probit(0.2), post.labels)
+    with pytest.raises(ValueError, match="an approximation has no draws for arviz"):
+        quick.to_arviz(nodes=[3])
+    # names that are repeated do not name a node
+    twice = post.with_names(["a"] * 40).to_arviz()
+    assert twice["posterior"]["node"].values.tolist() == [3, 0, 30]
 
 
 def test_chain_and_draw_order_are_kept(post):
