@@ -939,6 +939,15 @@ def test_text_columns_may_be_categories_one_by_one(capsys):
         (["December 2020", "Jan 2021", "Feb 2021"], [18597, 18628, 18659]),
         (["12/31/20", "1/1/21", "1/2/21"], [18627, 18628, 18629]),
         (["31/12/98", "01/01/99", "02/01/99"], [10591, 10592, 10593]),
+        (["31.12.20", "1.1.21", "2.1.21"], [18627, 18628, 18629]),
+        (["31-Dec-20", "1-Jan-21", "2 Jan 21"], [18627, 18628, 18629]),
+        (["2020-12", "2021-01", "2021-02"], [18597, 18628, 18659]),
+        (
+            ["12/31/2020 1:30 PM", "1/1/2021 6:00 AM", "1/2/21 12:00"],
+            [18627.5625, 18628.25, 18629.5],
+        ),
+        (["(1,234.50)", "2", "\u22123"], [-1234.5, 2, -3]),
+        (["812.000", "1.235.000", "2.345.682"], [812000, 1235000, 2345682]),
         (["1 234,5", "12", "1\u202f000"], [1234.5, 12, 1000]),
         (["1'234.5", "12 345", "1\u2019000"], [1234.5, 12345, 1000]),
         (["1 234 €", "5 €", "7 €"], [1234, 5, 7]),
@@ -958,6 +967,10 @@ def test_numbers_and_dates_are_read_as_their_country_writes_them(cells, values):
         (["1,234", "2,500", "7"], "line 2: '1,234' may be 1.234 or 1234"),
         (["03/04/2020", "05/06/2020", "01/01/2021"], "may begin with the day or with the month"),
         (["20/04/21", "21/06/30", "22/01/01"], "may begin with the year, the day or the month"),
+        (["14/09/42", "28/05/55", "1/3/99"], "the year 42 in '14/09/42' may be 1942 or 2042"),
+        (["12/31/98", "1/1/00", "2/1/01"], "may be 1998 or 2098"),
+        (["9999-12-31", "2020-01-01", "2021-02-03"], "'9999-12-31' is before 1678 or after 2262"),
+        (["812", "2.345", "1.200"], "the point in '2.345' may be a decimal point or stand between"),
     ],
 )
 def test_numbers_and_dates_of_two_meanings_are_asked_about(cells, message, capsys):
@@ -984,7 +997,7 @@ def test_one_currency_or_unit_stands_beside_all_numbers_of_a_column(cells, value
     np.testing.assert_allclose(items.features[:, 1], values)
     assert items.columns[1].read_as == read_as
     # values without it, or with another, are as invalid as texts, and are not replaced unasked
-    for odd in ("5", "£5", "($5)", "x"):
+    for odd in ("5", "£5", "[$5]", "x"):
         write("items.csv", f"k;x;label\n{rows}9;{odd};u\n")
         error = refused(capsys, "sample", "items.csv")
         assert f"line 5: {odd!r} is " in error

@@ -103,9 +103,19 @@ def test_row_names_of_r(folder, separator):
     rows = ['"ann" 41 1.5 "u"', '"bob" 27 2.5 "v"', '"cy" 33 9.5 ""']
     text = "\n".join(['"age" "score" "label"', *rows]) + "\n"
     require_same(read(folder, text.replace(" ", separator)))
-    # without quotes the names may belong to other columns
+    without = text.replace(" ", separator).replace('""', "?").replace('"', "")
+    if separator != ",":
+        require_same(read(folder, without))
+        return
+    # a name may be missing elsewhere
     with pytest.raises(ValueError, match=r"if write.table of R wrote row names, use write"):
-        read(folder, text.replace(" ", ";").replace('"', ""))
+        read(folder, without)
+
+
+def test_separators_at_the_end_of_every_row_are_told(folder):
+    text = (NAMES + ROWS).replace("\n", ",\n").replace("label,", "label", 1)
+    with pytest.raises(ValueError, match="every row ends with ',': end the first line so, too"):
+        read(folder, text)
 
 
 def test_titles_in_excel(folder):
@@ -277,3 +287,64 @@ def test_whole_numbers_under_a_name_of_ids_are_told(folder):
     with pytest.warns(RuntimeWarning, match=r"'patient' has the whole numbers.* use --id patient"):
         assert read(folder, text).features.shape == (20, 2)
     assert read(folder, text, id_column="patient").features.shape == (20, 1)
+
+
+def test_annotations_of_prodigy(folder):
+    rows = [
+        {
+            "text": f"{'good' if k % 2 else 'bad'} film number {k % 3}",
+            "label": "pos" if k % 2 else "neg",
+            "answer": "reject" if k == 5 else "accept",
+            "_input_hash": 17 * k,
+            "_task_hash": 31 * k,
+            "_timestamp": 1.7e9 + k,
+        }
+        for k in range(8)
+    ]
+    (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    items = files.read("items.jsonl", files.ReadOptions(text=("text",)))
+    assert items.known.tolist() == ["neg", "pos", "neg", "pos", "neg", None, "neg", "pos"]
+    assert {*items.encoding.columns} == {"text"}
+
+
+def test_reviews_are_texts_and_no_names(folder):
+    rows = [
+        f"this film number {k} was rather {'good' if k % 2 else 'bad'},{'uv'[k % 2]}"
+        for k in range(9)
+    ]
+    (folder / "reviews.csv").write_text("review,label\n" + "\n".join(rows) + "\n")
+    with pytest.raises(ValueError, match="review") as error:
+        files.read("reviews.csv")
+    assert error.value.remedy == "--text review"
+
+
+def test_totals_are_no_item_where_rows_are_dropped(folder):
+    rows = "".join(f"i{k},{k},{3 * k},{'uv'[k % 2]}\n" for k in range(1, 9))
+    text = "id,x,y,label\n" + rows + "all,36,108,\n"
+    for missing in ("refuse", "drop"):
+        with pytest.raises(ValueError, match="line 10: the numbers in 'x', 'y' are the sums"):
+            read(folder, text, missing=missing)
+
+
+def test_missing_values_of_r_in_half_of_a_matrix(folder):
+    (folder / "labels.csv").write_text("id,label\na,u\nd,v\n")
+    lower = pd.DataFrame(A, NODES, NODES).where(np.tri(4) > 0)
+    lower.to_csv("matrix.csv", na_rep="NA")
+    options = files.ReadOptions(labels="labels.csv", edges=True)
+    np.testing.assert_array_equal(files.read("matrix.csv", options).graph.adjacency, A)
+    lower.fillna(0).to_csv("matrix.csv")
+    with pytest.raises(ValueError, match="leave the other half blank"):
+        files.read("matrix.csv", options)
+
+
+def test_the_column_of_ids_in_a_table_of_labels(folder):
+    (folder / "items.csv").write_text("code,x\na,1\nb,2\nc,5\n")
+    (folder / "labels.csv").write_text("batch,code,label\n7,a,u\n7,c,v\n")
+    items = files.read("items.csv", files.ReadOptions(labels="labels.csv", id_column="code"))
+    assert items.known.tolist() == ["u", None, "v"]
+
+
+def test_the_name_of_a_column_of_weights_is_quoted(folder):
+    (folder / "edges.csv").write_text("source,target,my score\na,b,2\nb,c,3\n")
+    with pytest.raises(ValueError, match="use --weight 'my score' if they are"):
+        files.read("edges.csv")

@@ -85,12 +85,15 @@ class ColumnRoles:
             more = f" (in {len(blank)} rows)" if len(blank) > 1 else ""
             where = self._table.where(blank[0], self.key)
             problems.add(f"{where}: the id is missing{more}: give the item an id")
-        report_repeated_ids(self._table, self.key, written, problems)
+        several = ", and labels by several people in a second table (--labels, --annotator)"
+        report_repeated_ids(self._table, self.key, written, problems, several)
         return np.array(["" if text is None else text for text in written])
 
 
-def report_repeated_ids(table: Table, key: str, written: NDArray[Any], problems: Problems) -> None:
-    """Add the problem of ids that several rows have; None is not an id."""
+def report_repeated_ids(
+    table: Table, key: str, written: NDArray[Any], problems: Problems, also: str = ""
+) -> None:
+    """Add the problem of ids that several rows have, and ``also`` a remedy; None is not an id."""
     first: dict[str, int] = {}
     repeated = []
     for row, text in enumerate(written):
@@ -101,7 +104,7 @@ def report_repeated_ids(table: Table, key: str, written: NDArray[Any], problems:
         more = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
         problems.add(
             f"{table.where(row, key)}: duplicate id {text!r} (first in "
-            f"{table.where(first[text], key)}{more}): give every item its own id"
+            f"{table.where(first[text], key)}{more}): give every item its own id{also}"
         )
 
 

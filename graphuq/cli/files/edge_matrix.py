@@ -17,7 +17,7 @@ from graphuq.cli.files.numbers import is_number
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import Table
-from graphuq.cli.files.text_table import TextTable
+from graphuq.cli.files.text_table import MISSING, TextTable
 from graphuq.graphs import Graph
 
 # A table with fewer rows is no matrix.
@@ -72,19 +72,28 @@ def _is_square(table: Table) -> bool:
     """Return whether there are as many rows as columns, and numbers that are the same across."""
     width = len(table.columns)
     rows: list[list[str]] = []
-    for _, cells in islice(table.rows(), 1, width + 2):  # most tables differ in the first row
-        rows.append([cell.strip() for cell in cells])
-        if len(cells) != width or not all(is_number(cell) for cell in rows[-1] if cell):
+    same = above = below = True  # are equal, are blank
+    for k, (_, cells) in enumerate(islice(table.rows(), 1, width + 2)):
+        row = [_written(cell) for cell in cells]
+        if len(row) != width or k == width or not all(map(is_number, filter(None, row))):
             return False
-    if len(rows) != width or width < MIN_NODES:
-        return False
-    square = np.array(rows, dtype=object)
-    return _is_half_blank(square) or bool((square == square.T).all())
+        same &= all(row[i] == rows[i][k] for i in range(k))
+        above, below = above and not any(row[k + 1 :]), below and not any(row[:k])
+        if not (same or above or below):  # most tables differ in the first rows
+            return False
+        rows.append(row)
+    return len(rows) == width >= MIN_NODES
+
+
+def _written(cell: str) -> str:
+    """Return what is written in a cell, "" if that marks a missing value."""
+    text = cell.strip()
+    return "" if text in MISSING else text
 
 
 def _is_half_blank(cells: NDArray[Any]) -> bool:
     """Return whether all cells above the diagonal, or all below it, are blank."""
-    is_blank = np.array([not cell.strip() for cell in cells.ravel()]).reshape(cells.shape)
+    is_blank = np.array([not _written(cell) for cell in cells.ravel()]).reshape(cells.shape)
     above, below = np.triu_indices(len(cells), 1), np.tril_indices(len(cells), -1)
     return bool(is_blank[above].all() != is_blank[below].all())
 
@@ -125,7 +134,7 @@ def _read(table: Table, options: ReadOptions, names: Sequence[str], skipped: int
     A = np.zeros((n, n))
     for i, (line, cells) in enumerate(rows):
         for j, cell in enumerate(cells[:n]):
-            text = cell.strip() or "0"
+            text = _written(cell) or "0"
             if is_number(text):
                 A[i, j] = float(text)
             else:
@@ -143,7 +152,9 @@ def _read(table: Table, options: ReadOptions, names: Sequence[str], skipped: int
     try:
         graph = Graph(A)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{table.path}: {error}") from error
+        half = not np.triu(A, 1).any() or not np.tril(A, -1).any()
+        hint = "; if half of the matrix stands for both, leave the other half blank" if half else ""
+        raise ValueError(f"{table.path}: {error}{hint}") from error
     if names:
         return Contents(np.array(names), None, graph, {}, notes)
     return Contents(np.arange(n).astype(str), None, graph, {}, (*notes, NUMBERED))

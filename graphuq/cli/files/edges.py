@@ -16,7 +16,7 @@ from graphuq.cli.files.contents import Contents
 from graphuq.cli.files.edge_lines import EdgeLines
 from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
 from graphuq.cli.files.options import ReadOptions
-from graphuq.cli.files.problems import Problems
+from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.text_table import MISSING
 from graphuq.graphs import Graph
@@ -160,7 +160,7 @@ def find_columns(
             )
             raise ValueError(
                 f"{table.path}, column {name!r}: the numbers may be weights of the edges: use "
-                f"--weight {name} if they are{doubt}, or --ignore {name}"
+                f"{flag('--weight', name)} if they are{doubt}, or {flag('--ignore', name)}"
             )
     ignored = [first[k] for k in range(len(first)) if k not in (*ends, weight) and first[k]]
     return EdgeColumns(ends, weight, ignored, True, len(first))

@@ -14,7 +14,12 @@ from graphuq.cli.files.column_roles import NAME_LABELS, default_id
 from graphuq.cli.files.columns import ANSWERS, CATEGORIES, NUMBERS, TEXT, ColumnForm
 from graphuq.cli.files.encoding import Encoding, fit_encoding, to_indicators
 from graphuq.cli.files.missing_values import choose_rows, describe_invalid, report_invalid
-from graphuq.cli.files.numbers import AmbiguousColumnError, may_be_thousands, read_numbers
+from graphuq.cli.files.numbers import (
+    AmbiguousColumnError,
+    may_be_in_thousands,
+    may_be_thousands,
+    read_numbers,
+)
 from graphuq.cli.files.odd_rows import report_odd_rows
 from graphuq.cli.files.options import ALL, ReadOptions
 from graphuq.cli.files.probable_roles import (
@@ -247,9 +252,8 @@ def _report(
         for name, form in forms.items()
         if form.form.startswith((NUMBERS, ANSWERS)) and (form.decimal is None or options.decimal)
     }
-    if options.missing != "drop":
-        numbers = {n: blocks[n][:, 0] for n, form in forms.items() if form.form.startswith(NUMBERS)}
-        report_odd_rows(table, frame, numbers, problems)
+    numbers = {n: blocks[n][:, 0] for n, form in forms.items() if form.form.startswith(NUMBERS)}
+    report_odd_rows(table, frame, numbers, problems, are_dropped=options.missing == "drop")
     labels = find_labels(table.columns, undeclared, plain, options)
     if len(labels) == 1:
         problems.replace_option(NAME_LABELS, flag("--label", labels[0]))
@@ -263,8 +267,14 @@ def _report(
     undeclared = [column for column in undeclared if column.name not in people]
     ids = find_ids(table.columns, undeclared, options)
     report_texts(table, undeclared, labels, ids, problems)
-    if options.decimal is None and any(form.decimal == "," for form in forms.values()):
-        _require_decimal_points(table, list(plain), problems)
+    if options.decimal is None:
+        elsewhere = any(form.decimal == "," for form in forms.values())
+        doubtful = [
+            name
+            for name, values in plain.items()
+            if elsewhere or (table.separator == ";" and may_be_in_thousands(values))
+        ]
+        _require_decimal_points(table, doubtful, problems, elsewhere)
     if options.missing == "refuse":
         invalid = {
             name: np.asarray(np.isnan(block).any(axis=1))
@@ -276,21 +286,22 @@ def _report(
     report_counters(table, plain, named or ids is not None, problems)
 
 
-def _require_decimal_points(table: Table, names: list[str], problems: Problems) -> None:
-    """Ask about numbers such as 1.234 in a table that has decimal commas elsewhere."""
+def _require_decimal_points(
+    table: Table, names: list[str], problems: Problems, elsewhere: bool
+) -> None:
+    """Ask about numbers such as 1.234 in a table that has decimal commas ``elsewhere``, or may."""
     for name in names:
         texts = table.texts(name)
         if may_be_thousands(texts):
             row = next(k for k, text in enumerate(texts) if "." in text)
-            fault = (
-                f"the point in {texts[row]!r} may be a decimal point or stand between thousands, "
-                "because other columns have decimal commas"
-            )
+            fault = f"the point in {texts[row]!r} may be a decimal point or stand between thousands"
+            fault += ", because other columns have decimal commas" if elsewhere else ""
+            point = "" if elsewhere else "--decimal point, "
             problems.ask(
                 name,
                 f"{table.where(row, name)}: {fault}",
-                f"--decimal comma, or {flag('--ignore', name)}",
-                "--decimal comma",
+                f"--decimal comma, {point}or {flag('--ignore', name)}",
+                "--decimal comma" if elsewhere else "",
                 odd=f"{table.line(row)}: {fault}",
             )
 

@@ -22,6 +22,7 @@ THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?"
 EITHER = r"[+-]?[1-9]\d{0,2},\d{3}"  # 1,234 may be either
 WITHOUT_COMMA = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:[eE][+-]?\d+)?"
 POINTS_BETWEEN_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
+MANY_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3}){2,}"
 POINTED = r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?"
 
 # Blanks, also narrow ones, and apostrophes between thousands: 1 234,5 and 1'234.5.
@@ -47,6 +48,9 @@ WITH_SYMBOL = (
 PLURAL = r"(?<=year|week|hour|nute|cond|onth)$|(?<=day)$"
 PROBE = rf"{SYMBOL}|\d\s*(?:{UNITS}|{CURRENCIES})$|^(?:{CURRENCIES})\s"
 
+# A negative number in brackets.
+ACCOUNTED = rf"^\(\s*({SYMBOL}?\s*[\d.,]+\s*{SYMBOL}?)\s*\)$"
+
 # The first texts tell whether a column may have one.
 N_PROBED = 20
 
@@ -55,11 +59,25 @@ NOT_A_NUMBER = "not a number"
 
 # Dates: the year first, with or without a time; with the name of the month; days before months; or
 # an order to find out.
-YEAR_FIRST = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}.*)?"
+YEAR_FIRST = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}.*)?|\d{4}-\d{2}"
 MONTH = r"(?i:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?)"
-NAMED_MONTH = rf"{MONTH} \d{{1,2}},? \d{{4}}|(?:\d{{1,2}}[ -])?{MONTH}[ -]\d{{4}}"
-DAY_FIRST = r"\d{1,2}\.\d{1,2}\.\d{4}"
-UNCLEAR = r"(\d{1,2})([/-])(\d{1,2})\2(\d{4}|\d{2})"
+NAMED_MONTH = (
+    rf"{MONTH} \d{{1,2}},? \d{{4}}|(?:\d{{1,2}}[ -])?{MONTH}[ -]\d{{4}}|"
+    rf"\d{{1,2}}[ -]{MONTH}[ -]\d{{2}}"
+)
+DAY_FIRST = r"\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})"
+UNCLEAR = r"(\d{1,2})([/-])(\d{1,2})\2(\d{4}|\d{2})(?: \d{1,2}:\d{2}.*)?"
+
+# A year of two digits, at the end of a date. Up to the first of these limits it is one of this
+# century, and from the second on one of the last; between them it may be either.
+SHORT_YEAR = r"^(\D*\d{1,2}\D+(?:\d{1,2}\D+)?)(\d{2})((?: \d{1,2}:\d{2}.*)?)$"
+THIS_CENTURY, LAST_CENTURY = 40, 70
+
+
+# The dates that 64 bits hold in nanoseconds; others are marks.
+MAX_DAYS = 106_000
+
+REWRITE = "write dates as YYYY-MM-DD"
 
 
 class AmbiguousColumnError(ValueError):
@@ -136,9 +154,12 @@ def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, Colum
     answers = texts.str.lower().map(VALUES)
     if answers.notna().all():
         return answers.astype(float), ColumnForm(ANSWERS)
-    texts, symbol = _without_symbol(texts.str.replace(BETWEEN_THOUSANDS, "", regex=True))
+    texts = texts.str.replace(BETWEEN_THOUSANDS, "", regex=True)
+    texts, symbol = _without_symbol(_with_plain_signs(texts))
     with_comma = texts.str.contains(",", regex=False)
     mark = decimal or (_find_decimal_mark(texts, texts[with_comma]) if with_comma.any() else ".")
+    if not with_comma.any() and texts.str.fullmatch(MANY_THOUSANDS).any():
+        mark = decimal or ("," if may_be_thousands(texts) else ".")
     numbers, shown = _with_mark(texts, mark)
     if decimal is not None:
         _require_mark(texts, numbers, decimal)
@@ -147,6 +168,12 @@ def _read_texts(texts: pd.Series, decimal: str | None) -> tuple[pd.Series, Colum
         return numbers, ColumnForm(name, decimal or shown)
     dates = _read_dates(texts)
     return None if dates is None else (dates, ColumnForm(DATES))
+
+
+def _with_plain_signs(texts: pd.Series) -> pd.Series:
+    """Return texts with a hyphen for the sign of minus, and for the brackets of accountants."""
+    texts = texts.str.replace("\u2212", "-", regex=False)
+    return texts.str.replace(ACCOUNTED, r"-\1", regex=True)
 
 
 def _without_symbol(texts: pd.Series) -> tuple[pd.Series, str]:
@@ -160,6 +187,8 @@ def _without_symbol(texts: pd.Series) -> tuple[pd.Series, str]:
     signs = (parts[1] + parts[3]).str.replace(PLURAL, "s", regex=True)
     symbol = str(signs.mode().iloc[0])
     if not symbol or 2 * (signs == symbol).sum() <= len(texts):
+        return texts, ""
+    if symbol.startswith("/") and not (signs == symbol).all():  # fractions
         return texts, ""
     return (parts[0] + parts[2]).where(signs == symbol, "invalid"), symbol
 
@@ -214,6 +243,24 @@ def may_be_thousands(texts: Iterable[str]) -> bool:
     return bool(pointed) and all(re.fullmatch(POINTS_BETWEEN_THOUSANDS, text) for text in pointed)
 
 
+def may_be_in_thousands(values: Array) -> bool:
+    """Return whether numbers with a point may be thousands: 2.345 beside 812, and no 0.125.
+
+    Examples
+    --------
+    >>> may_be_in_thousands(np.array([812, 2.345])), may_be_in_thousands(np.array([0.5, 2]))
+    (True, False)
+    """
+    known = values[np.isfinite(values)]
+    whole = known % 1 == 0
+    thousands = 1000 * known[~whole]
+    return bool(
+        0 < whole.sum() < known.size
+        and (abs(known) >= 1).all()
+        and (abs(thousands - thousands.round()) < 1e-6).all()
+    )
+
+
 def _find_decimal_mark(texts: pd.Series, with_comma: pd.Series) -> str:
     """Return the decimal mark of a column with commas."""
     plain = texts.str.fullmatch(DECIMAL_COMMA) & ~texts.str.fullmatch(THOUSANDS)
@@ -246,31 +293,65 @@ def _read_dates(texts: pd.Series) -> pd.Series | None:
     if pattern is None:
         return None
     spelled, day_first = texts[texts.str.fullmatch(pattern)], orders[pattern]
+    spelled = _with_long_years(spelled)
     if day_first is None:
         parts = spelled.str.extract(UNCLEAR)
-        firsts, seconds, years = (parts[k].astype(int).max() for k in (0, 2, 3))
-        # 21/05/27 may begin with the year, and 5/27/21 and 27/05/98 do not
-        may_be_year = years <= 31 and seconds <= 12 and (parts[0].str.len() == 2).all()
-        if (firsts > 12) == (seconds > 12) or may_be_year:
-            first = "the year, the day or" if may_be_year else "the day or with"
+        firsts, seconds = (parts[k].astype(int).max() for k in (0, 2))
+        if (firsts > 12) == (seconds > 12):
             raise AmbiguousColumnError(
-                f"{spelled.iloc[0]!r} may begin with {first} the month",
-                "write dates as YYYY-MM-DD",
-                "write dates as YYYY-MM-DD",
+                f"{texts[spelled.index[0]]!r} may begin with the day or with the month",
+                REWRITE,
+                REWRITE,
             )
         day_first = firsts > 12
-    dates = pd.to_datetime(
-        spelled, format="mixed", dayfirst=bool(day_first), errors="coerce", utc=True
+    try:
+        dates = pd.to_datetime(
+            spelled, format="mixed", dayfirst=bool(day_first), errors="coerce", utc=True
+        )
+        days = pd.Series(_to_days(dates), spelled.index)
+    except (ValueError, OverflowError):  # in some versions of pandas, in spite of errors="coerce"
+        days = pd.Series(np.inf, spelled.index)
+    if (days.abs() > MAX_DAYS).any():
+        years = spelled.str.extract(r"(\d{4})")[0].astype(float)
+        text, remedy = spelled[(years - 1970).abs().idxmax()], "make it blank if it marks no date"
+        raise AmbiguousColumnError(f"{text!r} is before 1678 or after 2262", remedy, remedy)
+    return days.reindex(texts.index)
+
+
+def _with_long_years(dates: pd.Series) -> pd.Series:
+    """Return dates with years of four digits; ask about those that may be of two centuries."""
+    short = dates.str.extract(SHORT_YEAR)[1]
+    known = short.dropna().astype(int)
+    if known.empty:
+        return dates
+    # 21/05/27 may begin with the year, and 5/27/21 and 27/05/98 do not
+    parts = dates.str.extract(UNCLEAR)
+    may_be_first = (
+        known.max() <= 31 and (parts[0].str.len() == 2).all() and parts[2].astype(float).max() <= 12
     )
-    return pd.Series(_to_days(dates), spelled.index).reindex(texts.index)
+    if may_be_first:
+        raise AmbiguousColumnError(
+            f"{dates.iloc[0]!r} may begin with the year, the day or the month", REWRITE, REWRITE
+        )
+    if not ((known <= THIS_CENTURY).all() or (known >= LAST_CENTURY).all()):
+        between = known[(known > THIS_CENTURY) & (known < LAST_CENTURY)]
+        year = int(between.iloc[0] if len(between) else known.max())
+        raise AmbiguousColumnError(
+            f"the year {year:02d} in {dates[known.index[known == year][0]]!r} may be 19{year:02d} "
+            f"or 20{year:02d}",
+            REWRITE,
+            REWRITE,
+        )
+    century = "20" if known.max() <= THIS_CENTURY else "19"
+    return dates.str.replace(SHORT_YEAR, rf"\g<1>{century}\2\3", regex=True)
 
 
 def _to_days(dates: pd.Series) -> Array:
     """Return days since 1970, NaN where there is no date."""
     if dates.dt.tz is not None:
         dates = dates.dt.tz_convert(None)
-    days = (dates - pd.Timestamp(0)) / pd.Timedelta(days=1)
-    return days.to_numpy(dtype=np.float64, na_value=np.nan)
+    days = dates.to_numpy("datetime64[us]") - np.datetime64(0, "us")
+    return np.asarray(days / np.timedelta64(1, "D"), dtype=np.float64)
 
 
 def is_number(text: str) -> bool:

@@ -24,7 +24,12 @@ ROUNDING = 1e-6
 
 
 def report_odd_rows(
-    table: Table, frame: pd.DataFrame, numbers: Mapping[str, Array], problems: Problems
+    table: Table,
+    frame: pd.DataFrame,
+    numbers: Mapping[str, Array],
+    problems: Problems,
+    *,
+    are_dropped: bool = False,
 ) -> None:
     """Ask about lines with words in most columns of numbers, and a last line of sums or a footnote.
 
@@ -35,6 +40,8 @@ def report_odd_rows(
     numbers : mapping of str to ndarray, shape (rows,)
         Columns of numbers, NaN where a value is missing or invalid.
     problems : Problems
+    are_dropped : bool
+        Whether rows with missing or invalid values are: then only a line of sums is left.
     """
     names = list(numbers)
     if len(names) < MIN_COLUMNS or len(frame) < MIN_ROWS:
@@ -43,7 +50,7 @@ def report_odd_rows(
     rows = np.flatnonzero(_are_most(np.isnan(X) & frame[names].notna().to_numpy()))
     words = frame[names].iloc[rows].astype(str).apply(lambda column: ~column.str.contains(r"\d"))
     rows = rows[_are_most(np.isnan(X[rows]) & words.to_numpy(dtype=bool))]
-    if rows.size:
+    if rows.size and not are_dropped:
         more = f", and {rows.size - 1} more such lines" if rows.size > 1 else ""
         name = names[int(np.isnan(X[rows[0]]).argmax())]
         problems.add(
@@ -52,7 +59,8 @@ def report_odd_rows(
             f"header{more}: remove the line"
         )
     last = len(frame) - 1
-    if frame.iloc[-1].isna().all() and sum(bool(table.cell(last, c)) for c in table.columns) < 2:
+    alone = not are_dropped and frame.iloc[-1].isna().all()
+    if alone and sum(bool(table.cell(last, c)) for c in table.columns) < 2:
         problems.add(
             f"{table.path}, {table.line(last)}: only one column has a value, as in a footnote: "
             "remove the line, or use --drop-missing"

@@ -19,7 +19,7 @@ MIN_COUNTED = 10
 # The end of a name that says that whole numbers are ids.
 NAMES_IDS = re.compile(
     r"id$|(?:^|[\W_])(?:patient|subject|participant|respondent|person|member|customer|user|sample|"
-    r"specimen|case|record|order|account|code|key|index|number|nr|no)[\W_]*$"
+    r"specimen|case)(?:[\W_]*(?:no|nr|number|code))?[\W_]*$"
 )
 
 # A column of labels is empty in more than this share of the rows.

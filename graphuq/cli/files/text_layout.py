@@ -74,9 +74,7 @@ def find_layout(lines: Sequence[str], separator: str | None = None) -> Layout:
     title = ""
     if names:
         n_above, title = places[names], next(cell for cell in rows[0] if cell)
-    # write.table of R puts row names, and names of columns, in quotes
-    widths = {len(row) for row in rows[names + 1 :]}
-    row_names = widths == {len(rows[names]) + 1} and _are_quoted(written[names:])
+    row_names = _have_names(rows[names:], separator, _are_quoted(written[names:]))
     return Layout(separator, n_above, title, row_names)
 
 
@@ -108,13 +106,27 @@ def split(line: str, separator: str) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
+def _have_names(rows: Sequence[Sequence[str]], separator: str, are_quoted: bool) -> bool:
+    """Return whether rows have one value more than there are names, as write.table of R has it.
+
+    That is in quotes, or between blanks or tabs; with other separators a name may be missing
+    elsewhere.
+    """
+    first, *body = rows
+    wider = bool(body) and {len(row) for row in body} == {len(first) + 1}
+    distinct = len({row[0] for row in body}) == len(body)
+    plain = separator in (BLANK, "\t") and distinct and any(row[-1] for row in body)
+    return wider and (are_quoted or plain)
+
+
 def _find_separator(lines: Sequence[str]) -> str:
     first = _most_frequent(lines[0])
     if first is not None:
         return first
-    widths = [len(split(line, BLANK)) for line in lines]
-    more = 1 if _are_quoted(lines) else 0
-    if widths[0] > 1 and len({*widths[1:]}) == 1 and widths[1] - widths[0] in (0, more):
+    words = [split(line, BLANK) for line in lines]
+    widths = [len(row) for row in words]
+    regular = widths[0] > 1 and len({*widths[1:]}) == 1
+    if regular and (widths[1] == widths[0] or _have_names(words, BLANK, _are_quoted(lines))):
         return BLANK
     # below a title
     found = next((mark for line in lines if (mark := _most_frequent(line))), ",")

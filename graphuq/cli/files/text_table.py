@@ -248,6 +248,8 @@ class TextTable:
         hint = ""
         if every and all(len(cells) == width + 1 for _, cells in ragged):
             hint = "; if write.table of R wrote row names, use write.csv"
+            if not any(cells[-1].strip() for _, cells in ragged):
+                hint = f"; every row ends with {self.separator!r}: end the first line so, too"
         last = self.columns[min(len(cells), width) - 1]
         fault = f"{'ends' if len(cells) < width else 'continues'} after column {last!r}"
         more = ", ".join(str(line) for line, _ in ragged[1:MAX_RAGGED])

@@ -46,17 +46,18 @@ def report_texts(
         row, fault = first_misfit(column)
         n_different, repeats = known_texts(column).nunique(), has_repeats(column)
         uses = ["ignore"]
-        if name == ids:
-            uses = ["id", *uses]
-        elif name in labels:
+        if name in labels:
             uses = ["label", "categorical", *uses]
         elif _are_sentences(column):
             uses = ["text", *uses]
+        elif name == ids:
+            uses = ["id", *uses]
         elif not repeats and fault == NOT_A_NUMBER:
             mostly = column.isna().mean() > MOSTLY
             uses += ["label"] if mostly else ["id"] if column.notna().all() else []
         if n_different <= MAX_CATEGORIES and "categorical" not in uses:
-            uses = ["categorical", *uses] if repeats else [*uses, "categorical"]
+            first = repeats and "text" not in uses
+            uses = ["categorical", *uses] if first else [*uses, "categorical"]
         options = [flag(f"--{use}", name) for use in uses]
         text = repr(str(column.iloc[row]).strip())
         fits = f"{text} is {fault}"
