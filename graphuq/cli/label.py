@@ -48,6 +48,7 @@ examples:
   graphuq label mail.csv --text body --classes ham spam
   graphuq label scans.npz --images --ignore y --classes 0 1 2 3 4 5 6 7 8 9
   graphuq label birds.csv --images photo --classes tit finch
+  graphuq label photos --classes cat dog
   graphuq sample mail.csv --text body --labels labels.csv
                  (what the button Finish does)
 
@@ -209,7 +210,7 @@ def _data(options: argparse.Namespace, items: Items, session: LabelingSession) -
     unlabeled = np.setdiff1d(np.arange(items.ids.size), [*labels.nodes.tolist(), *drawn])
     hidden = unlabeled.size + len(drawn)
     truth = items.truth.astype(str) if items.truth is not None and hidden else None
-    images = pixels_of(items) if options.images == ALL else None
+    images = pixels_of(items) if options.images == ALL or items.images is not None else None
     return Data(items, labels, unlabeled, truth, images, None, session.random_sample(), drawn)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import graphuq as gq
 from graphuq.cli.class_shares import ClassShares, read_shares
-from graphuq.cli.files import read_classes, to_class_names
+from graphuq.cli.files import ReadOptions, read_classes, to_class_names
 from graphuq.cli.options import Parser
 from graphuq.cli.result_folder import DRAWS, RUN
 from graphuq.cli.saved_problem import SavedProblem, load_problem
@@ -147,7 +147,9 @@ def read_truth(
     own = result.posterior.labels.classes.tolist()
     given = dict(zip(to_class_names(own).tolist(), own, strict=True))
     every = np.array([*ids, *left_out])
-    table = read_classes(path, every, "--truth", encoding, classes=(*given, *classes))
+    table = read_classes(
+        path, every, "--truth", ReadOptions(classes=(*given, *classes), encoding=encoding)
+    )
     found = table.names[: ids.size]
     missing = np.flatnonzero([name is None for name in found])
     if missing.size:

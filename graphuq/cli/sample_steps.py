@@ -129,19 +129,28 @@ def source_of(options: argparse.Namespace, items: Items) -> Source:
     """Return where the data of the run come from."""
     return Source(
         options.file,
-        checksums(options.file, options.labels),
+        checksums(options.file, options.labels, options.features),
         items.n_neighbors(options.neighbors) if items.graph is None else None,
         (command_line(options),),
     )
 
 
 def checksums(*paths: Path | None) -> dict[str, str]:
-    """Return the SHA-256 checksums of files."""
+    """Return the SHA-256 checksums of files; of folders those of their files' names and sizes."""
     return {
-        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        str(path): hashlib.sha256(
+            _contents(path) if path.is_dir() else path.read_bytes()
+        ).hexdigest()
         for path in paths
         if path is not None
     }
+
+
+def _contents(folder: Path) -> bytes:
+    """Return names and sizes of the files in a folder."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{path.relative_to(folder).as_posix()} {path.stat().st_size}\n" for path in found]
+    return "".join(lines).encode(errors="surrogateescape")
 
 
 def command_line(options: argparse.Namespace) -> str:
@@ -178,7 +187,7 @@ def read_data(options: argparse.Namespace) -> Data:
             f"{options.file} is a graph without features, so that --graph-weight has no "
             "effect: leave it out"
         )
-    images = pixels_of(items) if options.images else None
+    images = pixels_of(items) if options.images or items.images is not None else None
     how = options.sampling
     labels = items.labels(None if how is None else how.replace("-", " "))
     unlabeled = np.setdiff1d(np.arange(items.ids.size), labels.nodes)
@@ -191,6 +200,8 @@ def read_data(options: argparse.Namespace) -> Data:
 
 def pixels_of(items: Items) -> Any:
     """Return the pixels of images, one in each row."""
+    if items.images is not None:
+        return items.images
     X = items.features
     if (
         X is None

@@ -28,6 +28,8 @@ MAX_FEATURES = 200
 
 def show_items(options: argparse.Namespace, items: Items, graph: Graph) -> shown.Items:
     """Return pictures, texts, rows of the table, or names."""
+    if items.images is not None:
+        return PictureFiles(items.ids.tolist(), items.path.absolute())
     is_table = kind(items.path) in TABLES and items.features is not None
     if options.images is not None and options.images != ALL:
         if not is_table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import graphuq as gq
 from graphuq.cli.class_shares import add_class_shares, choose_shares
 from graphuq.cli.files import Items, read_classes
 from graphuq.cli.files.columns import Column
-from graphuq.cli.options import add_command, add_json, add_read_option
+from graphuq.cli.options import add_command, add_json, add_read_option, read_options
 from graphuq.cli.result import Result, read_run
 from graphuq.cli.result_folder import require_result_folder
 from graphuq.cli.sample_steps import (
@@ -66,6 +67,7 @@ def add(commands: Any) -> None:
         "are ignored",
     )
     add_read_option(parser, "annotators")
+    add_read_option(parser, "unlabeled")
     add_read_option(parser, "classes")
     add_read_option(parser, "encoding")
     parser.add_argument(
@@ -128,9 +130,8 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     known = np.full(ids.size, None, dtype=object)
     known[labels.nodes] = labels.values
     every, classes = np.array([*ids, *left_out]), (*labels.classes.tolist(), *options.classes)
-    table = read_classes(
-        options.labels, every, "--labels", options.encoding, classes, options.annotators
-    )
+    how = replace(read_options(options), classes=classes)
+    table = read_classes(options.labels, every, "--labels", how)
     read = table.names[: ids.size]
     new = np.flatnonzero([label is not None for label in read])
     trust = np.ones(ids.size)

@@ -57,6 +57,38 @@ def test_every_row_becomes_the_same_features_again(table, scale):
         np.testing.assert_array_equal(new.features, items.features[rows])
 
 
+@pytest.mark.parametrize(
+    ("first", "new", "message"),
+    [
+        # the column itself shows no comma, and another one does
+        ("plain", "10,5;1.253", "'1.253' may be a fraction or thousands, because 'x' has decimal"),
+        ("comma", "10.300;7,5", "'10.300' may be a fraction or thousands: write numbers with a"),
+    ],
+)
+def test_marks_that_may_be_decimal_or_between_thousands(tmp_path, monkeypatch, first, new, message):
+    monkeypatch.chdir(tmp_path)
+    mark = "," if first == "comma" else "."
+    rows = "".join(f"i{k};{k}{mark}5;{1000 + k * k}{mark}25;{'uv'[k % 2]}\n" for k in range(8))
+    Path("first.csv").write_text("id;x;y;label\n" + rows)
+    encoding = read("first.csv").encoding
+    Path("new.csv").write_text(f"id;x;y\nn0;{new}\n")
+    with pytest.raises(ValueError, match=message):
+        read_new(Path("new.csv"), encoding)
+    Path("new.csv").write_text("id;x;y\nn0;10,5;1253,25\n")
+    expected = (10.5 * 1.0, 1253.25)
+    plain = encoding.to_features(np.array([expected]))
+    np.testing.assert_allclose(read_new(Path("new.csv"), encoding).features, plain)
+
+
+def test_row_names_of_r_are_ids_of_new_items(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"i{k},{k}.5,{k * k},{'uv'[k % 2]}\n" for k in range(8))
+    Path("first.csv").write_text("id,x,y,label\n" + rows)
+    Path("new.txt").write_text('"x" "y"\n"n0" 1.5 2\n"n1" 2.5 3\n')
+    new = read_new(Path("new.txt"), read("first.csv").encoding)
+    assert new.ids.tolist() == ["n0", "n1"]
+
+
 def test_a_parquet_table_becomes_the_same_features_too(table):
     pytest.importorskip("pyarrow")
     items = read("first.csv", OPTIONS)

@@ -79,7 +79,7 @@ def read_archive(path: Path, options: ReadOptions) -> Contents:
         if "X" in arrays:
             notes = (BESIDE_GRAPH, *notes)
         return Contents(ids.astype(str), None, graph, columns, notes)
-    X, kept, changes, shape, encoding = _features(path, arrays["X"], options)
+    X, kept, changes, shape, encoding = features_of(path, arrays["X"], options)
     notes = (*changes, *notes)
     encoding = encoding._replace(id_column=options.id_column, fills=options.missing == "fill")
     return Contents(ids.astype(str), X, None, columns, notes, kept, shape, encoding=encoding)
@@ -187,7 +187,7 @@ def _length(X: NDArray[Any]) -> int:
     return len(X)
 
 
-def _features(
+def features_of(
     path: Path, X: NDArray[Any], options: ReadOptions
 ) -> tuple[Array, NDArray[Any] | None, tuple[str, ...], tuple[int, int] | None, Encoding]:
     """Return the features, the kept rows, notes, the shape of images, and the encoding."""

@@ -42,6 +42,8 @@ class Contents(NamedTuple):
         How the columns of the file became features.
     shown : DataFrame or None
         Columns that lists of items show.
+    images : ndarray, shape (n_kept, n_pixels), or None
+        Gray levels of items that are pictures in files.
     """
 
     ids: NDArray[Any]
@@ -54,3 +56,4 @@ class Contents(NamedTuple):
     names: Sequence[str] = ()
     encoding: Encoding | None = None
     shown: pd.DataFrame | None = None
+    images: Array | None = None

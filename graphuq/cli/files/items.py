@@ -60,6 +60,8 @@ class Items:
         How the columns of a table were read.
     shown : DataFrame, n rows, or None
         Columns that lists of items show.
+    images : ndarray, shape (n, n_pixels), or None
+        Gray levels of items that are pictures in files.
     """
 
     path: Path
@@ -77,6 +79,7 @@ class Items:
     groups: NDArray[Any] | None = None
     columns: tuple[Column, ...] = ()
     shown: pd.DataFrame | None = None
+    images: Array | None = None
 
     def labels(self, sampling: str | None = None) -> Labels:
         """Return the known labels, and how they were chosen, if that is known.

@@ -21,7 +21,7 @@ from graphuq.cli.files.class_column import (
 )
 from graphuq.cli.files.combined_labels import combine_labels
 from graphuq.cli.files.numbers import read_numbers
-from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.options import DEFAULTS, ReadOptions
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import TABLES, Table, open_table, require_file
 from graphuq.labeling.answers import is_answers
@@ -42,9 +42,7 @@ def read_classes(
     path: str | Path,
     ids: NDArray[Any],
     option: str,
-    encoding: str = "utf-8",
-    classes: tuple[str, ...] = (),
-    annotators: Sequence[str] = (),
+    options: ReadOptions = DEFAULTS,
 ) -> ClassColumn:
     r"""Return the class that a table gives to each of ``ids``, None if none, and its confidence.
 
@@ -55,12 +53,8 @@ def read_classes(
     ids : ndarray of str, shape (n,)
     option : str
         The command-line option that named the table, for error messages.
-    encoding : str
-        Encoding of the table.
-    classes : tuple of str
-        Values that are classes, although they look like marks of unknown ones, such as NA.
-    annotators : sequence of str
-        The column that says who gave each label, or a column of labels for each annotator.
+    options : ReadOptions
+        How it is read.
 
     Raises
     ------
@@ -76,7 +70,6 @@ def read_classes(
     ['lily', 'rose', None]
     """
     problems = Problems()
-    options = ReadOptions(classes=classes, encoding=encoding, annotators=tuple(annotators))
     found = read_label_table(Path(path), ids, options, problems, option)
     problems.require_none()
     return found[LABEL]
@@ -107,7 +100,7 @@ def read_label_table(
         return {LABEL: answers, options.label or LABEL: answers}
     table = open_table(path, options.encoding)
     names, label = table.columns, options.label
-    key = key_column(names)
+    key = options.id_column if options.id_column in names else key_column(names)
     people = options.annotators if option == "--labels" else ()
     for name in people:
         if name not in names:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 # Kinds of files.
 TABLE, ARCHIVE, EDGES = "a table", "an .npz file", "a list of edges"
-GRAPH, CELLS = "a graph", "an .h5ad file"
-KINDS = (TABLE, ARCHIVE, EDGES, GRAPH, CELLS)
+GRAPH, CELLS, PICTURES = "a graph", "an .h5ad file", "a folder of pictures"
+KINDS = (TABLE, ARCHIVE, EDGES, GRAPH, CELLS, PICTURES)
 
 # The value of an option without a column, which stands for all; no column has this name.
 ALL = "\0all"
@@ -96,7 +96,7 @@ class ReadOptions:
             "--annotator",
             metavar="COLUMN",
             action="append",
-            about="who gave each label of --labels; or labels of one of several",
+            about="who gave each label, or the labels of one annotator",
             more="Given once, the column of --labels says who gave the label of a row. Repeated, "
             "each column of FILE, or of --labels, has the labels of one annotator. The rate of "
             "mistakes of each is inferred from how far they agree, and the labels of an item "
@@ -128,7 +128,7 @@ class ReadOptions:
             about="groups whose shares of the classes are estimated",
             more="Such as wards or batches. The column is no feature.",
         ),
-        kinds=(TABLE, ARCHIVE, GRAPH, CELLS),
+        kinds=(TABLE, ARCHIVE, GRAPH, CELLS, PICTURES),
     )
     ignore: tuple[str, ...] = option(
         flag("--ignore", metavar="COLUMN", action="append", about="no feature; can be repeated"),
@@ -143,7 +143,18 @@ class ReadOptions:
             more="By default the first 12 columns are, texts before numbers.",
         ),
         default=(),
-        kinds=(TABLE, ARCHIVE, GRAPH, CELLS),
+        kinds=(TABLE, ARCHIVE, GRAPH, CELLS, PICTURES),
+    )
+    features: Path | None = option(
+        flag(
+            "--features",
+            metavar="FILE",
+            type=Path,
+            about="features of all items, such as embeddings (.npy)",
+            more="An array with a row for each row of a table, or for each picture of a folder, in "
+            "the order of their names. Columns of the table are no features then.",
+        ),
+        kinds=(TABLE, PICTURES),
     )
     text: tuple[str, ...] = option(
         flag(
@@ -248,3 +259,6 @@ class ReadOptions:
         kinds=(TABLE, ARCHIVE, EDGES, GRAPH),
     )
     needs_labels: bool = True
+
+
+DEFAULTS = ReadOptions()

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graphuq.cli.files.archive import LABEL_ARRAYS, read_archive
+from graphuq.cli.files.archive import LABEL_ARRAYS, features_of, read_archive
 from graphuq.cli.files.cells import read_h5ad
 from graphuq.cli.files.class_column import ClassColumn, read_class_column, to_ids
 from graphuq.cli.files.column_roles import ColumnRoles
@@ -23,7 +23,8 @@ from graphuq.cli.files.contents import NUMBERED, Contents
 from graphuq.cli.files.edge_lines import EdgeLines
 from graphuq.cli.files.edge_matrix import find_edge_matrix
 from graphuq.cli.files.edges import keep_largest, read_edges
-from graphuq.cli.files.features import build_features
+from graphuq.cli.files.feature_file import read_features
+from graphuq.cli.files.features import Features, build_features
 from graphuq.cli.files.items import Items
 from graphuq.cli.files.label_table import (
     LABEL,
@@ -33,7 +34,18 @@ from graphuq.cli.files.label_table import (
 )
 from graphuq.cli.files.matrix_market import read_matrix_market
 from graphuq.cli.files.network_files import FORMATS, read_network
-from graphuq.cli.files.options import ARCHIVE, CELLS, EDGES, GRAPH, KINDS, TABLE, ReadOptions
+from graphuq.cli.files.options import (
+    ARCHIVE,
+    CELLS,
+    DEFAULTS,
+    EDGES,
+    GRAPH,
+    KINDS,
+    PICTURES,
+    TABLE,
+    ReadOptions,
+)
+from graphuq.cli.files.picture_folder import read_pictures
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.recognize_edges import lists_edges
 from graphuq.cli.files.shown_columns import choose_columns
@@ -42,8 +54,6 @@ from graphuq.cli.files.text_table import TextTable
 from graphuq.labels.class_values import MAYBE_CLASS, MOST
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
-
-DEFAULTS = ReadOptions()
 
 # A class of fewer labels than this is not asked about.
 FEW = 10
@@ -56,7 +66,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
     ----------
     path : path-like
         A table with one row per item, or a list of edges (.csv, .tsv, .parquet, .xlsx, .jsonl); an
-        archive (.npz); .graphml; or cells (.h5ad).
+        archive (.npz); .graphml; cells (.h5ad); or a folder of pictures.
     options : ReadOptions
 
     Raises
@@ -132,11 +142,16 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         None if groups is None else groups[kept],
         _with_labels(problems.columns, known),
         None if contents.shown is None else contents.shown[kept].reset_index(drop=True),
+        contents.images,
     )
 
 
 def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Contents:
     """Choose the reader by the suffix, and a list of edges by its header or its contents."""
+    if path.is_dir():
+        contents = read_pictures(path, options)
+        _require_used(path, options, PICTURES)
+        return contents
     suffix = require_file(path)
     if suffix == ".npz":
         contents = read_archive(path, options)
@@ -193,7 +208,14 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
         for name in roles.features
         if not unclear or (pd.api.types.is_numeric_dtype(frame[name]) and frame[name].notna().all())
     ]
-    found = build_features(table, frame[features], options, problems)
+    if options.features is None:
+        found = build_features(table, frame[features], options, problems)
+    else:
+        X = read_features(options.features, len(frame))
+        values, kept, more, _, own = features_of(options.features, X, options)
+        roles.described |= dict.fromkeys(features, f"not used, {options.features} is")
+        every = np.ones(len(frame), dtype=np.bool_) if kept is None else kept
+        found = Features(values, every, more, own)
     notes = found.notes
     if roles.key is None:
         notes += (NUMBERED,)

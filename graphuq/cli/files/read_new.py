@@ -12,11 +12,18 @@ from numpy.typing import NDArray
 
 from graphuq.cli.files.archive import read_matrix
 from graphuq.cli.files.class_column import to_ids
-from graphuq.cli.files.column_roles import report_repeated_ids
-from graphuq.cli.files.columns import CATEGORIES, ColumnForm
+from graphuq.cli.files.column_roles import default_id, report_repeated_ids
+from graphuq.cli.files.columns import CATEGORIES, NUMBERS, ColumnForm
 from graphuq.cli.files.encoding import Encoding, to_indicators
+from graphuq.cli.files.feature_file import SUFFIX, read_features
 from graphuq.cli.files.features import require_moderate
-from graphuq.cli.files.numbers import AmbiguousColumnError, first_misfit, read_numbers
+from graphuq.cli.files.numbers import (
+    AmbiguousColumnError,
+    first_misfit,
+    may_be_thousands,
+    read_numbers,
+)
+from graphuq.cli.files.picture_folder import read_new_pictures
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import TABLES, Table, open_table, require_file
 from graphuq.cli.files.text_table import MISSING, TextTable
@@ -62,12 +69,12 @@ def read_new(
         The message has one line for each problem: the place in the file, the problem and the
         remedy.
     """
-    suffix = require_file(path)
+    suffix = ".npz" if path.is_dir() or path.suffix.lower() == SUFFIX else require_file(path)
     if (suffix == ".npz") != (encoding.columns is None) or suffix not in (*TABLES, ".npz"):
         kind = "an .npz file with X" if encoding.columns is None else "a table"
         raise ValueError(f"{path}: expected {kind}, as for the first items: save such a file")
     if encoding.columns is None:
-        ids, X, place = *read_matrix(path, encoding.means.size, encoding.id_column), f"{path}"
+        ids, X, place = *_read_matrix(path, encoding), f"{path}"
     else:
         problems = Problems()
         table = open_table(path, text_encoding)
@@ -85,6 +92,24 @@ def read_new(
     return NewItems(ids, encoding.to_features(X), notes if n_rows else ())
 
 
+def _read_matrix(path: Path, encoding: Encoding) -> tuple[NDArray[Any], Array]:
+    """Return the ids and the features of pictures in a folder, or of rows of an array."""
+    width = encoding.means.size
+    if path.is_dir():
+        ids, X = read_new_pictures(path)
+    elif path.suffix.lower() == SUFFIX:
+        X = read_features(path)
+        ids = np.arange(len(X)).astype(str)
+    else:
+        return read_matrix(path, width, encoding.id_column)
+    if X.shape[1] != width:
+        raise ValueError(
+            f"{path} has {X.shape[1]} features of each item, and the first items have {width}: "
+            "compute them alike"
+        )
+    return ids, np.asarray(X, dtype=np.float64)
+
+
 def _read_columns(
     table: Table, encoding: Encoding, columns: dict[str, ColumnForm], problems: Problems
 ) -> tuple[NDArray[Any], Array, str]:
@@ -100,21 +125,23 @@ def _read_columns(
             f"{table.path} has no column {list_names(absent)}, from which features are made: "
             f"{remedy}"
         )
-    key = key if key in table.columns else None
+    key = key if key in table.columns else default_id(table.columns, ())
     # A column with decimal commas stays text until it is read with them.
     as_text = [name for name, form in columns.items() if form.decimal == ","]
     frame = table.frame(as_text=[*as_text, *encoding.words, *([] if key is None else [key])])
     if isinstance(table, TextTable):  # in columns read as text, only blanks are missing
         frame[as_text] = frame[as_text].where(~frame[as_text].isin(MISSING))
     blocks: dict[str, Array] = {}
+    marks: set[str] = set()
     for name, form in columns.items():
         block = (
             encoding.words[name].to_features(frame[name])
             if name in encoding.words
-            else _read_column(table, frame[name], form, problems)
+            else _read_column(table, frame[name], form, problems, marks)
         )
         if block is not None:
             blocks[name] = block
+    _require_marks_of_table(table, columns, marks, problems)
     ids = np.arange(len(frame)).astype(str)
     if key is not None:
         written = to_ids(frame[key])
@@ -126,10 +153,40 @@ def _read_columns(
     return ids, np.hstack(list(blocks.values())), f"{table.path}, {list_names(gaps)}"
 
 
+def _require_clear_mark(table: Table, name: str, decimal: str | None) -> None:
+    """Refuse numbers in which a mark may be decimal, as in the first file, or between thousands."""
+    texts = table.texts(name) if decimal == "," else []
+    if may_be_thousands(texts) and not any("," in text for text in texts):
+        text = next(text for text in texts if "." in text)
+        rewrite = "write numbers with a decimal comma, and with no mark between thousands"
+        raise AmbiguousColumnError(f"{text!r} may be a fraction or thousands", rewrite, rewrite)
+
+
+def _require_marks_of_table(
+    table: Table, columns: dict[str, ColumnForm], marks: set[str], problems: Problems
+) -> None:
+    """Refuse numbers such as 1.253 in a table that has decimal commas elsewhere."""
+    for name, form in columns.items():
+        texts = table.texts(name) if marks and form.form.startswith(NUMBERS) else []
+        if name not in marks and may_be_thousands(texts):
+            text = next(text for text in texts if "." in text)
+            problems.add(
+                f"{table.where(texts.index(text), name)}: {text!r} may be a fraction or thousands, "
+                f"because {min(marks)!r} has decimal commas: write numbers with one decimal mark"
+            )
+
+
 def _read_column(
-    table: Table, column: pd.Series, expected: ColumnForm, problems: Problems
+    table: Table,
+    column: pd.Series,
+    expected: ColumnForm,
+    problems: Problems,
+    marks: set[str],
 ) -> Array | None:
-    """Return the encoded column, NaN where a value is missing; add what does not fit."""
+    """Return the encoded column, NaN where a value is missing; add what does not fit.
+
+    Columns with decimal commas are added to ``marks``.
+    """
     name = str(column.name)
     known = column.notna().to_numpy()
     if not known.any():
@@ -150,6 +207,7 @@ def _read_column(
         return None
     try:
         numbers = read_numbers(column, expected.decimal)
+        _require_clear_mark(table, name, expected.decimal)
     except AmbiguousColumnError as error:
         problems.add(f"{where}: {error.fault}: {error.rewrite}")
         return None
@@ -161,5 +219,7 @@ def _read_column(
         )
         return None
     require_moderate(table, name, numbers.values, problems)
+    if numbers.form.decimal == ",":
+        marks.add(name)
     values: Array = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
     return values

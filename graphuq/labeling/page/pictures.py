@@ -24,6 +24,9 @@ MAX_BYTES, MAX_PIXELS = 50_000_000, 50_000_000
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 
 
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
+
+
 class Pictures:
     r"""Pictures by the numbers of their nodes.
 
@@ -136,6 +139,29 @@ class PictureFiles:
             return _encode(upright)
 
 
+def read_gray(path: Path, side: int) -> NDArray[np.float64]:
+    """Return a square of the gray levels of a picture, from 0 to 1, shape (side, side).
+
+    Raises
+    ------
+    OSError, ValueError, SyntaxError
+        No picture, a damaged one, or one that is too large.
+    """
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        raise ModuleNotFoundError('pictures need Pillow: pip install "graphuq[label]"') from error
+    try:
+        with Image.open(_open(path), formats=FORMATS) as image:
+            _require_moderate(*image.size)
+            image.draft("L", (2 * side, 2 * side))
+            gray = ImageOps.exif_transpose(image).convert("RGB").convert("L")
+            small = gray.resize((side, side), Image.Resampling.BOX)
+    except Image.DecompressionBombError as error:
+        raise ValueError(str(error)) from None
+    return np.asarray(small, dtype=np.float64) / 255
+
+
 def _source_of(source: str, folder: Path) -> bytes | Path:
     """Return the bytes of a data: address, or the path of a file."""
     if not source.startswith("data:"):
@@ -176,6 +202,10 @@ def _check(source: bytes | Path) -> None:
             image.verify()
     except Image.DecompressionBombError as error:
         raise ValueError(str(error)) from None
+    _require_moderate(width, height)
+
+
+def _require_moderate(width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
         raise ValueError(f"the picture has more than {MAX_PIXELS // 10**6} million pixels")
 
