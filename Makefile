@@ -81,9 +81,9 @@ study: $(VENV)/installed-dev
 	    $(VENV)/bin/python -m benchmarks.$$study $(QUICK) || failed="$$failed $$study"; done && \
 	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
 
-# The UQ paper's figures and tables in the paper's order, and then docs/reproduction/index.md, which
-# says how long each took. With QUICK=--quick the page and its pictures go to benchmarks/results, and
-# docs stay as they are. A claim that fails stops nothing: the page says so.
+# The UQ paper's figures and tables in the paper's order, and then docs/reproduction/index.md. With
+# QUICK=--quick the page and its pictures go to benchmarks/results, and docs stay as they are. A claim
+# that fails stops nothing: the page says so.
 REPRODUCE = potentials acceptance spectra embeddings hard_and_easy two_moons mnist digit_pairs all_pairs \
     marginals truncation plume timing map
 

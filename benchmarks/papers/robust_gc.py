@@ -21,7 +21,7 @@ standard errors. These claims, and the bounds of Table 1, replaced fixed numbers
 results had been seen; labels were then drawn anew. The column "p against RobustGC" is the median p
 of the paper's Wilcoxon test, over the averages computed anew.
 
-Bounds that fail, and why:
+Three bounds that fail, and why (the table has the cause of each failure):
 
 - Figure 5: the paper does not state its numbers of labels and noise levels. With our 10 labels
   RobustGC loses about a point of accuracy with 20% flipped, and about four with 30%.

@@ -142,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
     page = LabelingPage(
         session,
         shown,
-        title=options.file.name,
+        title=options.file.absolute().name,
         who=options.who,
         host=options.host,
         port=options.port,

@@ -30,6 +30,18 @@ def test_items_name_what_exists_and_are_judged_or_explained(paper):
         assert item.where or item.reason, item.name
 
 
+def test_every_claim_is_part_of_an_item():
+    known = json.loads(VERDICTS.read_text())
+    claims = [claim for paper in PAPERS for item in items_of(paper) for claim in item.claims]
+    stray = {
+        f"{study}: {text}"
+        for study, found in known.items()
+        for text in found
+        if not any(study == one and text.startswith(start) for one, start in claims)
+    }
+    assert stray == set()
+
+
 def test_a_claim_is_known_by_its_study_and_its_beginning():
     known = {"map": {"share of": True, "other": False}, "plume": {"share": False}}
     assert verdicts_of([("map", "share")], known) == [True]

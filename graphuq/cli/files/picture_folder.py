@@ -24,6 +24,9 @@ SIDE = 32
 # The column of the sub-folder of each picture, "" for those in the folder itself.
 FOLDER = "folder"
 
+# The end of the name of a folder of results, which may stand beside the pictures.
+RESULTS = "-graphuq"
+
 # Names of files in a note.
 MAX_NAMED = 3
 
@@ -89,7 +92,7 @@ def _list(path: Path) -> tuple[list[str], list[str]]:
     """Return the names of pictures, and of other files that are not hidden."""
     found = []
     for folder, inner, files in os.walk(path):
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        inner[:] = sorted(n for n in inner if not n.startswith(".") and not n.endswith(RESULTS))
         place = Path(folder).relative_to(path)
         found += [(place / name).as_posix() for name in files if not name.startswith(".")]
     names = sorted(name for name in found if name.lower().endswith(SUFFIXES))

@@ -149,9 +149,8 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
 def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Contents:
     """Choose the reader by the suffix, and a list of edges by its header or its contents."""
     if path.is_dir():
-        contents = read_pictures(path, options)
         _require_used(path, options, PICTURES)
-        return contents
+        return read_pictures(path, options)
     suffix = require_file(path)
     if suffix == ".npz":
         contents = read_archive(path, options)

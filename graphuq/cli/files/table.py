@@ -56,11 +56,9 @@ def stem(path: Path) -> str:
     >>> stem(Path("data/votes.csv.gz")), stem(Path("votes.2024.csv"))
     ('votes', 'votes.2024')
     """
-    return (
-        Path(path.stem).stem
-        if kind(path) in TEXTS and kind(path) != path.suffix.lower()
-        else path.stem
-    )
+    path = path.absolute()  # the folder . has no name else
+    inner = kind(path) in TEXTS and kind(path) != path.suffix.lower()
+    return Path(path.stem).stem if inner else path.stem
 
 
 def open_table(path: Path, encoding: str) -> Table:
