@@ -348,3 +348,23 @@ def test_the_name_of_a_column_of_weights_is_quoted(folder):
     (folder / "edges.csv").write_text("source,target,my score\na,b,2\nb,c,3\n")
     with pytest.raises(ValueError, match="use --weight 'my score' if they are"):
         files.read("edges.csv")
+
+
+@pytest.mark.parametrize(
+    ("rows", "value"),
+    [
+        (["5.1,3.5,setosa", "4.9,3,setosa", "6.3,2.5,virginica"], "setosa"),  # as at UCI
+        (["ham,see you at six", "spam,you have won", "ham,late again"], "ham"),
+    ],
+)
+def test_files_without_names_of_columns_are_told(folder, rows, value):
+    with pytest.raises(ValueError, match=f"line 1: expected column names, got a row: '{value}'"):
+        read(folder, "\n".join(rows) + "\n", label=value)
+    names = ",".join([f"x{k}" for k in range(1, rows[0].count(",") + 1)] + ["label"])
+    if rows[0][0].isdigit():
+        assert read(folder, "\n".join([names, *rows]) + "\n").ids.size == 3
+
+
+def test_names_that_are_values_of_other_columns_are_names(folder):
+    text = "female,male,height,label\n1,0,1.7,u\n0,1,1.8,v\n0,1,1.9,\n"
+    assert read(folder, text).features.shape == (3, 3)

@@ -193,6 +193,8 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
 
 def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Contents:
     """Return the contents of a table with one row per item."""
+    if isinstance(table, TextTable):
+        table.require_names()
     ignore, show = (_with_vectors(names, table.columns) for names in (options.ignore, options.show))
     options = replace(options, ignore=ignore, show=show)
     roles = ColumnRoles(table, options, problems)

@@ -101,6 +101,22 @@ class TextTable:
             )
         return names
 
+    def require_names(self) -> None:
+        """Refuse a first line that is a row: its values stand in their columns below, too."""
+        (line, first), *rows = islice(self.rows(), N_LINES)
+        names = [name.strip() for name in first]
+        below = [
+            name
+            for at, name in enumerate(names)
+            if name and any(at < len(cells) and cells[at].strip() == name for _, cells in rows)
+        ]
+        if below and (2 * len(below) >= len(names) > 1 or any(map(is_number, names))):
+            example = self.separator.join([f"x{k}" for k in range(1, len(names))] + ["label"])
+            raise ValueError(
+                f"{self.path}, line {line}: expected column names, got a row: {below[-1]!r} stands "
+                f"in its column below, too: begin the file with a line such as {example}"
+            )
+
     @property
     def empty_columns(self) -> list[str]:
         """Columns that have neither a name in the file nor values."""
