@@ -82,7 +82,6 @@ CAUSES = {
         "Figure 2a": "ours: the bound is too narrow, since the first eigenvector itself has 0.118",
         "BelkGC, combinatorial": "data: one image is attached by a weight of 1e-12",
         "Table 1, digits49": "data: which 125 images of each digit the paper took is not stated",
-        "Table 1": "paper: a mean of its twenty repeats may miss as much by chance",
         "digits49-w, 2, 5 and 12 labels": "paper: in its own table ZhouGC is better with 12 labels",
         "synth": "ours: with 150 labels the accuracies are all but perfect, and closer than the "
         "bounds",
