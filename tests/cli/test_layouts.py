@@ -368,3 +368,15 @@ def test_files_without_names_of_columns_are_told(folder, rows, value):
 def test_names_that_are_values_of_other_columns_are_names(folder):
     text = "female,male,height,label\n1,0,1.7,u\n0,1,1.8,v\n0,1,1.9,\n"
     assert read(folder, text).features.shape == (3, 3)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt"])
+def test_a_first_column_without_a_name_has_the_ids(folder, separator, suffix):
+    """As pandas and R write an index."""
+    if suffix == "tsv" and separator != "\t":
+        return
+    frame = pd.DataFrame({"age": [41, 27, 33], "score": [1.5, 2.5, 9.5], "label": ["u", "v", None]})
+    frame.index = ["ann", "bob", "cy"]
+    frame.to_csv(f"items.{suffix}", sep=separator, na_rep="?")
+    require_same(files.read(f"items.{suffix}"))

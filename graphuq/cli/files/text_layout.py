@@ -95,14 +95,15 @@ def find_names(rows: Sequence[Sequence[str]]) -> int:
 
 
 def split(line: str, separator: str) -> list[str]:
-    """Return the cells of a line.
+    r"""Return the cells of a line.
 
     Examples
     --------
-    >>> split('a  "b c" ', " ")
-    ['a', 'b c']
+    >>> split('a  "b c" ', " "), split("\tx\t", "\t")
+    (['a', 'b c'], ['', 'x', ''])
     """
-    cells = next(csv.reader([line.strip()], delimiter=separator, skipinitialspace=True), [])
+    text = line.strip(None if separator == BLANK else "\r\n")
+    cells = next(csv.reader([text], delimiter=separator, skipinitialspace=True), [])
     return [cell.strip() for cell in cells]
 
 
