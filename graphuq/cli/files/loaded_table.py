@@ -108,10 +108,11 @@ class LoadedTable:
             raise ValueError(f"{self.path} has no rows: add one row per item")
         names = pd.Index([str(name).strip() for name in frame.columns])
         if names.has_duplicates:
-            name = names[names.duplicated()][0]
-            raise ValueError(
-                f"{self.path}: duplicate column {name!r}: give every column its own name"
+            at = int(names.duplicated().argmax())
+            what = (
+                f"duplicate column {names[at]!r}" if names[at] else f"column {at + 1} has no name"
             )
+            raise ValueError(f"{self.path}: {what}: give every column its own name, in one row")
         return frame
 
 
