@@ -80,7 +80,7 @@ def to_arviz(
     Returns
     -------
     InferenceData or DataTree
-        With these groups. Where K > 2, values per class have ``class`` for their last dimension,
+        It has these groups. Where K > 2, values per class have ``class`` for their last dimension,
         and labels ``y`` are indices of classes.
 
         ======================== ==========================================================
@@ -105,7 +105,7 @@ def to_arviz(
         ======================== ==========================================================
 
         Beside its number, each ``node`` and ``label_node`` of the last three groups has a
-        coordinate ``name`` if nodes have names. An approximation has these three alone, with the
+        coordinate ``name`` if nodes have names. An approximation has only these three, with the
         attribute ``approximate`` = 1, and its sites and ``leave_one_out`` in ``observed_data``.
         The likelihoods and predictive labels need a sign model, and at most 2^22 draws x labels x
         classes. They and the prior are not in files, nor in posteriors that were read from one.
@@ -122,6 +122,11 @@ def to_arviz(
     groups = groups_of(posterior)
     groups["node_summary"] = groups["node_summary"].assign(beside)
     if posterior.is_sampled:
+        if nodes is not None and posterior.prior is None:
+            raise ValueError(
+                "a posterior from a file has no prior, which other nodes need: leave out nodes, or "
+                "draw the field with post.latent_draws(prior, nodes=...)"
+            )
         wanted = posterior.draws.traced if nodes is None else _numbers_of(posterior, nodes)
         groups["posterior"] = _with_field(groups["posterior"], posterior, wanted, nodes is None)
         groups |= _label_groups(posterior) | _prior_groups(posterior, wanted)
@@ -179,8 +184,8 @@ def _classifies_nodes(classifier: Any) -> bool:
 
 def _numbers_of(posterior: Any, nodes: Any) -> NDArray[np.int64]:
     """Return the numbers of nodes, some of which may be given by name."""
-    given = np.asarray(nodes)
-    if given.dtype.kind not in "UO" or posterior.names is None:
+    given = np.atleast_1d(nodes)
+    if given.dtype.kind not in "UO" or given.ndim > 1 or posterior.names is None:
         return validation.node_ids("nodes", nodes, posterior.n_nodes)
     position = {name: at for at, name in enumerate(posterior.names.tolist())}
     absent = [name for name in given.ravel().tolist() if name not in position]

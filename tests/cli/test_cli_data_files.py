@@ -1006,6 +1006,13 @@ def test_one_currency_or_unit_stands_beside_all_numbers_of_a_column(cells, value
         np.testing.assert_allclose(filled.features[:3, 1], values)
 
 
+def test_seasons_are_no_months(capsys):
+    for cells in (["2009-10", "2010-11", "2011-12"], ["2009-10", "2019-20", "2010-11"]):
+        rows = "".join(f"{k};{cell};{'uv'[k % 2]}\n" for k, cell in enumerate(cells))
+        write("items.csv", f"k;x;label\n{rows}")
+        assert "text: 2009-10" in refused(capsys, "sample", "items.csv")
+
+
 def test_signs_between_numbers_are_no_units(capsys):
     write("items.csv", "x,label\n€5 €10,u\n5°30°,v\n1€50€,\n")
     assert "? x       text: €5 €10, 5°30°, 1€50€" in refused(capsys, "sample", "items.csv")

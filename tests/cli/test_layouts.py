@@ -57,7 +57,7 @@ def test_a_title_above_the_names_is_left_out_with_a_note(folder, title, separato
 
 def test_lines_are_counted_from_the_first_of_the_file(folder):
     with pytest.raises(ValueError, match=r"line 6, column 'age': 'old' is not"):
-        read(folder, "Survey\n\n" + NAMES + ROWS.replace("33", "old") + "dee,5,1,\n")
+        read(folder, "Survey of towns\n\n" + NAMES + ROWS.replace("33", "old") + "dee,5,1,\n")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,9 @@ def test_row_names_of_r(folder, separator):
 
 def test_separators_at_the_end_of_every_row_are_told(folder):
     text = (NAMES + ROWS).replace("\n", ",\n").replace("label,", "label", 1)
-    with pytest.raises(ValueError, match="every row ends with ',': end the first line so, too"):
+    with pytest.raises(
+        ValueError, match="every row ends with ',': end the first line with it, too"
+    ):
         read(folder, text)
 
 
@@ -218,7 +220,9 @@ def test_a_column_of_labels_for_each_annotator(folder):
     votes, people = wide_table(), ("Ann", "Ben", "Cy")
     x = np.arange(60.0) ** 2
     votes.assign(x=x).to_csv("items.csv")
-    with pytest.raises(ValueError, match="column 'Ann': others have the same values") as error:
+    with pytest.raises(
+        ValueError, match="column 'Ann': other columns have the same values"
+    ) as error:
         files.read("items.csv")
     assert error.value.remedy == "--annotator Ann --annotator Ben --annotator Cy"
     items = files.read("items.csv", files.ReadOptions(annotators=people))
@@ -298,6 +302,8 @@ def test_annotations_of_prodigy(folder):
             "_input_hash": 17 * k,
             "_task_hash": 31 * k,
             "_timestamp": 1.7e9 + k,
+            "accept": ["pos" if k % 2 else "neg"],
+            "options": [{"id": "pos"}, {"id": "neg"}],
         }
         for k in range(8)
     ]
@@ -363,6 +369,42 @@ def test_files_without_names_of_columns_are_told(folder, rows, value):
     names = ",".join([f"x{k}" for k in range(1, rows[0].count(",") + 1)] + ["label"])
     if rows[0][0].isdigit():
         assert read(folder, "\n".join([names, *rows]) + "\n").ids.size == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",0,1,2,label\nann,0,1,5,u\nbob,2,0,2,v\ncy,0,2,1,\n",  # as pandas writes an array
+        "gene,1,2,3\na,1,5,2.5\nb,2,7,2\nc,8,9,3\n",
+        "x,1,label\n1,1,u\n2,1.5,v\n3,4,\n",
+    ],
+)
+def test_numbers_may_be_names_of_columns(folder, text):
+    options = {} if "label" in text else {"needs_labels": False, "ignore": ("gene",)}
+    assert read(folder, text, **options).features.shape[0] == 3
+
+
+def test_a_name_of_several_lines(folder):
+    text = '"Age\n(years)",score,label\n41,1.5,u\n27,2.5,v\n33,9.5,\n'
+    items = read(folder, text)
+    assert [column.name for column in items.columns] == ["Age\n(years)", "score", "label"]
+
+
+@pytest.mark.parametrize("header", ["source,target,weight", "u,v,w", "a,b,c"])
+def test_three_edges_are_no_matrix(folder, header):
+    (folder / "labels.csv").write_text("id,label\n1,u\n2,v\n")
+    text = f"{header}\n1,2,3\n2,3,1\n3,1,2\n"
+    weight = header[-1] if len(header) < 6 else "weight"
+    items = read(folder, text, labels="labels.csv", edges=True, weight=weight)
+    assert items.ids.tolist() == ["1", "2", "3"]
+    assert items.graph.adjacency[0, 1] == 3
+
+
+def test_halves_below_names_that_differ(folder):
+    (folder / "labels.csv").write_text("id,label\na,u\nd,v\n")
+    pd.DataFrame(np.triu(A), columns=NODES).to_csv("matrix.csv", index=False)
+    with pytest.raises(ValueError, match="leave the other half blank"):
+        files.read("matrix.csv", files.ReadOptions(labels="labels.csv", edges=True))
 
 
 def test_names_that_are_values_of_other_columns_are_names(folder):

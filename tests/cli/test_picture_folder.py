@@ -28,7 +28,8 @@ def folder(tmp_path, monkeypatch):
 
 def test_pixels_are_features_and_sub_folders_are_classes(folder):
     items = files.read(folder)
-    assert items.ids.tolist() == sorted(items.ids.tolist())
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert items.ids.tolist() == [path.relative_to(folder).as_posix() for path in found]
     assert items.ids[-1] == "dark/04.png"
     assert items.features.shape == (12, 32 * 32)
     assert items.image_shape == (32, 32)
@@ -53,8 +54,29 @@ def test_files_that_are_no_pictures_are_left_out_and_named(folder):
     items = files.read(folder)
     assert items.ids.size == 12
     notes = " ".join(items.notes)
-    assert "left out 1 file, no picture: 'notes.txt'" in notes
-    assert "left out 2 files, a picture that cannot be read: 'broken.png', 'empty.jpg'" in notes
+    assert "left out 1 file, no pictures: 'notes.txt'" in notes
+    assert "left out 2 pictures, not readable: 'broken.png', 'empty.jpg'" in notes
+
+
+def test_scans_and_drawings_keep_their_levels(tmp_path):
+    """Sixteen bits, fractions, and strokes on a transparent ground."""
+    step = np.zeros((64, 64))
+    step[:, 32:] = 1.0
+    strokes = np.zeros((64, 64, 4), dtype=np.uint8)  # black
+    strokes[:, :32, 3] = 255
+    for name, image in {
+        "deep.png": Image.fromarray((65535 * step).astype(np.uint16)),
+        "deep.tiff": Image.fromarray((65535 * step).astype(np.int32)),
+        "float.tiff": Image.fromarray(step.astype(np.float32)),
+        "plain.png": Image.fromarray((255 * step).astype(np.uint8)),
+        "strokes.png": Image.fromarray(strokes),
+    }.items():
+        image.save(tmp_path / name)
+    items = files.read(tmp_path, files.ReadOptions(needs_labels=False))
+    expected = np.zeros((32, 32))
+    expected[:, 16:] = 1.0
+    for row in items.features:
+        np.testing.assert_allclose(row.reshape(32, 32), expected, atol=0.01)
 
 
 def test_labels_and_true_classes_in_tables(folder):
@@ -74,6 +96,13 @@ def test_features_of_pictures_in_a_file(folder):
     names = sorted([*items.ids.tolist(), "broken.png"])
     np.testing.assert_array_equal(items.features, X[[name != "broken.png" for name in names]])
     assert items.images.shape == (12, 32 * 32)
+    X[4] = np.nan
+    np.save("embeddings.npy", X)
+    for missing, n in (("drop", 11), ("fill", 12)):
+        items = files.read(
+            folder, files.ReadOptions(features=Path("embeddings.npy"), missing=missing)
+        )
+        assert items.ids.size == len(items.features) == len(items.images) == n
     np.save("embeddings.npy", np.eye(3))
     with pytest.raises(ValueError, match=r"must hold a matrix with 13 rows.*got shape \(3, 3\)"):
         files.read(folder, files.ReadOptions(features=Path("embeddings.npy")))

@@ -80,6 +80,16 @@ def test_marks_that_may_be_decimal_or_between_thousands(tmp_path, monkeypatch, f
     np.testing.assert_allclose(read_new(Path("new.csv"), encoding).features, plain)
 
 
+def test_thousands_between_semicolons_are_asked_about_as_at_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"i{k};{300 + 400 * k};{'uv'[k % 2]}\n" for k in range(8))
+    Path("first.csv").write_text("id;amount;label\n" + rows)
+    encoding = read("first.csv").encoding
+    Path("new.csv").write_text("id;amount\nn0;812\nn1;2.345\n")
+    with pytest.raises(ValueError, match=r"line 3.*'2.345' may be a fraction or thousands: write"):
+        read_new(Path("new.csv"), encoding)
+
+
 def test_row_names_of_r_are_ids_of_new_items(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"i{k},{k}.5,{k * k},{'uv'[k % 2]}\n" for k in range(8))

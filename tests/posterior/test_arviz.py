@@ -211,6 +211,11 @@ def test_nodes_for_arviz_that_cannot_be(post, small):
         named.to_arviz(nodes=["x"])
     with pytest.raises(ValueError, match="nodes of the graph, from 0 to 39, got 40"):
         named.to_arviz(nodes=[40])
+    with pytest.raises(ValueError, match="a posterior from a file has no prior"):
+        gq.from_arviz(post.to_arviz()).to_arviz(nodes=[3])
+    assert named.to_arviz(nodes="n3")["posterior"]["node"].values.tolist() == ["n3"]
+    with pytest.raises((TypeError, ValueError), match="nodes must"):
+        named.to_arviz(nodes=[["n3"]])
     quick = gq.approximate(gq.Prior.projected(small[0], 8), gq.Probit(0.2), post.labels)
     with pytest.raises(ValueError, match="an approximation has no draws for arviz"):
         quick.to_arviz(nodes=[3])

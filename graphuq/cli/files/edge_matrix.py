@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.cli.files.contents import NUMBERED, Contents
+from graphuq.cli.files.edges import ENDS
+from graphuq.cli.files.label_table import ID, LABEL
 from graphuq.cli.files.numbers import is_number
 from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import Problems
@@ -41,15 +43,15 @@ def find_edge_matrix(table: Table, options: ReadOptions) -> Contents | None:
             return _read(table, options, ()) if _is_plain(table) else None
         if _is_named(table):
             return _read(table, options, table.columns[1:], skipped=1)
-        if _is_square(table):
+        if _is_square(table, options):
             return _read(table, options, table.columns)
         _require_names_in_order(table)
         return None
     named = _is_named(table)
-    if named or _is_square(table):
+    if named or _is_square(table, options):
         why = "the rows are called as the columns"
         if not named:
-            why = "it has as many rows as columns, and the same numbers across the diagonal"
+            why = "as many rows as columns, and the same numbers across the diagonal"
         raise ValueError(
             f"{table.path}: {why}: use --edges if the cells are weights of edges, or --table if "
             "each row is an item, and its cells are features"
@@ -68,9 +70,17 @@ def _is_named(table: Table) -> bool:
     return len(names) >= MIN_NODES and all(cell == name for cell, name in pairs)
 
 
-def _is_square(table: Table) -> bool:
-    """Return whether there are as many rows as columns, and numbers that are the same across."""
-    width = len(table.columns)
+def _is_square(table: Table, options: ReadOptions) -> bool:
+    """Return whether there are as many rows as columns, and numbers that are the same across.
+
+    With ``--edges`` halves may differ, which is refused later. Three columns may list edges.
+    """
+    width, names = len(table.columns), {name.lower() for name in table.columns}
+    roles = {ID, LABEL, options.label, options.id_column, options.truth}
+    if width <= MIN_NODES or roles & {*table.columns, *names}:
+        return False
+    if any(names >= {*ends} for ends in ENDS):
+        return False
     rows: list[list[str]] = []
     same = above = below = True  # are equal, are blank
     for k, (_, cells) in enumerate(islice(table.rows(), 1, width + 2)):
@@ -79,10 +89,10 @@ def _is_square(table: Table) -> bool:
             return False
         same &= all(row[i] == rows[i][k] for i in range(k))
         above, below = above and not any(row[k + 1 :]), below and not any(row[:k])
-        if not (same or above or below):  # most tables differ in the first rows
+        if not (same or above or below or options.edges):  # most differ in the first rows
             return False
         rows.append(row)
-    return len(rows) == width >= MIN_NODES
+    return len(rows) == width
 
 
 def _written(cell: str) -> str:

@@ -33,7 +33,7 @@ def read_features(path: Path, n: int | None = None) -> NDArray[Any]:
         raise FileNotFoundError(f"there is no file {path}: check the name and the folder")
     try:
         X = np.load(path, allow_pickle=False) if path.suffix.lower() == SUFFIX else None
-    except (ValueError, OSError, EOFError) as error:
+    except (Exception, MemoryError) as error:  # a damaged header can make the reader fail anyhow
         raise ValueError(
             f"{path} is damaged, or holds objects ({error}): write it again with numpy.save"
         ) from error
@@ -42,6 +42,6 @@ def read_features(path: Path, n: int | None = None) -> NDArray[Any]:
     if X.ndim != 2 or (n is not None and len(X) != n):
         rows = "one row for each item" if n is None else f"{count(n, 'row')}, one for each item"
         raise ValueError(
-            f"{path} must hold a matrix with {rows} in the order of the file, got shape {X.shape}"
+            f"{path} must hold a matrix with {rows}, in their order, got shape {X.shape}"
         )
     return X

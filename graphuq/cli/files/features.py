@@ -261,7 +261,7 @@ def _report(
     for name in people:
         uses = [flag(use, name) for use in ("--annotator", "--label", "--ignore")]
         problems.replace_option(NAME_LABELS, uses[0])
-        message = f"{table.path}, column {name!r}: others have the same values"
+        message = f"{table.path}, column {name!r}: other columns have the same values, as labels do"
         problems.ask(name, message, list_options(uses), uses[0])
     labels = [name for name in labels if name not in people]
     undeclared = [column for column in undeclared if column.name not in people]

@@ -20,6 +20,9 @@ from graphuq.utils.words import list_names
 # The key of each annotation by which Prodigy knows its task.
 HASH = "_task_hash"
 
+# Other keys of Prodigy, besides those that begin with "_".
+OWN_KEYS = {"answer", "accept", "options", "spans", "tokens", "relations", "config", "meta"}
+
 
 @dataclass(frozen=True)
 class LoadedTable:
@@ -178,15 +181,13 @@ def _read_json(path: Path, encoding: str) -> pd.DataFrame:
         rows = _parse(path, "", text)
         if text.find('"annotations"') > 0 and label_studio.are_tasks(rows):
             rows = _rows_of_tasks(rows)
-        elif HASH in text:
-            rows = [_row_of_prodigy(row) for row in rows]
         places = [f"item {k}" for k in range(1, len(rows) + 1)]
     else:
         lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
         rows = [_parse(path, f", line {k}", line) for k, line in lines]
-        if HASH in text:
-            rows = [_row_of_prodigy(row) for row in rows]
         places = [f"line {k}" for k, _ in lines]
+    if HASH in text:
+        rows = [_row_of_prodigy(row) for row in rows]
     for place, row in zip(places, rows, strict=True):
         if not isinstance(row, dict):
             raise ValueError(
@@ -224,7 +225,7 @@ def _row_of_prodigy(row: Any) -> Any:
     """Return an annotation of Prodigy without its own keys, and without a label if not accepted."""
     if not isinstance(row, dict) or HASH not in row:
         return row
-    data = {name: row[name] for name in row if not name.startswith("_") and name != "answer"}
+    data = {name: row[name] for name in row if not name.startswith("_") and name not in OWN_KEYS}
     chosen = row.get("accept", row.get("label"))
     return data | {"label": chosen if row.get("answer", "accept") == "accept" else None}
 

@@ -60,6 +60,7 @@ NOT_A_NUMBER = "not a number"
 # Dates: the year first, with or without a time; with the name of the month; days before months; or
 # an order to find out.
 YEAR_FIRST = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}.*)?|\d{4}-\d{2}"
+SEASON = r"^(\d{4})-(\d{2})$"
 MONTH = r"(?i:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?)"
 NAMED_MONTH = (
     rf"{MONTH} \d{{1,2}},? \d{{4}}|(?:\d{{1,2}}[ -])?{MONTH}[ -]\d{{4}}|"
@@ -292,6 +293,10 @@ def _read_dates(texts: pd.Series) -> pd.Series | None:
     pattern = next((p for p in orders if 2 * texts.str.fullmatch(p).sum() > len(texts)), None)
     if pattern is None:
         return None
+    years = texts.str.extract(SEASON).dropna().astype(int)
+    months = years[1].between(1, 12)
+    if len(years) and (not months.all() or ((years[0] + 1) % 100 == years[1]).all()):
+        return None  # seasons such as 2009-10
     spelled, day_first = texts[texts.str.fullmatch(pattern)], orders[pattern]
     spelled = _with_long_years(spelled)
     if day_first is None:

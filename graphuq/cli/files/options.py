@@ -152,7 +152,7 @@ class ReadOptions:
             type=Path,
             about="features of all items, such as embeddings (.npy)",
             more="An array with a row for each row of a table, or for each picture of a folder, in "
-            "the order of their names. Columns of the table are no features then.",
+            "the order of sorted(Path(FOLDER).rglob('*')). Columns of the table are then not used.",
         ),
         kinds=(TABLE, PICTURES),
     )
@@ -216,7 +216,7 @@ class ReadOptions:
             about="replace such values by the mean of the column",
         ),
         default="refuse",
-        kinds=(TABLE, ARCHIVE),
+        kinds=(TABLE, ARCHIVE, PICTURES),
     )
     decimal: str | None = option(
         flag(

@@ -32,7 +32,7 @@ MAX_NAMED = 3
 
 
 def read_pictures(path: Path, options: ReadOptions) -> Contents:
-    """Return the pictures in a folder and in its sub-folders, in the order of their names.
+    """Return the pictures in a folder and in its sub-folders, in the order of their paths.
 
     A sub-folder names the class of its pictures. Files that cannot be read are left out, with a
     note. The features are gray levels, or those of ``--features``, which has a row for each file of
@@ -50,11 +50,13 @@ def read_pictures(path: Path, options: ReadOptions) -> Contents:
     if len(pixels) < 2:
         raise ValueError(f"{path} has {count(len(pixels), 'picture')} that can be read: add some")
     notes: list[str] = []
-    for what, left_out in (("no picture", others), ("a picture that cannot be read", broken)):
+    for what, left_out in (("file", others), ("picture", broken)):
         if left_out:
             some = list_names(left_out, MAX_NAMED)
-            notes.append(f"left out {count(len(left_out), 'file')}, {what}: {some}")
+            why = "no pictures" if what == "file" else "not readable"
+            notes.append(f"left out {count(len(left_out), what)}, {why}: {some}")
     shape: tuple[int, int] | None = None
+    kept: NDArray[np.bool_] | None = None
     if options.features is None:
         X, _, _, shape, encoding = features_of(path, pixels, options)
         notes.append(
@@ -63,7 +65,7 @@ def read_pictures(path: Path, options: ReadOptions) -> Contents:
         )
     else:
         given = read_features(Path(options.features), len(names))[readable]
-        X, _, more, _, encoding = features_of(Path(options.features), given, options)
+        X, kept, more, _, encoding = features_of(Path(options.features), given, options)
         notes += more
     ids = np.array(names)[readable]
     within = [str(PurePosixPath(name).parent) for name in ids]
@@ -76,8 +78,9 @@ def read_pictures(path: Path, options: ReadOptions) -> Contents:
                 "labels: the names of sub-folders (if they are no classes, --ignore label)"
             )
     images = pixels.reshape(len(pixels), -1)
+    images = images if kept is None else images[kept]
     return Contents(
-        ids, X, None, columns, tuple(notes), None, shape, encoding=encoding, images=images
+        ids, X, None, columns, tuple(notes), kept, shape, encoding=encoding, images=images
     )
 
 
@@ -94,14 +97,25 @@ def _list(path: Path) -> tuple[list[str], list[str]]:
     for folder, inner, files in os.walk(path):
         inner[:] = sorted(n for n in inner if not n.startswith(".") and not n.endswith(RESULTS))
         place = Path(folder).relative_to(path)
-        found += [(place / name).as_posix() for name in files if not name.startswith(".")]
-    names = sorted(name for name in found if name.lower().endswith(SUFFIXES))
+        visible = [name for name in files if not name.startswith(".")]
+        found += [(place / n).as_posix() for n in visible if Path(folder, n).is_file()]
+    fit = [name for name in found if name.lower().endswith(SUFFIXES) and _is_unicode(name)]
+    names = sorted(fit, key=lambda name: name.split("/"))  # as paths are
     if not names:
         raise IsADirectoryError(
             f"{path} is a folder without pictures ({', '.join(SUFFIXES)}): name a file in it, or a "
             "folder of pictures"
         )
-    return names, sorted(set(found) - {*names})
+    others = [name.encode(errors="replace").decode() for name in {*found} - {*names}]
+    return names, sorted(others)
+
+
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read(path: Path, names: list[str]) -> tuple[Any, NDArray[np.bool_], list[str]]:

@@ -20,6 +20,7 @@ from graphuq.cli.files.features import require_moderate
 from graphuq.cli.files.numbers import (
     AmbiguousColumnError,
     first_misfit,
+    may_be_in_thousands,
     may_be_thousands,
     read_numbers,
 )
@@ -71,7 +72,8 @@ def read_new(
     """
     suffix = ".npz" if path.is_dir() or path.suffix.lower() == SUFFIX else require_file(path)
     if (suffix == ".npz") != (encoding.columns is None) or suffix not in (*TABLES, ".npz"):
-        kind = "an .npz file with X" if encoding.columns is None else "a table"
+        kind = "an .npz file with X, an .npy file, or a folder of pictures"
+        kind = kind if encoding.columns is None else "a table"
         raise ValueError(f"{path}: expected {kind}, as for the first items: save such a file")
     if encoding.columns is None:
         ids, X, place = *_read_matrix(path, encoding), f"{path}"
@@ -105,7 +107,7 @@ def _read_matrix(path: Path, encoding: Encoding) -> tuple[NDArray[Any], Array]:
     if X.shape[1] != width:
         raise ValueError(
             f"{path} has {X.shape[1]} features of each item, and the first items have {width}: "
-            "compute them alike"
+            "compute them in the same way"
         )
     return ids, np.asarray(X, dtype=np.float64)
 
@@ -141,7 +143,7 @@ def _read_columns(
         )
         if block is not None:
             blocks[name] = block
-    _require_marks_of_table(table, columns, marks, problems)
+    _require_marks_of_table(table, columns, blocks, marks, problems)
     ids = np.arange(len(frame)).astype(str)
     if key is not None:
         written = to_ids(frame[key])
@@ -163,16 +165,23 @@ def _require_clear_mark(table: Table, name: str, decimal: str | None) -> None:
 
 
 def _require_marks_of_table(
-    table: Table, columns: dict[str, ColumnForm], marks: set[str], problems: Problems
+    table: Table,
+    columns: dict[str, ColumnForm],
+    blocks: dict[str, Array],
+    marks: set[str],
+    problems: Problems,
 ) -> None:
-    """Refuse numbers such as 1.253 in a table that has decimal commas elsewhere."""
+    """Refuse numbers such as 1.253 in a table that has decimal commas elsewhere, or may."""
     for name, form in columns.items():
-        texts = table.texts(name) if marks and form.form.startswith(NUMBERS) else []
+        plain = form.form.startswith(NUMBERS) and form.decimal != "." and name in blocks
+        alone = plain and table.separator == ";" and may_be_in_thousands(blocks[name])
+        texts = table.texts(name) if plain and (marks or alone) else []
         if name not in marks and may_be_thousands(texts):
             text = next(text for text in texts if "." in text)
+            why = f", because {min(marks)!r} has decimal commas" if marks else ""
             problems.add(
-                f"{table.where(texts.index(text), name)}: {text!r} may be a fraction or thousands, "
-                f"because {min(marks)!r} has decimal commas: write numbers with one decimal mark"
+                f"{table.where(texts.index(text), name)}: {text!r} may be a fraction or thousands"
+                f"{why}: write numbers with one decimal mark, and none between thousands"
             )
 
 

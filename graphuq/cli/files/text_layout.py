@@ -71,6 +71,8 @@ def find_layout(lines: Sequence[str], separator: str | None = None) -> Layout:
         separator = _find_separator(written)
     rows = [split(line, separator) for line in written]
     names = find_names(rows)
+    if any(line.count('"') % 2 for line in written[: names + 1]):  # a cell of several lines
+        names = 0
     title = ""
     if names:
         n_above, title = places[names], next(cell for cell in rows[0] if cell)
@@ -91,6 +93,7 @@ def find_names(rows: Sequence[Sequence[str]]) -> int:
     at = next((at for at, row in enumerate(rows) if sum(map(bool, row)) > 1), 0)
     names, below = rows[at], rows[at + 1 :]
     are_names = all(names) and not any(map(is_number, names))
+    are_names &= " " in next(filter(None, rows[0]), "")  # titles have several words
     return at if are_names and below and {len(row) for row in below} == {len(names)} else 0
 
 
@@ -124,6 +127,8 @@ def _find_separator(lines: Sequence[str]) -> str:
     first = _most_frequent(lines[0])
     if first is not None:
         return first
+    if lines[0].count('"') % 2:
+        return ","
     words = [split(line, BLANK) for line in lines]
     widths = [len(row) for row in words]
     regular = widths[0] > 1 and len({*widths[1:]}) == 1

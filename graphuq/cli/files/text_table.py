@@ -108,9 +108,11 @@ class TextTable:
         below = [
             name
             for at, name in enumerate(names)
-            if name and any(at < len(cells) and cells[at].strip() == name for _, cells in rows)
+            if not is_number(name)
+            and any(at < len(cells) and cells[at].strip() == name for _, cells in rows)
         ]
-        if below and (2 * len(below) >= len(names) > 1 or any(map(is_number, names))):
+        named = names[0] == "" or {"id", "label"} & {name.lower() for name in names}
+        if below and not named and (2 * len(below) >= len(names) or any(map(is_number, names))):
             example = self.separator.join([f"x{k}" for k in range(1, len(names))] + ["label"])
             raise ValueError(
                 f"{self.path}, line {line}: expected column names, got a row: {below[-1]!r} stands "
@@ -265,7 +267,7 @@ class TextTable:
         if every and all(len(cells) == width + 1 for _, cells in ragged):
             hint = "; if write.table of R wrote row names, use write.csv"
             if not any(cells[-1].strip() for _, cells in ragged):
-                hint = f"; every row ends with {self.separator!r}: end the first line so, too"
+                hint = f"; every row ends with {self.separator!r}: end the first line with it, too"
         last = self.columns[min(len(cells), width) - 1]
         fault = f"{'ends' if len(cells) < width else 'continues'} after column {last!r}"
         more = ", ".join(str(line) for line, _ in ragged[1:MAX_RAGGED])

@@ -155,11 +155,29 @@ def read_gray(path: Path, side: int) -> NDArray[np.float64]:
         with Image.open(_open(path), formats=FORMATS) as image:
             _require_moderate(*image.size)
             image.draft("L", (2 * side, 2 * side))
-            gray = ImageOps.exif_transpose(image).convert("RGB").convert("L")
+            gray = _to_gray(ImageOps.exif_transpose(image))
             small = gray.resize((side, side), Image.Resampling.BOX)
     except Image.DecompressionBombError as error:
         raise ValueError(str(error)) from None
     return np.asarray(small, dtype=np.float64) / 255
+
+
+def _to_gray(image: Any) -> Any:
+    """Return a picture in 256 levels of gray; what is transparent becomes white."""
+    from PIL import Image
+
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        white = Image.new("RGBA", image.size, "white")
+        white.alpha_composite(image.convert("RGBA"))
+        image = white
+    if image.mode.startswith("I") or image.mode == "F":  # scans of 16 bits, and measurements
+        levels = np.asarray(image, dtype=np.float64)
+        largest = 1.0 if image.mode == "F" and levels.max() <= 1 else 255.0
+        if levels.max() > largest:
+            largest = 65535.0 if image.mode.startswith("I") else levels.max()
+        levels = np.nan_to_num(255 * levels / largest)
+        image = Image.fromarray(np.clip(levels, 0, 255).astype(np.uint8))
+    return image.convert("L")
 
 
 def _source_of(source: str, folder: Path) -> bytes | Path:
