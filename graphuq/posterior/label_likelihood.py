@@ -30,8 +30,7 @@ def _model_of(draws: Draws, labels: Labels, settings: dict[str, Any]) -> SignMod
     """
     sampled, n_classes = draws.hyperparameters, labels.classes.size
     shape = (math.prod(draws.shape), 1)
-    noise, cost = SignModel.flipping(**settings["sign_model"], n_classes=n_classes)
-    model = SignModel(np.full(shape, noise), np.full(shape, cost))
+    model = _model_in(settings, n_classes, shape)
     if settings["likelihood"]["name"] == "LevelSet" and "gamma" in sampled:
         model = model._replace(cost=2 / sampled["gamma"].reshape(shape) ** 2)
     elif "gamma" in sampled:
@@ -40,6 +39,11 @@ def _model_of(draws: Draws, labels: Labels, settings: dict[str, Any]) -> SignMod
         flips = sampled["flip_rate"].reshape(shape)
         model = SignModel.flipping(model.noise, flips, n_classes)
     return model.with_confidence(labels.confidence, n_classes)
+
+
+def _model_in(settings: dict[str, Any], n_classes: int, shape: tuple[int, ...]) -> SignModel:
+    noise, cost = SignModel.flipping(**settings["sign_model"], n_classes=n_classes)
+    return SignModel(np.full(shape, noise), np.full(shape, cost))
 
 
 class LabelDraws(NamedTuple):
@@ -109,10 +113,9 @@ def _describe(
 
 def replicates(u: Array, labels: Labels, settings: dict[str, Any], rng: np.random.Generator) -> Any:
     """Return labels by the sign model in ``settings`` for draws u, shape (draws, J, C)."""
-    K, shape = labels.classes.size, (len(u), 1)
-    noise, cost = SignModel.flipping(**settings["sign_model"], n_classes=K)
-    model = SignModel(np.full(shape, noise), np.full(shape, cost))
-    return _replicate(u, model.with_confidence(labels.confidence, K), label_rule(labels), rng)
+    K = labels.classes.size
+    model = _model_in(settings, K, (len(u), 1)).with_confidence(labels.confidence, K)
+    return _replicate(u, model, label_rule(labels), rng)
 
 
 def _replicate(u: Array, model: SignModel, rule: LabelRule, rng: np.random.Generator) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.utils import validation
+from graphuq.utils.words import is_unicode
 
 
 def check_names(names: Any, n_nodes: int) -> NDArray[np.str_]:
@@ -40,7 +41,7 @@ def check_names(names: Any, n_nodes: int) -> NDArray[np.str_]:
         )
     texts = [str(name) for name in given]
     for node, text in enumerate(texts):
-        if "\0" in text or not _is_unicode(text):
+        if "\0" in text or not is_unicode(text):
             raise ValueError(
                 f"the name of node {node}, {text!r}, has a character that files cannot hold: "
                 "replace it"
@@ -68,12 +69,3 @@ def names_of_rows(X: Any) -> NDArray[np.str_] | None:
     if not isinstance(X, pd.DataFrame) or X.index.equals(pd.RangeIndex(len(X))):
         return None
     return check_names(np.asarray(X.index, dtype=object), len(X))
-
-
-def _is_unicode(text: str) -> bool:
-    """Return whether a text can be encoded: JSON may hold halves of a character."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

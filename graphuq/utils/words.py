@@ -62,3 +62,18 @@ def shorten(text: str, letters: int) -> str:
     ('Barolo', 'Barba…')
     """
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
+
+
+def is_unicode(text: str) -> bool:
+    r"""Return whether a text can be encoded: JSON and names of files may hold half characters.
+
+    Examples
+    --------
+    >>> is_unicode("\u00e9"), is_unicode("\ud800")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

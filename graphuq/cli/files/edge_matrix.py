@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,11 +100,9 @@ def _written(cell: str) -> str:
     return "" if text in MISSING else text
 
 
-def _is_half_blank(cells: NDArray[Any]) -> bool:
-    """Return whether all cells above the diagonal, or all below it, are blank."""
-    is_blank = np.array([not _written(cell) for cell in cells.ravel()]).reshape(cells.shape)
-    above, below = np.triu_indices(len(cells), 1), np.tril_indices(len(cells), -1)
-    return bool(is_blank[above].all() != is_blank[below].all())
+def _is_half_blank(written: NDArray[np.bool_]) -> bool:
+    """Return whether all cells above the diagonal, or all below it, are blank, and others not."""
+    return bool(np.triu(written, 1).any() != np.tril(written, -1).any())
 
 
 def _require_names_in_order(table: Table) -> None:
@@ -141,12 +138,13 @@ def _read(table: Table, options: ReadOptions, names: Sequence[str], skipped: int
     body = islice(table.rows(), 1 if names else 0, None)
     rows = [(line, cells[skipped:]) for line, cells in body]
     n = len(rows)
-    A = np.zeros((n, n))
+    A, written = np.zeros((n, n)), np.zeros((n, n), dtype=np.bool_)
     for i, (line, cells) in enumerate(rows):
         for j, cell in enumerate(cells[:n]):
-            text = _written(cell) or "0"
-            if is_number(text):
-                A[i, j] = float(text)
+            text = _written(cell)
+            written[i, j] = text != ""
+            if is_number(text or "0"):
+                A[i, j] = float(text or "0")
             else:
                 problems.add(
                     f"{table.path}, line {line}, column {j + 1 + skipped}: {text!r} is not a "
@@ -154,9 +152,7 @@ def _read(table: Table, options: ReadOptions, names: Sequence[str], skipped: int
                 )
     problems.require_none()
     notes: tuple[str, ...] = ()
-    if all(len(cells) == n for _, cells in rows) and _is_half_blank(
-        np.array([cells for _, cells in rows], dtype=object)
-    ):
+    if _is_half_blank(written):
         A += np.triu(A, 1).T + np.tril(A, -1).T
         notes = ("half of the matrix is blank: the weights of the other half hold both ways",)
     try:

@@ -14,9 +14,10 @@ from graphuq.cli.files.contents import Contents
 from graphuq.cli.files.feature_file import read_features
 from graphuq.cli.files.label_table import LABEL
 from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.problems import MAX_NAMED
 from graphuq.labeling.page.pictures import SUFFIXES, read_gray
 from graphuq.utils.memory import require_memory
-from graphuq.utils.words import count, list_names
+from graphuq.utils.words import count, is_unicode, list_names
 
 # Pictures become gray squares of this many pixels a side.
 SIDE = 32
@@ -26,9 +27,6 @@ FOLDER = "folder"
 
 # The end of the name of a folder of results, which may stand beside the pictures.
 RESULTS = "-graphuq"
-
-# Names of files in a note.
-MAX_NAMED = 3
 
 
 def read_pictures(path: Path, options: ReadOptions) -> Contents:
@@ -64,8 +62,8 @@ def read_pictures(path: Path, options: ReadOptions) -> Contents:
             "by those of an image model: --features FILE.npy"
         )
     else:
-        given = read_features(Path(options.features), len(names))[readable]
-        X, kept, more, _, encoding = features_of(Path(options.features), given, options)
+        given = read_features(options.features, len(names))[readable]
+        X, kept, more, _, encoding = features_of(options.features, given, options)
         notes += more
     ids = np.array(names)[readable]
     within = [str(PurePosixPath(name).parent) for name in ids]
@@ -99,7 +97,7 @@ def _list(path: Path) -> tuple[list[str], list[str]]:
         place = Path(folder).relative_to(path)
         visible = [name for name in files if not name.startswith(".")]
         found += [(place / n).as_posix() for n in visible if Path(folder, n).is_file()]
-    fit = [name for name in found if name.lower().endswith(SUFFIXES) and _is_unicode(name)]
+    fit = [name for name in found if name.lower().endswith(SUFFIXES) and is_unicode(name)]
     names = sorted(fit, key=lambda name: name.split("/"))  # as paths are
     if not names:
         raise IsADirectoryError(
@@ -108,14 +106,6 @@ def _list(path: Path) -> tuple[list[str], list[str]]:
         )
     others = [name.encode(errors="replace").decode() for name in {*found} - {*names}]
     return names, sorted(others)
-
-
-def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _read(path: Path, names: list[str]) -> tuple[Any, NDArray[np.bool_], list[str]]:
