@@ -969,7 +969,7 @@ def test_numbers_and_dates_are_read_as_their_country_writes_them(cells, values):
         (["20/04/21", "21/06/30", "22/01/01"], "may begin with the year, the day or the month"),
         (["14/09/42", "28/05/55", "1/3/99"], "the year 42 in '14/09/42' may be 1942 or 2042"),
         (["12/31/98", "1/1/00", "2/1/01"], "may be 1998 or 2098"),
-        (["9999-12-31", "2020-01-01", "2021-02-03"], "'9999-12-31' is before 1678 or after 2262"),
+        (["9999-12-31", "2020-01-01", "2021-02-03"], "'9999-12-31' is before 1680 or after 2260"),
         (["812", "2.345", "1.200"], "the point in '2.345' may be a decimal point or stand between"),
     ],
 )

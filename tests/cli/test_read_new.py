@@ -61,8 +61,12 @@ def test_every_row_becomes_the_same_features_again(table, scale):
     ("first", "new", "message"),
     [
         # the column itself shows no comma, and another one does
-        ("plain", "10,5;1.253", "'1.253' may be a fraction or thousands, because 'x' has decimal"),
-        ("comma", "10.300;7,5", "'10.300' may be a fraction or thousands: write numbers with a"),
+        ("plain", "10,5;1.253", "line 2, column 'y': '1.253' may be a fraction or thousands"),
+        (
+            "comma",
+            "10.300;7,5",
+            "line 2, column 'x': '10.300' may be a fraction or thousands: write",
+        ),
     ],
 )
 def test_marks_that_may_be_decimal_or_between_thousands(tmp_path, monkeypatch, first, new, message):

@@ -14,12 +14,7 @@ from graphuq.cli.files.column_roles import NAME_LABELS, default_id
 from graphuq.cli.files.columns import ANSWERS, CATEGORIES, NUMBERS, TEXT, ColumnForm
 from graphuq.cli.files.encoding import Encoding, fit_encoding, to_indicators
 from graphuq.cli.files.missing_values import choose_rows, describe_invalid, report_invalid
-from graphuq.cli.files.numbers import (
-    AmbiguousColumnError,
-    may_be_in_thousands,
-    may_be_thousands,
-    read_numbers,
-)
+from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
 from graphuq.cli.files.odd_rows import report_odd_rows
 from graphuq.cli.files.options import ALL, ReadOptions
 from graphuq.cli.files.probable_roles import (
@@ -31,6 +26,7 @@ from graphuq.cli.files.probable_roles import (
 from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.texts import Words
+from graphuq.cli.files.thousands import may_be_in_thousands, may_be_thousands
 from graphuq.cli.files.undeclared_columns import (
     MAX_CATEGORIES,
     list_options,
@@ -268,13 +264,8 @@ def _report(
     ids = find_ids(table.columns, undeclared, options)
     report_texts(table, undeclared, labels, ids, problems)
     if options.decimal is None:
-        elsewhere = any(form.decimal == "," for form in forms.values())
-        doubtful = [
-            name
-            for name, values in plain.items()
-            if elsewhere or (table.separator == ";" and may_be_in_thousands(values))
-        ]
-        _require_decimal_points(table, doubtful, problems, elsewhere)
+        commas = any(form.decimal == "," for form in forms.values())
+        _require_decimal_points(table, plain, commas, problems)
     if options.missing == "refuse":
         invalid = {
             name: np.asarray(np.isnan(block).any(axis=1))
@@ -287,23 +278,44 @@ def _report(
 
 
 def _require_decimal_points(
-    table: Table, names: list[str], problems: Problems, elsewhere: bool
+    table: Table, numbers: Mapping[str, Array], commas: bool, problems: Problems
 ) -> None:
-    """Ask about numbers such as 1.234 in a table that has decimal commas ``elsewhere``, or may."""
-    for name in names:
+    """Ask about numbers such as 1.234, beside ``commas`` that are decimal or may be."""
+    for name, (row, text) in find_unclear_points(table, numbers, commas=commas).items():
+        fault = f"the point in {text!r} may be a decimal point or stand between thousands"
+        fault += ", because other columns have decimal commas" if commas else ""
+        point = "" if commas else "--decimal point, "
+        problems.ask(
+            name,
+            f"{table.where(row, name)}: {fault}",
+            f"--decimal comma, {point}or {flag('--ignore', name)}",
+            "--decimal comma" if commas else "",
+            odd=f"{table.line(row)}: {fault}",
+        )
+
+
+def find_unclear_points(
+    table: Table, columns: Mapping[str, Array], *, commas: bool
+) -> dict[str, tuple[int, str]]:
+    """Return the row and the text of the first such number in each column that has some.
+
+    Parameters
+    ----------
+    table : Table
+    columns : mapping of str to ndarray, shape (rows,)
+        Numbers, as read with a decimal point.
+    commas : bool
+        Whether other columns have decimal commas. Without them columns between semicolons are
+        unclear, if their values may be thousands.
+    """
+    found: dict[str, tuple[int, str]] = {}
+    for name, values in columns.items():
+        if not (commas or (table.separator == ";" and may_be_in_thousands(values))):
+            continue
         texts = table.texts(name)
-        if may_be_thousands(texts):
-            row = next(k for k, text in enumerate(texts) if "." in text)
-            fault = f"the point in {texts[row]!r} may be a decimal point or stand between thousands"
-            fault += ", because other columns have decimal commas" if elsewhere else ""
-            point = "" if elsewhere else "--decimal point, "
-            problems.ask(
-                name,
-                f"{table.where(row, name)}: {fault}",
-                f"--decimal comma, {point}or {flag('--ignore', name)}",
-                "--decimal comma" if elsewhere else "",
-                odd=f"{table.line(row)}: {fault}",
-            )
+        if may_be_thousands(texts) and not any("," in text for text in texts):
+            found[name] = next((row, text) for row, text in enumerate(texts) if "." in text)
+    return found
 
 
 def require_moderate(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from graphuq.cli.files.columns import ANSWERS, DATES, NUMBERS, ColumnForm
+from graphuq.cli.files.thousands import may_be_thousands
 from graphuq.utils.typing import Array
 
 # Answers that count as numbers.
@@ -21,7 +20,6 @@ DECIMAL_COMMA = r"[+-]?(?:\d*|[1-9]\d{0,2}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?"
 THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?"
 EITHER = r"[+-]?[1-9]\d{0,2},\d{3}"  # 1,234 may be either
 WITHOUT_COMMA = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:[eE][+-]?\d+)?"
-POINTS_BETWEEN_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
 MANY_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3}){2,}"
 POINTED = r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?"
 
@@ -238,30 +236,6 @@ def first_misfit(column: pd.Series) -> tuple[int, str]:
     return row, NOT_A_NUMBER
 
 
-def may_be_thousands(texts: Iterable[str]) -> bool:
-    """Return whether all numbers with a point may have it between thousands, as in 1.234."""
-    pointed = [text for text in texts if "." in text]
-    return bool(pointed) and all(re.fullmatch(POINTS_BETWEEN_THOUSANDS, text) for text in pointed)
-
-
-def may_be_in_thousands(values: Array) -> bool:
-    """Return whether numbers with a point may be thousands: 2.345 beside 812, and no 0.125.
-
-    Examples
-    --------
-    >>> may_be_in_thousands(np.array([812, 2.345])), may_be_in_thousands(np.array([0.5, 2]))
-    (True, False)
-    """
-    known = values[np.isfinite(values)]
-    whole = known % 1 == 0
-    thousands = 1000 * known[~whole]
-    return bool(
-        0 < whole.sum() < known.size
-        and (abs(known) >= 1).all()
-        and (abs(thousands - thousands.round()) < 1e-6).all()
-    )
-
-
 def _find_decimal_mark(texts: pd.Series, with_comma: pd.Series) -> str:
     """Return the decimal mark of a column with commas."""
     plain = texts.str.fullmatch(DECIMAL_COMMA) & ~texts.str.fullmatch(THOUSANDS)
@@ -319,7 +293,7 @@ def _read_dates(texts: pd.Series) -> pd.Series | None:
     if (days.abs() > MAX_DAYS).any():
         years = spelled.str.extract(r"(\d{4})")[0].astype(float)
         text, remedy = spelled[(years - 1970).abs().idxmax()], "make it blank if it marks no date"
-        raise AmbiguousColumnError(f"{text!r} is before 1678 or after 2262", remedy, remedy)
+        raise AmbiguousColumnError(f"{text!r} is before 1680 or after 2260", remedy, remedy)
     return days.reindex(texts.index)
 
 

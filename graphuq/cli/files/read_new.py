@@ -16,14 +16,8 @@ from graphuq.cli.files.column_roles import default_id, report_repeated_ids
 from graphuq.cli.files.columns import CATEGORIES, NUMBERS, ColumnForm
 from graphuq.cli.files.encoding import Encoding, to_indicators
 from graphuq.cli.files.feature_file import SUFFIX, read_features
-from graphuq.cli.files.features import require_moderate
-from graphuq.cli.files.numbers import (
-    AmbiguousColumnError,
-    first_misfit,
-    may_be_in_thousands,
-    may_be_thousands,
-    read_numbers,
-)
+from graphuq.cli.files.features import find_unclear_points, require_moderate
+from graphuq.cli.files.numbers import AmbiguousColumnError, first_misfit, read_numbers
 from graphuq.cli.files.picture_folder import read_new_pictures
 from graphuq.cli.files.problems import Problems
 from graphuq.cli.files.table import TABLES, Table, open_table, require_file
@@ -134,16 +128,15 @@ def _read_columns(
     if isinstance(table, TextTable):  # in columns read as text, only blanks are missing
         frame[as_text] = frame[as_text].where(~frame[as_text].isin(MISSING))
     blocks: dict[str, Array] = {}
-    marks: set[str] = set()
     for name, form in columns.items():
         block = (
             encoding.words[name].to_features(frame[name])
             if name in encoding.words
-            else _read_column(table, frame[name], form, problems, marks)
+            else _read_column(table, frame[name], form, problems)
         )
         if block is not None:
             blocks[name] = block
-    _require_marks_of_table(table, columns, blocks, marks, problems)
+    _require_decimal_points(table, frame, columns, blocks, problems)
     ids = np.arange(len(frame)).astype(str)
     if key is not None:
         written = to_ids(frame[key])
@@ -155,47 +148,35 @@ def _read_columns(
     return ids, np.hstack(list(blocks.values())), f"{table.path}, {list_names(gaps)}"
 
 
-def _require_clear_mark(table: Table, name: str, decimal: str | None) -> None:
-    """Refuse numbers in which a mark may be decimal, as in the first file, or between thousands."""
-    texts = table.texts(name) if decimal == "," else []
-    if may_be_thousands(texts) and not any("," in text for text in texts):
-        text = next(text for text in texts if "." in text)
-        rewrite = "write numbers with a decimal comma, and with no mark between thousands"
-        raise AmbiguousColumnError(f"{text!r} may be a fraction or thousands", rewrite, rewrite)
-
-
-def _require_marks_of_table(
+def _require_decimal_points(
     table: Table,
+    frame: pd.DataFrame,
     columns: dict[str, ColumnForm],
     blocks: dict[str, Array],
-    marks: set[str],
     problems: Problems,
 ) -> None:
-    """Refuse numbers such as 1.253 in a table that has decimal commas elsewhere, or may."""
-    for name, form in columns.items():
-        plain = form.form.startswith(NUMBERS) and form.decimal != "." and name in blocks
-        alone = plain and table.separator == ";" and may_be_in_thousands(blocks[name])
-        texts = table.texts(name) if plain and (marks or alone) else []
-        if name not in marks and may_be_thousands(texts):
-            text = next(text for text in texts if "." in text)
-            why = f", because {min(marks)!r} has decimal commas" if marks else ""
-            problems.add(
-                f"{table.where(texts.index(text), name)}: {text!r} may be a fraction or thousands"
-                f"{why}: write numbers with one decimal mark, and none between thousands"
-            )
+    """Refuse numbers such as 1.253 beside decimal commas, here or in the first file."""
+    numbers = {
+        name: blocks[name][:, 0]
+        for name, form in columns.items()
+        if form.form.startswith(NUMBERS) and form.decimal != "." and name in blocks
+    }
+    commas = any(columns[name].decimal == "," for name in numbers) or any(
+        frame[name].astype(str).str.contains(",", regex=False).any()
+        for name in numbers
+        if not pd.api.types.is_numeric_dtype(frame[name])
+    )
+    for name, (row, text) in find_unclear_points(table, numbers, commas=commas).items():
+        problems.add(
+            f"{table.where(row, name)}: {text!r} may be a fraction or thousands: write numbers "
+            "with the decimal mark of the first file, and none between thousands"
+        )
 
 
 def _read_column(
-    table: Table,
-    column: pd.Series,
-    expected: ColumnForm,
-    problems: Problems,
-    marks: set[str],
+    table: Table, column: pd.Series, expected: ColumnForm, problems: Problems
 ) -> Array | None:
-    """Return the encoded column, NaN where a value is missing; add what does not fit.
-
-    Columns with decimal commas are added to ``marks``.
-    """
+    """Return the encoded column, NaN where a value is missing; add what does not fit."""
     name = str(column.name)
     known = column.notna().to_numpy()
     if not known.any():
@@ -216,7 +197,6 @@ def _read_column(
         return None
     try:
         numbers = read_numbers(column, expected.decimal)
-        _require_clear_mark(table, name, expected.decimal)
     except AmbiguousColumnError as error:
         problems.add(f"{where}: {error.fault}: {error.rewrite}")
         return None
@@ -228,7 +208,5 @@ def _read_column(
         )
         return None
     require_moderate(table, name, numbers.values, problems)
-    if numbers.form.decimal == ",":
-        marks.add(name)
     values: Array = np.where(np.isfinite(numbers.values), numbers.values, np.nan)[:, None]
     return values
