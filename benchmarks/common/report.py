@@ -83,9 +83,14 @@ def write(
 
 
 def made_by(machine: dict) -> str:
-    """Return the version, Python and cores that made a result; a release is named by itself."""
-    version, _, commit = machine["graphuq"].partition(".dev")
-    name = f"a commit before graphuq {version}" if commit else f"graphuq {version}"
+    """Return the version, Python and cores that made a result; a release has no commit."""
+    version, _, commit = machine["graphuq"].partition("+g")
+    before = version.partition(".dev")[0]
+    name = (
+        f"commit {commit.split('.')[0]}, before graphuq {before},"
+        if commit
+        else f"graphuq {version}"
+    )
     return f"{name}, Python {machine['python']}, {machine['cores']} cores"
 
 

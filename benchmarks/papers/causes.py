@@ -36,8 +36,8 @@ CAUSES = {
     "digit_pairs": {
         "number of pairs": "paper: neither its rank nor its prior is stated; that of 5 and 7 is "
         "below ours even with 15 modes",
-        "R-hat of ten chains": "ours: on the two easy pairs the chains agree, though each is worth "
-        "few draws",
+        "R-hat of ten chains": "ours: on the two easy pairs the chains agree, though the ESS "
+        "of each is small",
     },
     "marginals": {
         "of 6 nodes, those with several peaks, GL, epsilon 10": "paper: at the printed epsilon the "

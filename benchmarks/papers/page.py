@@ -101,16 +101,20 @@ def main() -> None:
     quick = any(record["quick"] for record in records.values())
     folder = report.RESULTS / "reproduction" if quick else DOCS
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [INTRODUCTIONS[page], LEGEND, "", *count(records, quick), ""]
+    seconds = {
+        study: max(records[name]["seconds"] for name in tables)
+        for study, tables in PAGES[page].items()
+    }
+    lines = [INTRODUCTIONS[page], LEGEND, "", *count(records, quick, sum(seconds.values())), ""]
     for study, tables in PAGES[page].items():
-        lines += section(study, tables, records, folder)
+        lines += section(study, tables, records, seconds[study], folder)
     (folder / f"{page}.md").write_text("\n".join(lines).rstrip() + "\n")
     if not quick:
         record_verdicts(records)
 
 
-def count(records: dict[str, dict], quick: bool) -> list[str]:
-    """Return how many claims hold, at which settings and with which version."""
+def count(records: dict[str, dict], quick: bool, seconds: float) -> list[str]:
+    """Return how many claims hold, at which settings, with which version and in what time."""
     told = [claim for record in records.values() for claim in record["claims"].values()]
     printed = [claim for claim in told if len(claim) > 2]  # with what the paper says
     counts = f"{sum(claim[1] for claim in told)} of {len(told)}"
@@ -121,16 +125,23 @@ def count(records: dict[str, dict], quick: bool) -> list[str]:
         counts += " claims hold"
     machines = {report.made_by(record["machine"]) for record in records.values()}
     settings = "**quick settings, not to be quoted**" if quick else "full settings"
-    return [f"**{counts}.** Made at {settings} by {'; '.join(sorted(machines))}."]
+    made = "; ".join(sorted(machines))
+    return [f"**{counts}.** Made at {settings} by {made}, in {minutes(seconds)}."]
 
 
-def section(study: str, tables: dict[str, str], records: dict, folder: Path) -> list[str]:
+def minutes(seconds: float) -> str:
+    return f"{max(seconds / 60, 0.1):.{0 if seconds >= 600 else 1}f} minutes"
+
+
+def section(
+    study: str, tables: dict[str, str], records: dict, seconds: float, folder: Path
+) -> list[str]:
     """Return what a study is, its picture, its claims with their verdicts, and its tables."""
     name = Path(study).name
     summary, *notes = ast.get_docstring(ast.parse((HERE / f"{study}.py").read_text())).split("\n\n")
     command = next(note for note in notes if "python -m benchmarks." in note)
     lines = [f"({table.replace('_', '-')})=" for table in tables]
-    lines += [f"## {summary.rstrip('.')}", "", f"`{command}`", ""]
+    lines += [f"## {summary.rstrip('.')}", "", f"`{command}`, {minutes(seconds)}", ""]
     lines += [f"{note}\n" for note in notes if note != command]
     lines += [*report.table(claims(tables, records)), ""]
     if (report.RESULTS / f"{name}.png").is_file():

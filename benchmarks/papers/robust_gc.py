@@ -8,16 +8,15 @@ those of the package's own classifiers, which solve linear systems. The paper pr
 anew. Each time it has its own best parameter, chosen with the true labels, and its own graph if
 graphs are random. A cell of Table 1 is within its bound if our mean differs from the paper's by at
 most three standard deviations of such an average, plus the rounding of the printed number. Rows
-"BelkGC, combinatorial" try the other Laplacian for comparison, and are not among these cells. Takes
-about 6 minutes.
+"BelkGC, combinatorial" try the other Laplacian for comparison, and are not among these cells.
 
 The text does not state these, and they are our readings: the labels are one node of each class and
 others at random; the digits are the first 125 training images of each class, their weights
 exp(-d^2 / sigma^2) without self-loops; and node 8 of karate belongs to the larger class.
 
 A lead is the mean difference of two methods over all repeats, in units of its standard error, which
-comes from the averages computed anew. A method is clearly better than another if its lead is three
-standard errors. These claims, and the bounds of Table 1, replaced fixed numbers of points after
+comes from the averages computed anew. Where the paper says that a method beats the others, its
+smallest lead has to be above 0. The bounds of Table 1 replaced fixed numbers of points after
 results had been seen; labels were then drawn anew. The column "p against RobustGC" is the median p
 of the paper's Wilcoxon test, over the averages computed anew.
 
@@ -327,11 +326,8 @@ def order_claims(results: dict[tuple, dict[str, np.ndarray]]) -> dict:
         rivals = [m for m in ("ZhouGC", "BelkGC", "RobustGC") if m != method]
         leads = [lead(results[data, size][method], results[data, size][rival])
                  for size in sizes for rival in rivals]  # fmt: skip
-        name = (
-            f"{data}, {which}: no method is clearly better than {method}, its smallest lead in "
-            f"standard errors: above -{WITHIN:g}"
-        )
-        claims[name] = (min(leads), min(leads) > -WITHIN)
+        name = f"{data}, {which}: {method} is best, its smallest lead in standard errors: above 0"
+        claims[name] = (min(leads), min(leads) > 0)
 
     for data, sizes in ((data, list(PAPER[data])) for data in PAPER):
         best(data, "RobustGC", sizes[:1], "fewest labels")
@@ -383,15 +379,15 @@ def curve_claims(panels: dict[tuple, dict[str, np.ndarray]]) -> dict:
     stable = sum(min(found, key=lambda m, found=found: found[m].std()) == "RobustGC"
                  for found in panels.values())  # fmt: skip
     first = sum(abs(np.diff(found["BelkGC"])).argmax() < 3 for found in panels.values())
-    middle = sum(0.1 < found["ZhouGC"].argmax() / (found["ZhouGC"].size - 1) < 0.9
+    middle = sum(0.25 < found["ZhouGC"].argmax() / (found["ZhouGC"].size - 1) < 0.75
                  for found in panels.values())  # fmt: skip
     return {
         f"Figure 3: panels of {n} where RobustGC's accuracy varies least over its parameter: all":
             (int(stable), stable == n),
         f"Figure 3: panels of {n} where BelkGC's largest change is among its first three steps: "
         "all": (int(first), first == n),
-        f"Figure 3: panels of {n} where ZhouGC's highest accuracy is in the middle eight tenths of "
-        "its grid: all": (int(middle), middle == n),
+        f"Figure 3: panels of {n} where ZhouGC's highest accuracy is in the middle half of its "
+        "grid: all": (int(middle), middle == n),
     }  # fmt: skip
 
 
@@ -488,7 +484,7 @@ def chain() -> tuple[dict, dict]:
     truth = np.where(half == 0, 1, -1)
     cases = {
         "one label in each half": gq.Labels([4, 15], [1, -1]),
-        "one label in one half, four in the other, one of the four flipped": gq.Labels(
+        "one label against four, one of them flipped": gq.Labels(
             [4, 11, 13, 15, 17], [1, -1, -1, 1, -1]
         ),
     }
@@ -525,13 +521,17 @@ def chain() -> tuple[dict, dict]:
     claims["Figure 2a: score at the nodes farthest from labels divided by the largest, BelkGC "
            "minus ZhouGC: above 0"] = (
         far["BelkGC"] - far["ZhouGC"], far["BelkGC"] > far["ZhouGC"])  # fmt: skip
-    kept = {method: float(abs(second[method][10:].mean()) / abs(first[method][10:].mean()))
-            for method in ("BelkGC", "RobustGC")}  # fmt: skip
-    claims["Figure 2b: BelkGC's mean score over the half with true label -1, where the flipped "
-           "label is, divided by the same mean in Figure 2a: below 0.7"] = (
+
+    def reach(f: np.ndarray) -> float:
+        """Return the mean of f / max |f|, as drawn, over the half with the flipped label."""
+        return float(abs(f[10:].mean()) / abs(f).max())
+
+    kept = {method: reach(second[method]) / reach(first[method]) for method in first}
+    claims["Figure 2b: the flipped label pushes BelkGC towards zero, mean of f / max |f| over its "
+           "half divided by that in Figure 2a: below 0.7"] = (
         kept["BelkGC"], kept["BelkGC"] < 0.7)  # fmt: skip
-    claims["Figure 2b: the same ratio for RobustGC: above BelkGC's"] = (
-        kept["RobustGC"], kept["RobustGC"] > kept["BelkGC"])  # fmt: skip
+    claims["Figure 2b: the flipped label affects RobustGC only slightly, the same ratio: between "
+           "0.9 and 1.1"] = (kept["RobustGC"], 0.9 < kept["RobustGC"] < 1.1)  # fmt: skip
     return fields, claims
 
 
@@ -555,7 +555,8 @@ def picture(fields: dict, curves: dict, rows: list[dict]) -> Figure:
     ):
         panel.plot(f, (f - y) ** 2, color=COLORS["ZhouGC"], label="squared")
         panel.plot(f, -((f + y) ** 2), color=COLORS["RobustGC"], label="concave")
-        panel.set(title=f"Figure 1: {node}", xlabel="f", ylabel="error")
+        panel.set(xlabel="f", ylabel="error")
+        panel.set_title(f"Figure 1: {node}", fontsize=10)
         panel.legend(fontsize=8)
     for panel, (case, (labels, scores)) in zip((first, second), fields.items(), strict=True):
         for method, f in scores.items():
@@ -563,7 +564,8 @@ def picture(fields: dict, curves: dict, rows: list[dict]) -> Figure:
         panel.plot(labels.nodes, labels.codes, "kx", label="labels")
         panel.axhline(0, color="0.8", zorder=0)
         panel.axvline(9.5, color="0.8", ls=":", zorder=0)
-        panel.set(title=f"Figure 2: {case}", xlabel="node", ylabel="f / max |f|")
+        panel.set(xlabel="node", ylabel="f / max |f|")
+        panel.set_title(f"Figure 2: {case}", fontsize=10)
         panel.set_xticks(range(0, 20, 2))
         panel.legend(fontsize=8)
     panels = bottom.subplots(2, len(FLIPS), sharex=True, sharey=True)

@@ -16,7 +16,7 @@ paper states neither. Their standard deviation includes that of labels and Monte
 rows "pCN, same labels" are such chains given the same labels, so that R-hat can compare them, and
 their standard deviation is pure Monte Carlo error. On the hardest pair it is as large as the spread
 over draws of labels. The smallest ESS is that of one chain, over modes. On the two easy pairs R-hat
-is good, although each chain is worth few draws.
+is good, although the ESS of each chain is small.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.digit_pairs [--quick]
 """
@@ -57,11 +57,11 @@ def sampled(prior, model, y, run, trials) -> dict:
             gq.sample(prior, model, labels, sampler, seed=seed, progress=False, **settings)
             for seed, labels in zip(seeds, known, strict=True)
         ]
-    worth = [rhat_and_ess(post.draws.modes) for post in posts]
-    r_hat = "-" if run == SINGLE else float(np.max([r_hats for r_hats, _ in worth]))
+    health = [rhat_and_ess(post.draws.modes) for post in posts]
+    r_hat = "-" if run == SINGLE else float(np.max([r_hats for r_hats, _ in health]))
     if run == SAME:
         r_hat = float(np.max(rhat_and_ess(np.concatenate([p.draws.modes for p in posts]))[0]))
-    return row(posts, y, r_hat, float(np.min([sizes for _, sizes in worth])))
+    return row(posts, y, r_hat, float(np.min([sizes for _, sizes in health])))
 
 
 def row(posts, y, r_hat, ess) -> dict:

@@ -108,7 +108,8 @@ def measure(post, y, images, others) -> dict[str, tuple[float, float]]:
 
 
 def draw(post, y, images, out) -> None:
-    figure = Figure(figsize=(14, 3.6), layout="constrained")
+    figure = Figure(figsize=(14, 4), layout="constrained")
+    figure.suptitle("Figure 4: hard and easy images of the MNIST pair 4 and 9", fontsize=11)
     for half, digit in zip(figure.subfigures(1, 2), (4, 9), strict=True):
         order = hardest_first(post, y, digit)
         half.suptitle(f"{digit}s: hardest above, easiest below", fontsize=11)

@@ -37,7 +37,7 @@ def main() -> None:
                 found = sweeps.measured(prior, model(gamma), labels, y, trial)
                 results.setdefault((swept, x, model.__name__), []).append(found)
     rows = sweeps.table(results)
-    titles = {"share of labels": "Figure 6b: more labels", "gamma": "Figure 6d: noisier labels"}
+    titles = {"share of labels": "Figure 6b: more labels", "gamma": "Figure 6d: larger gamma"}
     sweeps.draw("mnist", rows, titles, options.out)
     report.write("mnist", options.out, rows, sweeps.claims(results, rows, SIGNS))
 

@@ -19,10 +19,11 @@ mostly in later modes, each with far less variance than the tail.
 
 With the 40 modes of the cosine graph no field satisfies all labels of the plume, while some fields
 satisfy those of the river. (A linear program showed this outside the study.) A label that a field
-contradicts costs it 2 / gamma^2 = 200. Chains of BLS do not cross such steps, and stay apart. In
-all other cases they agree; the table has the R-hat of the worst draw of labels. The two chains of a
-hundred draws on the large video have an R-hat of up to 1.06 where they do not stay apart. On the
-plume's cosine graph the 2e4 steps of pCN are seldom accepted and worth few draws.
+contradicts adds 2 / gamma^2 = 200 to the negative log likelihood. Chains of BLS do not cross such
+steps, and stay apart. In all other cases they agree; the table has the R-hat of the worst draw of
+labels. The two chains of a hundred draws on the large video have an R-hat of up to 1.06 where they
+do not stay apart. On the plume's cosine graph the 2e4 steps of pCN are seldom accepted, and their
+ESS is small.
 
 On cosine graphs, approximation assigns nearly every pixel to the target, so its accuracy is the
 share of the target. The reason is that the prior omits the constant mode, so the field sums to

@@ -1,4 +1,4 @@
-"""Figure 1 and section 2.4: what a label costs under each model, and the relaxed sign.
+"""Figure 1 and section 2.4: negative log likelihoods of a label, and the relaxed sign.
 
 Figure 1 draws the negative log likelihood of the label +1 at a node against the field there, for
 probit and level-set with gamma = 1 / sqrt(2). Section 2.4 relaxes the sign S(u) to S_epsilon(u),
@@ -92,9 +92,11 @@ def draw(u, curves, start, signs, out) -> None:
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     for name, curve in curves.items():
-        left.plot(u, curve, label=name)
+        left.plot(
+            u, curve, label=name, drawstyle="steps-post" if name == "level-set" else "default"
+        )
     left.set(xlabel="field u at the node", ylabel="negative log likelihood of +1")
-    left.set_title("Figure 1: what the label +1 costs", fontsize=10)
+    left.set_title("Figure 1: negative log likelihoods", fontsize=10)
     for epsilon, values in signs.items():
         right.plot(start, values, label=f"epsilon = {epsilon:g}")
     right.plot(start, np.sign(start), "k:", label="S(u)")

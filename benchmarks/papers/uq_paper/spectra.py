@@ -103,7 +103,8 @@ def draw(spectra, others, kept, out) -> None:
         panel.plot(
             np.arange(1, spectrum.rank + 1), spectrum.values, ":", c=f"0.{shade}", label=name
         )
-    panel.legend(fontsize=8, loc="center right")
+    panel.legend(fontsize=8, loc="upper left")
+    panel.set_ylim(top=2.1)
     figure.axes[0].set_ylabel("eigenvalue of L")
     figure.suptitle("Figure 2: spectra of the graph Laplacians", fontsize=11)
     report.picture("spectra", out, figure)

@@ -1,4 +1,4 @@
-"""Table 2, timing: the paper's chains and its stopping rule (16), and what they are worth.
+"""Table 2, timing: the paper's chains and its stopping rule (16), and their effective sample sizes.
 
 M is the number of steps that the paper prints. Its rule (16) stops a chain when 5,000 further steps
 change the mean of all draws so far by at most a tolerance. The paper does not state in which norm,
@@ -6,17 +6,18 @@ so three are tried: the Euclidean norm, this norm divided by the square root of 
 divided by N. Only the rule with the last norm stops near the paper's M, and only on MNIST and the
 plume. On the votes it stops later than the paper under probit and level-set, and earlier under
 Ginzburg-Landau. The rule says little about convergence: on the plume it stops at its first check,
-with chains that are worth one to seven draws.
+with chains whose ESS is one to seven.
 
 ESS is the smallest over the mode coefficients, for one chain of the paper's M steps without
-warm-up; R-hat compares four of them. All chains are worth less than a hundred draws, except
+warm-up; R-hat compares four of them. The ESS is below a hundred for all chains except
 Ginzburg-Landau's, which are ten or more times as long. The paper says that it tuned beta to accept
 more than half of the proposals. With the prior scaled as in its eq. (6) its printed beta does so
 only on the votes, so each chain is also run with a tuned beta. Its Ginzburg-Landau has
 epsilon = 10, as in its Figure 7.
 
 "Ours" is the sampler that `gq.sample` chooses. Its time is the time for a run with warm-up divided
-by the ESS of this run, times the ESS of the pCN chain, on one thread. MNIST is all 13,782 images of
+by the ESS of this run, times the ESS of the pCN chain, on one thread. Each time is the least of
+three runs with the same draws. MNIST is all 13,782 images of
 4 and 9 (the paper's 1.1e4 are those of the training set). The plume is the synthetic video of
 Figure 8 at the paper's size. Its labels are the sign of q_1, spectral clustering in two clusters.
 
@@ -87,6 +88,12 @@ def run(prior, model, labels, sampler, **settings) -> gq.Posterior:
                          progress=False, **settings)  # fmt: skip
 
 
+def fastest(*what, **settings) -> tuple[gq.Posterior, float]:
+    """Return a run and its seconds, the least of three that make the same draws."""
+    posts = [run(*what, **settings) for _ in range(3)]
+    return posts[0], min(post.settings["sampling_time"] for post in posts)
+
+
 def main() -> None:
     options = report.options(__doc__.splitlines()[0])
     rows = []
@@ -98,17 +105,19 @@ def main() -> None:
             for cell in cells:
                 for sampler in ("auto", gq.PCN()):  # compile first
                     run(prior, cell.model, labels, sampler, draws=4, warmup=1, thin=1)
-                ours = run(prior, cell.model, labels, "auto", draws=250)
-                ours_ess, ours_r_hat = worth(ours.draws.modes)
-                price = ours.settings["sampling_time"] / ours_ess
+                ours, seconds = fastest(prior, cell.model, labels, "auto", draws=250)
+                ours_ess, ours_r_hat = health(ours.draws.modes)
+                price = seconds / ours_ess
                 for tuned in (False, True):
                     few = options.quick or data == "plume"
                     steps = max(cell.steps, 20_000 if few else 200_000)
                     sampler = gq.PCN(None if tuned else cell.beta, target_acceptance=0.55)
-                    post = run(prior, cell.model, labels, sampler, draws=steps // THIN, thin=THIN,
-                               warmup=50 if tuned else 0)  # fmt: skip
+                    post, seconds = fastest(
+                        prior, cell.model, labels, sampler, draws=steps // THIN, thin=THIN,
+                        warmup=50 if tuned else 0,
+                    )  # fmt: skip
                     share = cell.steps / (steps + 5000 * tuned)
-                    ess, r_hat = worth(post.draws.modes[:, : cell.steps // THIN])
+                    ess, r_hat = health(post.draws.modes[:, : cell.steps // THIN])
                     rule = stopping_rule.stops(post, prior, TOLERANCE[data])
                     rows.append({
                         "data": data, "N": prior.n_nodes, "modes": prior.sigma.size,
@@ -118,7 +127,7 @@ def main() -> None:
                         "acceptance": float(post.draws.stats["acceptance_rate"].mean()),
                         "seconds for graph and modes": prepared, "paper's M": cell.steps,
                         "paper's seconds": cell.seconds,
-                        "seconds for M steps": post.settings["sampling_time"] * share / CHAINS,
+                        "seconds for M steps": seconds * share / CHAINS,
                         "ESS of M steps": ess / CHAINS, "R-hat": r_hat,
                         **stopping_rule.columns(rule),
                         "ours, seconds for this ESS": price * ess / CHAINS,
@@ -128,7 +137,7 @@ def main() -> None:
     report.write("timing", options.out, rows, claims(rows))
 
 
-def worth(modes) -> tuple[float, float]:
+def health(modes) -> tuple[float, float]:
     """Return the smallest ESS and the largest R-hat of the chains' coefficients."""
     r_hats, sizes = rhat_and_ess(modes)
     return float(np.min(sizes)), float(np.max(r_hats))
@@ -195,7 +204,7 @@ def draw(rows, out) -> None:
     panel.set_yticks(y, [f"{data}, {model}" for data, model in cells])
     panel.invert_yaxis()
     panel.set_xlabel("seconds of one core for one independent draw (smallest ESS over modes)")
-    panel.set_title("Table 2: what an independent draw costs", fontsize=10)
+    panel.set_title("Table 2: seconds for an independent draw", fontsize=10)
     panel.grid(alpha=0.3)
     panel.legend(fontsize=8)
     report.picture("timing", out, figure)

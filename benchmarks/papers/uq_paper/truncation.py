@@ -110,11 +110,11 @@ def draw(shown, rows, out) -> None:
                 means["full"], means[kind], s=12, c=color, marker=marker, linewidths=0, alpha=0.7,
                 label=f"{kind}: mean |difference| {ours:.3f}, paper {PAPER[kind]:.3f}",
             )  # fmt: skip
-        panel.plot([-1, 1], [-1, 1], color="black", lw=0.8)
+        panel.axline((0, 0), slope=1, color="black", lw=0.8)
         panel.set_title(("with" if loops else "without") + " self-loops", fontsize=10)
-        panel.set(xlabel="s under the full prior", xlim=(-1, 1), ylim=(-1, 1))
+        panel.set(xlabel="s under the full prior", xlim=(-1, 1), ylim=(-1, 1.35))
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=8, loc="lower right")
+        panel.legend(fontsize=8, loc="upper left")
     figure.axes[0].set_ylabel("s under 150 modes")
     figure.suptitle("Section 5.3: every member of the House, posterior mean s under probit",
                     fontsize=11)  # fmt: skip

@@ -5,7 +5,7 @@ rank nor a prior here, nor the ranges of Figure 6. This study uses spectral proj
 As in the paper's captions, 3% of nodes are labeled in Figure 5 and 4% in Figure 6c.
 
 A trend is the slope of each trial's curve, and its standard error is that over trials. In the
-level-set model each label that the field contradicts costs a factor exp(-2 / gamma^2). Up to
+level-set model each label that the field contradicts has the factor exp(-2 / gamma^2). Up to
 gamma = 0.3 this factor is so small that no draw contradicts a label. The draws for 0.1 and 0.3 are
 therefore identical, and the step between them is 0. At the highest noise the graph has nearly lost
 the moons, and the curves of variance against noise are flat under both models.
@@ -51,9 +51,9 @@ def main() -> None:
                 results.setdefault((swept, x, model.__name__), []).append(found)
     rows = sweeps.table(results)
     titles = {
-        "feature noise": "Figure 5: moons of more noise",
+        "feature noise": "Figure 5: more feature noise",
         "share of labels": "Figure 6a: more labels",
-        "gamma": "Figure 6c: noisier labels",
+        "gamma": "Figure 6c: larger gamma",
     }
     sweeps.draw("two_moons", rows, titles, options.out)
     report.write("two_moons", options.out, rows, sweeps.claims(results, rows, SIGNS))
