@@ -43,6 +43,11 @@ def options(description: str, **extra: tuple) -> argparse.Namespace:
     return chosen
 
 
+def quick() -> bool:
+    """Return whether ``--quick`` was given."""
+    return _settings["quick"]
+
+
 def write(
     name: str,
     out: Path,

@@ -18,8 +18,6 @@ import graphuq as gq
 from graphuq.cli.program import main
 from graphuq.cli.run_summary import SCORES
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 QUICK = ["--draws", "200"]
 
 

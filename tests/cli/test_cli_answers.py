@@ -14,8 +14,6 @@ from graphuq.cli.program import main
 from graphuq.labeling.answers import AnswerFile
 from graphuq.labeling.records import Answer
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def answers(tmp_path, monkeypatch):

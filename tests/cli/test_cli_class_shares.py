@@ -16,8 +16,6 @@ from graphuq.cli.class_shares import ClassShares, parse_shares
 from graphuq.cli.program import main
 from graphuq.posterior.assessment.class_shares import reweight
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 # Names that need care: one has a comma, the other an equals sign.
 RARE, USUAL = "rare, bad", "x=1"
 TOLD = f"{RARE}=0.15,{USUAL}=0.85"

@@ -11,8 +11,6 @@ import pytest
 import graphuq as gq
 from graphuq.cli.program import main
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 QUICK = ["--draws", "200", "--seed", "0"]
 
 # a path, a smaller one, a triangle without labels; and triangles alone, whose modes vary from each

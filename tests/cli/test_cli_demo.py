@@ -14,7 +14,11 @@ from graphuq.cli.program import main
 
 @pytest.mark.parametrize(
     ("options", "n_images", "n_classes", "accuracy"),
-    [([], 361, 2, 0.94), (["--pair", "3,8"], 357, 2, 0.94), (["--classes", "all"], 1797, 10, 0.9)],
+    [
+        ([], 361, 2, 0.94),
+        pytest.param(["--pair", "3,8"], 357, 2, 0.94, marks=pytest.mark.slow),
+        pytest.param(["--classes", "all"], 1797, 10, 0.9, marks=pytest.mark.slow),
+    ],
 )
 def test_demo_runs_the_main_job(
     tmp_path, monkeypatch, capsys, options, n_images, n_classes, accuracy

@@ -41,7 +41,6 @@ def run_of(folder):
     return json.loads(Path(folder, "run.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_shares_of_groups_are_those_of_python_in_table_summary_and_report(wards, capsys):
     assert sample("--groups", "ward") == 0
     printed, found, run = capsys.readouterr().out, pd.read_csv("out/groups.csv"), run_of("out")
@@ -61,7 +60,6 @@ def test_shares_of_groups_are_those_of_python_in_table_summary_and_report(wards,
     assert f"{south['low']:.1%} to {south['high']:.1%}" in page
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_an_update_keeps_groups_and_a_new_result_without_them_removes_their_table(wards):
     assert sample("--groups", "ward") == 0
     before = pd.read_csv("out/groups.csv")
@@ -75,7 +73,6 @@ def test_an_update_keeps_groups_and_a_new_result_without_them_removes_their_tabl
     assert run_of("out")["group_shares"] is None
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_long_lists_are_cut_in_the_summary_and_in_the_report(wards, capsys):
     wards.assign(ward=wards["id"]).to_csv("wards.csv", index=False)
     assert sample("--groups", "ward") == 0

@@ -14,8 +14,6 @@ import pytest
 import graphuq as gq
 from graphuq.cli.program import main
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 QUICK = ["--draws", "200"]
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 

@@ -12,8 +12,6 @@ import pytest
 import graphuq as gq
 from graphuq.cli.program import main
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 QUICK = ["--draws", "200", "--seed", "0"]
 
 

@@ -18,8 +18,6 @@ from graphuq.cli.files import read
 from graphuq.cli.program import main
 from graphuq.cli.saved_problem import load_problem
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 NAMES = np.array(["lower", "upper"])
 
 

@@ -12,8 +12,6 @@ import pytest
 import graphuq as gq
 from graphuq.cli.program import main
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 X = np.random.default_rng(0).normal(size=(30, 2))
 GRAPH = gq.knn_graph(X, 5, connect=True)
 PRIOR = gq.Prior.projected(GRAPH, 10, alpha=2.0)

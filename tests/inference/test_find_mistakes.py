@@ -69,6 +69,7 @@ def share_of_right_labels(prior, rate, judge, runs=150):
     return share, error
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:expectation propagation is poor")
 def test_the_rate_of_right_labels_among_suspects_is_kept(ring):
     share, error = share_of_right_labels(ring, 0.3, lambda table: table["suspect"].to_numpy())

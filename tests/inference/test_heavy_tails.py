@@ -50,10 +50,10 @@ def weighted(priors, labels, df, C, level=0.0):
     return means, errors
 
 
-def sampled(prior, labels, df, **ranges):
+def sampled(prior, labels, df, draws=1500, **ranges):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gq.ConvergenceWarning)
-        return gq.sample_jointly(prior, gq.Probit(GAMMA), labels, df=df, draws=1500, seed=0,
+        return gq.sample_jointly(prior, gq.Probit(GAMMA), labels, df=df, draws=draws, seed=0,
                                  progress=False, **ranges)  # fmt: skip
 
 
@@ -64,7 +64,9 @@ def distances(post, means, errors):
     return abs(found - means) / np.hypot(mcse, errors)
 
 
-@pytest.mark.parametrize(("df", "classes"), [(1.0, [0, 1, 1]), (3.0, [0, 1, 2])])
+@pytest.mark.parametrize(
+    ("df", "classes"), [(1.0, [0, 1, 1]), pytest.param(3.0, [0, 1, 2], marks=pytest.mark.slow)]
+)
 def test_probabilities_are_those_of_the_weighted_prior(ring, df, classes):
     labels = gq.Labels([0, 2, 4], classes)
     C = 1 if labels.classes.size == 2 else 3
@@ -75,12 +77,14 @@ def test_probabilities_are_those_of_the_weighted_prior(ring, df, classes):
     assert distances(post, gaussian, errors).max() > 6  # the Gaussian prior is another one
 
 
+@pytest.mark.slow
 def test_many_degrees_of_freedom_are_the_gaussian_prior(ring):
     labels = gq.Labels([0, 2, 4], [0, 1, 1])
     means, errors = weighted([(ring, 1.0)], labels, None, 1)
     assert distances(sampled(ring, labels, 1e6), means, errors).max() < 4.5
 
 
+@pytest.mark.slow
 def test_a_level_and_a_sampled_alpha_beside_heavy_tails_are_exact(ring):
     labels = gq.Labels([0, 2, 4], [0, 1, 1])
     post = sampled(ring + gq.Level(0.7), labels, 1.0, alpha=(0.5, 6))
@@ -95,7 +99,7 @@ def test_a_level_and_a_sampled_alpha_beside_heavy_tails_are_exact(ring):
 
 
 def test_predictions_that_need_a_gaussian_prior_are_refused(ring, tmp_path):
-    post = sampled(ring, gq.Labels([0, 2, 4], [0, 1, 1]), np.int64(2))
+    post = sampled(ring, gq.Labels([0, 2, 4], [0, 1, 1]), np.int64(2), draws=50)
     assert post.draws.hyperparameters["largest_scale"].min() > 0
     with pytest.raises(ValueError, match="hyperparameters were sampled"):
         post.pred_probs()

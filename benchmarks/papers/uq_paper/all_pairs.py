@@ -31,10 +31,10 @@ RANK, SHARE, MODEL = 50, 0.04, gq.Probit(0.1)
 
 def main() -> None:
     options = report.options(__doc__.splitlines()[0])
-    draws, per_class = (2, 500) if options.quick else (10, 2000)
+    draws = 2 if options.quick else 10
     rows, found = [], {}
     for pair in combinations(range(10), 2):
-        graph, y, _ = data_sets.digits(*pair, per_class)
+        graph, y, _ = data_sets.digits(*pair)
         prior = gq.Prior.projected(graph, RANK)
         posts = [
             gq.sample(prior, MODEL, gq.reveal(y, SHARE, seed=seed), seed=seed, progress=False)

@@ -12,6 +12,7 @@ from scipy.ndimage import distance_transform_cdt
 from sklearn.cluster import KMeans
 
 import graphuq as gq
+from benchmarks.common import report
 
 # Seeds of labels and of generated data begin here: bounds were fixed by runs with those below.
 FIRST_SEED = 200
@@ -44,8 +45,9 @@ def seeds(count: int) -> range:
     return range(FIRST_SEED, FIRST_SEED + count)
 
 
-def moons(sigma: float, seed: int, n: int = 2000) -> tuple[gq.Graph, np.ndarray]:
+def moons(sigma: float, seed: int, n: int | None = None) -> tuple[gq.Graph, np.ndarray]:
     """Return section 5.1.1's 2,000 points in 100 dimensions; self-tuning weights, scale K = 10."""
+    n = n or (400 if report.quick() else 2000)
     X, y = gq.datasets.two_moons(n, 100, sigma, seed=seed)
     return gq.full_graph(X, weights="self-tuning", n_neighbors=10, self_loops=True), y
 
@@ -57,12 +59,13 @@ def votes(tau: float = 1.25, self_loops: bool = True) -> tuple[gq.Graph, np.ndar
 
 
 def digits(
-    a: int, b: int, per_class: int = 2000, seed: int = 0
+    a: int, b: int, per_class: int | None = 2000, seed: int = 0
 ) -> tuple[gq.Graph, np.ndarray, np.ndarray]:
     """Section 5.1.3: 2,000 images of each digit, 20 neighbors in 50 principal components.
 
     The images are drawn at random; they are the third return value.
     """
+    per_class = 300 if report.quick() else per_class
     X, y = gq.datasets.digit_pair(a, b, dataset="mnist", per_class=per_class, seed=seed)
     return gq.knn_graph(gq.pca(X, 50), n_neighbors=20, connect=True), y, X
 

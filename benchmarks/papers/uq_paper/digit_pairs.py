@@ -49,7 +49,8 @@ def sampled(prior, model, y, run, trials) -> dict:
     """Sample the posterior for several draws of the labels, or for one."""
     seeds = data_sets.seeds(trials)
     known = [gq.reveal(y, 0.04, seed=seeds[0] if run == SAME else seed) for seed in seeds]
-    chain = (gq.PCN(beta=0.3), {"draws": 10_000, "thin": 1, "warmup": 0, "chains": 1})
+    steps = 1000 if report.quick() else 10_000
+    chain = (gq.PCN(beta=0.3), {"draws": steps, "thin": 1, "warmup": 0, "chains": 1})
     sampler, settings = ("auto", {}) if run == EXACT else chain
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gq.ConvergenceWarning)  # the columns show it

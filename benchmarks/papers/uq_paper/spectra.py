@@ -36,8 +36,8 @@ def main() -> None:
     scene = data_sets.plume(4 if options.quick else 1)
     pixels = scene.X.shape[0]
     spectra = {
-        "MNIST 4-9": gq.Spectrum.of(data_sets.digits(4, 9, 500 if options.quick else 2000)[0]),
-        "two moons": gq.Spectrum.of(data_sets.moons(0.06, 0, 500 if options.quick else 2000)[0]),
+        "MNIST 4-9": gq.Spectrum.of(data_sets.digits(4, 9)[0]),
+        "two moons": gq.Spectrum.of(data_sets.moons(0.06, 0)[0]),
         "plume": gq.nystrom(scene.X, channels - 1, weights="cosine", seed=0),
         "votes": gq.Spectrum.of(data_sets.votes()[0]),
     }

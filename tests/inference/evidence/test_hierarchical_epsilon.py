@@ -26,6 +26,7 @@ def integrals(prior, labels, epsilon):
     return evidence, trapezoid(right * v[:, 1], z) / trapezoid(right, z)
 
 
+@pytest.mark.slow
 def test_weights_and_the_averaged_mean_are_those_of_integrals(pair):
     prior, labels = pair
     exact, means = np.transpose([integrals(prior, labels, epsilon) for epsilon in EPSILONS])

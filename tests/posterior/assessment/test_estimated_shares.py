@@ -43,7 +43,7 @@ def by_class(y, n_classes, each, rng):
     return gq.Labels(nodes, y[nodes], np.arange(n_classes), sampling="by class")
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_intervals_hold_the_shares_of_worlds_with_labels_at_random(world, n_classes):
     covered = []
     for seed in range(40):
