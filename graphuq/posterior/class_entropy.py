@@ -205,4 +205,5 @@ def add_near_entropy(mean, deviation, noise, overlap, which, entropies):  # type
                     weighted[i] += y * share
             for i in range(size):
                 added[i] += _near_log(total[i]) + weighted[i] / total[i]
-        entropies[start : start + size] += added
+        for i in range(size):
+            entropies[start + i] += added[i]

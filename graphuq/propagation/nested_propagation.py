@@ -238,15 +238,18 @@ def _visit(mean, covariance, y, model, sites, least, log_cdf, asked, out):  # ty
         c = y[j]
         tau, nu = sites[0, j], sites[1, j]
         # 1. the joint Gaussian of the fields and w, which given the fields is N(mean, 1 / total)
-        weights[:] = tau
-        weights[c] = 1.0 / (model.hub * model.hub)
+        for k in range(K):
+            weights[k] = tau[k] if k != c else 1.0 / (model.hub * model.hub)
         total = weights.sum()
         if not total > 0.0:
             return False
-        weights /= total
-        S[:K, :K], m[:K] = covariance[j], mean[j]
         m[K], S[K, K] = nu.sum() / total, 1.0 / total
         for k in range(K):
+            weights[k] /= total
+        for k in range(K):
+            for i in range(K):
+                S[k, i] = covariance[j, k, i]
+            m[k] = mean[j, k]
             m[K] += weights[k] * m[k]
             S[K, k] = 0.0
             for i in range(K):
@@ -259,8 +262,8 @@ def _visit(mean, covariance, y, model, sites, least, log_cdf, asked, out):  # ty
         for k in range(K):
             if k != c:
                 log_mass += _multiply(S, m, k, -tau[k], -nu[k], g)
-        out.mean[j] = m[:K]
         for k in range(K):
+            out.mean[j, k] = m[k]
             for i in range(k + 1):
                 out.covariance[j, k, i] = out.covariance[j, i, k] = S[k, i]
         # 3. new sites

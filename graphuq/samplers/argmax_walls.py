@@ -230,4 +230,5 @@ def _flow(x, velocities, walls, costs, states, hits, kicks):  # type: ignore[no-
         cos, sin = math.cos(left), math.sin(left)
         for i in range(K):
             _turn(x[i], w[i], cos, sin)
-            states[flow, i] = x[i]
+            for j in range(m):
+                states[flow, i, j] = x[i, j]

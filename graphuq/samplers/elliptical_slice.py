@@ -20,7 +20,7 @@ from graphuq.samplers.protocol import (
     prior_blocks,
 )
 from graphuq.utils import validation
-from graphuq.utils.jit import kernel
+from graphuq.utils.jit import copy_matrix, kernel
 from graphuq.utils.typing import Array
 
 
@@ -133,14 +133,14 @@ def _slide(u, xi, power, potential, observed, rng, fields, potentials, tries):  
                     w[j, c] = u[j, c] * cos + xi[i, c, j] * sin
             phi_w = potential(w, observed)
             if not phi_w > -math.inf:
-                u[:] = w
+                copy_matrix(w, u)
                 return i
             tries[i] += 1
             # accept
             if phi_w <= level:
                 break
             if high - low < 1e-14:  # only rounding keeps the state itself out
-                w[:] = u
+                copy_matrix(u, w)
                 phi_w = phi
                 break
             # shrink the bracket toward the state, at angle 0
@@ -149,9 +149,10 @@ def _slide(u, xi, power, potential, observed, rng, fields, potentials, tries):  
             else:
                 high = angle
             angle = low + (high - low) * rng.random()
-        u[:] = w
+        copy_matrix(w, u)
         phi = phi_w
         for c in range(u.shape[1]):
-            fields[i, c] = u[:, c]
+            for j in range(m):
+                fields[i, c, j] = u[j, c]
         potentials[i] = phi
     return xi.shape[0]

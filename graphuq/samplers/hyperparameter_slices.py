@@ -268,7 +268,8 @@ def slice_hyperparameters(rng, z, problem, point, log_right, sigma, f, costs):  
             if not box[i, 0] < box[i, 1]:
                 continue
             low, high = _line(rng, i, box, point, line)
-            here[:] = point
+            for k in range(point.size):
+                here[k] = point[k]
             # draw the level of the slice
             floor = now - rng.standard_exponential()
             for proposal in range(MAX_PROPOSALS):

@@ -21,7 +21,7 @@ from numba.core.types import NumPyRandomGeneratorType
 from numpy.typing import NDArray
 
 from graphuq.likelihoods.contract import GRADIENT, OBSERVED, POTENTIAL
-from graphuq.utils.jit import kernel
+from graphuq.utils.jit import copy_matrix, kernel
 from graphuq.utils.typing import Array
 
 # An energy error beyond this is a divergence: the integrator has left the level set.
@@ -194,8 +194,8 @@ def trajectories(  # type: ignore[no-untyped-def]
         count = min(MAX_STEPS, max(1, math.ceil(angle / longest)))
         h = min(angle / count, longest)
         cos, sin = math.cos(h), math.sin(h)
-        w[:] = x
-        g[:] = g_start
+        copy_matrix(x, w)
+        copy_matrix(g_start, g)
         change, end = 0.0, 0.0
         for _ in range(count):
             # half a kick, and a turn
@@ -223,8 +223,8 @@ def trajectories(  # type: ignore[no-untyped-def]
             diverging[i] = 1.0
         if rng.random() < alpha:
             psi, now = psi_w, there
-            x[:] = w
-            g_start[:] = g
+            copy_matrix(w, x)
+            copy_matrix(g, g_start)
         acceptance[i] = alpha
         # adapt the log step size, and its average
         if aim > 0.0:
@@ -233,6 +233,6 @@ def trajectories(  # type: ignore[no-untyped-def]
             averages[0] += _GAIN * tuned**-_DECAY * (alpha - aim)
             averages[0] = min(averages[0], math.log(0.5 * math.pi))
             averages[1] += tuned**-_FORGETTING * (averages[0] - averages[1])
-        ends[i] = x
+        copy_matrix(x, ends[i])
         potentials[i] = now
     return velocities.shape[0]

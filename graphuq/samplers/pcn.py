@@ -21,7 +21,7 @@ from graphuq.samplers.protocol import (
     prior_blocks,
 )
 from graphuq.utils import validation
-from graphuq.utils.jit import kernel
+from graphuq.utils.jit import copy_matrix, kernel
 from graphuq.utils.typing import Array
 
 FIRST_BETA = 0.3
@@ -163,19 +163,20 @@ def _walk(u, xi, step, potential, observed, rng, fields, potentials, alphas):  #
                 w[j, c] = keep * u[j, c] + beta * xi[i, c, j]
         there = potential(w, observed)
         if not there > -math.inf:
-            u[:] = w
+            copy_matrix(w, u)
             return beta, tuned, i
         # accept
         phi, phi_w = _tempered(now, power), _tempered(there, power)
         alphas[i] = 1.0 if phi == math.inf else math.exp(min(0.0, phi - phi_w))
         if rng.random() < alphas[i]:
             now = there
-            u[:] = w
+            copy_matrix(w, u)
         # adapt: Robbins-Monro on log beta
         if aim > 0.0:
             tuned += 1
             beta = min(1.0, beta * math.exp((alphas[i] - aim) * tuned**-0.6))
         for c in range(u.shape[1]):
-            fields[i, c] = u[:, c]
+            for j in range(m):
+                fields[i, c, j] = u[j, c]
         potentials[i] = now
     return beta, tuned, xi.shape[0]

@@ -164,4 +164,4 @@ def _flow(x, velocities, G, votes, costs, states, hits, kicks):  # type: ignore[
         # no wall is left in this quarter turn
         for i in range(m):
             x[i] = x[i] * cos_left + w[i] * sin_left
-        states[flow, 0] = x
+            states[flow, 0, i] = x[i]

@@ -18,12 +18,21 @@ def cached_njit(function: Callable[..., Any]) -> Any:
         return numba.njit(function)
 
 
+@numba.njit
+def copy_matrix(v: Any, u: Any) -> None:
+    """Write v into u: ``u[:] = v`` takes seconds to compile, for the words of its error."""
+    for i in range(u.shape[0]):
+        for j in range(u.shape[1]):
+            u[i, j] = v[i, j]
+
+
 class Kernel:
     """A function compiled for one explicit signature at its first call.
 
     Thanks to the explicit signature, a kernel is not compiled again for each likelihood: the
     function of a plugin enters as a typed pointer. A kernel runs without the GIL. It must not call
-    jitted functions of another file, because numba's cache does not see edits there.
+    jitted functions of another file, because numba's cache does not see edits there; those of
+    this file stay as they are.
     ``fastmath`` is that of `numba.njit`.
     """
 
