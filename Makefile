@@ -7,7 +7,7 @@ export GRAPHUQ_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 # Two processes with two threads of linear algebra each would wait for one another.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow test-lowest lint docs figures package study reproduce other-papers clean
+.PHONY: demo test test-slow test-papers test-lowest lint docs figures package study reproduce other-papers clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/graphuq demo
@@ -20,6 +20,10 @@ test: $(VENV)/installed-dev
 # `make docs` runs all notebooks
 test-slow: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest -n 2 --dist worksteal -m slow
+
+# the quick versions of the studies of the papers
+test-papers: $(VENV)/installed-dev
+	$(VENV)/bin/python -m pytest -n 2 --dist worksteal -m slow tests/benchmarks/test_paper_studies.py
 
 # a core of the tests on the lowest versions that pyproject.toml declares; old packages announce what
 # has changed since

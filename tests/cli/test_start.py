@@ -52,7 +52,9 @@ def test_a_lack_of_memory_in_a_command_is_no_bug():
     assert describe_error("sample", MemoryError()) == "graphuq sample: there is not enough memory"
 
 
-@pytest.mark.parametrize("code", ["cp1252", "ascii", "utf-8"])
+@pytest.mark.parametrize(
+    "code", ["cp1252", *(pytest.param(code, marks=pytest.mark.slow) for code in ("ascii", "utf-8"))]
+)
 def test_a_terminal_of_another_encoding_shows_codes(code, tmp_path):
     classes = ["\u03b1", "\u03b2", *[""] * 10]
     rows = "".join(f"\u043a{k},{k},{name}\n" for k, name in enumerate(classes))
@@ -67,6 +69,7 @@ def test_a_terminal_of_another_encoding_shows_codes(code, tmp_path):
     assert ("1 x \N{GREEK SMALL LETTER ALPHA}" if code == "utf-8" else "1 x \\u03b1") in shown
 
 
+@pytest.mark.slow
 def test_a_closed_standard_error_stops_nothing(tmp_path):
     (tmp_path / "items.csv").write_text("id,x,label\na,1,u\nb,2,v\nc,3,\nd,5,\n")
     command = f"{sys.executable} -m graphuq sample items.csv --draws 20 2>&-"

@@ -86,7 +86,7 @@ def score(post, y):
     return -np.log(post.by_class[hidden, y[hidden]]).mean()
 
 
-@pytest.mark.parametrize("share", [0.1, 0.2])
+@pytest.mark.parametrize("share", [0.1, pytest.param(0.2, marks=pytest.mark.slow)])
 def test_it_pays_to_say_how_labels_were_chosen(share):
     """Labels of as many items of each class, and the control: labels at random taken for others."""
     gains, control = [], []

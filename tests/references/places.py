@@ -1,6 +1,7 @@
 """Files, functions and classes that pages name as `file.py::name`."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = re.compile(r"`((?:graphuq|benchmarks|tests)/[\w/]+\.py)(?:::([\w.]+))?`")
 
 
+@functools.cache
 def defined_in(path):
     """Dotted names of the functions, classes, methods and assignments of a file."""
     found = set()
