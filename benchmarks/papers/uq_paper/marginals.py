@@ -57,7 +57,7 @@ def sample_all(spectrum, labels, seed, draws) -> dict[str, gq.Posterior]:
             for name, model in MODELS.items()
         }
         posts[AS_RUN] = gq.sample(
-            full, MODELS["GL, epsilon 10"], labels, gq.PCN(beta=0.1), draws=1000, thin=100,
+            full, MODELS["GL, epsilon 10"], labels, gq.PCN(beta=0.1), draws=draws // 2, thin=100,
             warmup=0, chains=1, **common,
         )  # fmt: skip
         deep = gq.GinzburgLandau(epsilon=0.3, gamma=0.6)
@@ -83,7 +83,7 @@ def main() -> None:
     repeats = 1 if options.quick else 5
     for seed in data_sets.seeds(repeats):
         labels = gq.reveal(y, counts={0: 3, 1: 2}, seed=seed)
-        posts = sample_all(spectrum, labels, seed, 500 if options.quick else 2000)
+        posts = sample_all(spectrum, labels, seed, 100 if options.quick else 2000)
         hidden = np.setdiff1d(np.arange(y.size), labels.nodes)
         s = {name: 2 * post.latent_probability[hidden] - 1 for name, post in posts.items()}
         averaged = np.mean([s[name] for name in MODELS], axis=0)

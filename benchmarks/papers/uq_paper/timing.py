@@ -109,8 +109,8 @@ def main() -> None:
                 ours_ess, ours_r_hat = health(ours.draws.modes)
                 price = seconds / ours_ess
                 for tuned in (False, True):
-                    few = options.quick or data == "plume"
-                    steps = max(cell.steps, 20_000 if few else 200_000)
+                    steps = max(cell.steps, 20_000 if data == "plume" else 200_000)
+                    steps = 6_000 if options.quick else steps
                     sampler = gq.PCN(None if tuned else cell.beta, target_acceptance=0.55)
                     post, seconds = fastest(
                         prior, cell.model, labels, sampler, draws=steps // THIN, thin=THIN,

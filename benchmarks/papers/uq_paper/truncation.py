@@ -38,7 +38,7 @@ def main() -> None:
             gaps: dict[str, list[float]] = {"projected": [], "approximated": []}
             variances: dict[str, list[float]] = {kind: [] for kind in priors}
             healths = []
-            for seed in data_sets.seeds(3 if options.quick else 30):
+            for seed in data_sets.seeds(2 if options.quick else 30):
                 labels = gq.reveal(y, counts={0: 3, 1: 2}, seed=seed)
                 posts = {
                     kind: gq.sample(prior, model, labels, seed=seed, progress=False)
