@@ -183,6 +183,13 @@ def test_no_comparison_turns_into_a_quote(page):
     assert re.findall(r"^> *\d.*", page.read_text(encoding="utf-8"), re.MULTILINE) == []
 
 
+@pytest.mark.parametrize("page", sorted((DOCS / "how-to").glob("*.md")), ids=lambda p: p.stem)
+def test_each_how_to_page_shows_an_error_and_its_remedy(page):
+    text = page.read_text(encoding="utf-8")
+    errors = r"^(ValueError|TypeError|FileNotFoundError)|    \w+Error: |graphuq sample: how should"
+    assert page.stem == "index" or re.search(errors, text, re.MULTILINE)
+
+
 def test_missing_references_are_found():
     text = (
         "`graphuq/priors/prior.py` `graphuq/priors/prior.py::Prior.sigma` `graphuq/priors.py` "

@@ -324,6 +324,14 @@ def test_pages_quote_the_numbers_that_commands_wrote(page, says, values):
     assert [number for number, _ in found] == [as_quoted(v, *f) for v, f in expected]
 
 
+def test_the_ratio_of_evidences_in_the_tutorial_is_that_of_its_example():
+    text = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    (printed,) = re.findall(r"gq\.evidence\(papers.*\n([\d.]+)\n", text)
+    says = f"log evidences is {printed}, a ratio of evidences of about "
+    ratio = re.search(re.escape(says) + r"(\d+)", text_of("docs/tutorial.md"))
+    assert np.exp(float(printed)) == pytest.approx(float(ratio[1]), rel=0.05)
+
+
 def test_wrong_quotes_are_found():
     assert numbers_of("it is 0.5, or 12%.", "is {}, or {}.") == [("0.5", ""), ("12", "%")]
     assert numbers_of("it is 0.5.", "is {}") == [("0.5", "")]
