@@ -75,10 +75,10 @@ $(TOOLS)/installed:
 # samplers.multiclass_beside_peers, trust.side_by_side, trust.annotate_cells: pip install
 # graphuq[peers]). Takes an hour or two; each says whether its claims hold.
 STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pixels \
-    samplers.ginzburg_landau samplers.tempering samplers.angle trust.active_labeling trust.active_scikit trust.approximation trust.calibration trust.suspect_labels \
+    samplers.ginzburg_landau samplers.angle trust.active_labeling trust.active_scikit trust.approximation trust.calibration trust.suspect_labels \
     trust.suspects_beside_cleanlab \
-    trust.conformal trust.evidence trust.hyperparameters trust.estimator speed.eigenpairs \
-    speed.scale speed.multiclass_scale trust.multiclass_pairs trust.imbalance trust.overlap \
+    trust.hyperparameters trust.estimator speed.eigenpairs \
+    speed.scale speed.multiclass_scale trust.imbalance trust.overlap \
     trust.few_labels trust.heavy_tails trust.heterophily trust.defaults trust.components trust.class_shares speed.cells speed.one_more_label speed.many_labels \
     trust.label_session speed.labeling speed.labeling_in_browser
 
