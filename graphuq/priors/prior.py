@@ -119,8 +119,6 @@ class Prior(Summable):
     (True, True)
     >>> np.allclose(full.law.variance(), full.variance())
     True
-    >>> np.array_equal(full.modes_at([0, 2]), full.vectors[[0, 2]])
-    True
     >>> full.require_here("a plot")     # raises for eigenvectors in a Dask array
 
     Parameters that are chosen from the labels, and the fingerprint of a prior:
@@ -401,19 +399,6 @@ class Prior(Summable):
                 f"{what} needs all eigenvectors here, and they are a Dask array: take gq.Spectrum("
                 "s.values, np.asarray(s.vectors), np.asarray(s.null)) for the spectrum s"
             )
-
-    def modes_at(self, nodes: Any) -> Array:
-        """Return rows of `vectors`, in float64.
-
-        Parameters
-        ----------
-        nodes : array_like of int, or slice
-
-        Returns
-        -------
-        ndarray, shape (nodes, p)
-        """
-        return np.asarray(self.vectors[nodes], dtype=np.float64)
 
     @property
     def n_nodes(self) -> int:

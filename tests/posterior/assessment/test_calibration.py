@@ -328,7 +328,7 @@ def test_without_unlabeled_nodes_there_is_nothing_to_score(post):
 
 def simulated(prior, rng, gamma=0.5, n_labels=6):
     """A truth drawn from the prior, and noisy labels of some nodes."""
-    field = prior.modes_at(np.arange(prior.n_nodes)) * prior.sigma
+    field = prior.vectors * prior.sigma
     u = field @ rng.standard_normal((prior.sigma.size, 3))
     nodes = rng.choice(prior.n_nodes, n_labels, replace=False)
     seen = (u[nodes] + gamma * rng.standard_normal((n_labels, 3))).argmax(axis=1)
