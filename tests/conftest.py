@@ -57,6 +57,13 @@ def without_pictures():
         yield draw_pictures
 
 
+@pytest.fixture(scope="module", autouse=True)
+def reports_of_the_command_line_have_none(request):
+    """Leave out pictures in all its tests that do not ask for ``with_pictures``."""
+    if request.path.parent.name == "cli":
+        request.getfixturevalue("without_pictures")
+
+
 @pytest.fixture
 def with_pictures(without_pictures, monkeypatch):
     """Draw them in one test of a module that leaves them out."""

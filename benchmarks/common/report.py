@@ -92,7 +92,7 @@ def made_by(machine: dict) -> str:
     version, _, commit = machine["graphuq"].partition("+g")
     before = version.partition(".dev")[0]
     name = (
-        f"commit {commit.split('.')[0]}, before graphuq {before},"
+        f"commit {commit.split('.')[0]}, before graphuq {before}"
         if commit
         else f"graphuq {version}"
     )
