@@ -44,6 +44,8 @@ CAUSES = {
     "marginals": {
         "of 6 nodes, those with several peaks, GL, epsilon 10": "paper: at the printed epsilon the "
         "barrier is 1/40, and the density has one peak",
+        "mass on the lesser side": "paper: with five labels and the printed epsilon the sign of the "
+        "field is hardly known at any node",
         "of 6 nodes, those with several peaks, GL, epsilon 0.3": "ours: with these wells "
         "and five labels the means of the surest nodes are 0.15, and some have two peaks",
     },
@@ -58,8 +60,7 @@ CAUSES = {
         "plume, cosine, approximation": TAIL,
         "river, cosine, approximation": TAIL,
         "plume, neighbors, approximation": SKY,
-        "plume, neighbors: share of pixels": "data: our video is synthetic; why the two differ "
-        "was not measured",
+        "plume, neighbors: share of pixels": "ours: why the two differ was not measured",
         "largest R-hat, BLS, pCN": "paper: its sampler mixes slowly here",
         "largest R-hat, BLS": UNSATISFIABLE,
         "largest R-hat, probit": SHORT,

@@ -130,6 +130,12 @@ def main() -> None:
         claims[f"of 6 nodes, those with several peaks, {name}, {kind} confidence: {bound}"] = (
             *report.of_chains(value, value >= 4 if many else value == 0, [row]), *paper
         )  # fmt: skip
+    row = next(r for r in rows if (r["model"], r["nodes"]) == ("GL, epsilon 10",
+                                                              "6 of high confidence"))  # fmt: skip
+    other = row["mass on the lesser side of 0"]
+    claims["mass on the lesser side of 0, GL, epsilon 10, high confidence: at most 0.1"] = (
+        *report.of_chains(other, other <= 0.1, [row]), "most samples have a fixed sign"
+    )  # fmt: skip
     worst = max(row["R-hat"] for row in rows if row["model"] in MODELS)
     claims["largest R-hat of the paper's three models: below 1.05"] = (worst, worst < 1.05)
     report.write("marginals", options.out, rows, claims)
@@ -153,8 +159,10 @@ def draw(shown, out) -> None:
             panel.set_title(f"s = {2 * p - 1:+.2f}", fontsize=8, pad=2)
             panel.set_yticks([])
             panel.tick_params(labelsize=7)
-    figure.suptitle("Figure 7: marginal posteriors of the field at six nodes, voting records",
-                    fontsize=11)  # fmt: skip
+    figure.suptitle(
+        "Figure 7: marginal posteriors of the field at six nodes, voting records. A line is at 0, "
+        "and s is the mean of the sign.", fontsize=11,
+    )  # fmt: skip
     report.picture("marginals", out, figure)
 
 

@@ -51,7 +51,7 @@ def main() -> None:
         "probit": -norm.logcdf(u / GAMMA),
         "level-set": np.where(u < 0, 2 / GAMMA**2, 0.0),
     }
-    start = np.linspace(-1.5, 1.5, 13 if options.quick else 61)
+    start = np.linspace(-1.5, 1.5, 13 if options.quick else 121)
     signs = {epsilon: relaxed_sign(epsilon, start) for epsilon in EPSILONS}
     rows = [
         {
@@ -99,7 +99,7 @@ def draw(u, curves, start, signs, out) -> None:
     left.set_title("Figure 1: negative log likelihoods", fontsize=10)
     for epsilon, values in signs.items():
         right.plot(start, values, label=f"epsilon = {epsilon:g}")
-    right.plot(start, np.sign(start), "k:", label="S(u)")
+    right.plot([-1.5, 0, 0, 1.5], [-1, -1, 1, 1], "k:", label="S(u)")
     right.set(xlabel="u", ylabel="S_epsilon(u)")
     right.set_title("Section 2.4: the sign relaxed by gradient flow", fontsize=10)
     for panel in (left, right):
