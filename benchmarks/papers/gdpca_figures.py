@@ -13,7 +13,8 @@ means over draws of 20 labels per class, or 10 of digits, and the accuracy is th
 nodes. Table 5 puts two kernels in place of the covariance S: cosines, and exp(-|x - x'|^2 / d),
 whose width the text does not state. The paper's recipe is used (`gq.GDPCA`): there S at delta = 1
 is solved by GMRES, and all others by ten power iterations. The study also measures the text's claim
-that power iteration reaches the best accuracy in fewer products than GMRES. In Table 3 and Figure 3
+that power iteration reaches the best accuracy in fewer products than GMRES. With W_RBF as read here
+accuracies are near chance on the three networks, far from the printed ones. In Table 3 and Figure 3
 graph convolutional networks stand for the neural networks: their accuracies on the published splits
 are those that `benchmarks.trust.side_by_side` measured, and their time is not compared. Figure 3
 here has the seconds of 50 trainings by each solver.
@@ -41,6 +42,7 @@ from benchmarks.common import report
 from benchmarks.papers.gdpca import (
     ALPHA,
     DELTA,
+    PAPERS_REPEATS,
     PRINTED,
     accuracy,
     citation,
@@ -191,6 +193,13 @@ def kernels(names: tuple[str, ...], repeats: int) -> tuple[list[dict], dict]:
             rows.append(row("Table 5", name, kind, values, repeats))
             if kind.startswith("W"):
                 rows[-1]["paper"] = KERNELS[name][kind == "W_RBF"]
+        for kind, printed in zip(("W_COS", "W_RBF"), KERNELS[name], strict=True):
+            error = np.std(got[kind], ddof=1) * np.sqrt(1 / repeats + 1 / PAPERS_REPEATS)
+            apart = float(np.mean(got[kind]) - printed)
+            claims[
+                f"Table 5, {name}, {kind}: difference from the printed accuracy in points: within "
+                "three standard errors"
+            ] = (apart, abs(apart) <= 3 * error)
         others = np.array([values for kind, values in got.items() if kind != "S"])
         best = others[others.mean(axis=1).argmax()]
         lead = float(np.mean(got["S"]) - best.mean())
@@ -199,7 +208,7 @@ def kernels(names: tuple[str, ...], repeats: int) -> tuple[list[dict], dict]:
         claims[
             f"Table 5, {name}: lead of S over PRSSL and both kernels in points: at least {least}, "
             "and p < 0.05"
-        ] = (f"{lead:.1f}, p = {p:.1g}", lead >= least and p < 0.05)
+        ] = (f"{lead:.2f}, p = {p:.1g}", lead >= least and p < 0.05)
     return rows, claims
 
 
@@ -217,15 +226,17 @@ def products(name: str, repeats: int) -> tuple[list[dict], dict, dict]:
                 got.append(by_matrix(M, labels, y, hidden, solver, count))
             curves.setdefault(solver, []).append(float(np.mean(got)))
             rows.append(row("products with M", name, f"{solver}, {count}", got, repeats))
-    near = {solver: next(k for k, value in zip(steps, curve, strict=True)
-                         if value >= max(curve) - 0.5)
+    best = max(map(max, curves.values()))
+    near = {solver: next((k for k, value in zip(steps, curve, strict=True) if value >= best - 0.5),
+                         np.inf)
             for solver, curve in curves.items()}  # fmt: skip
     claims = {
-        f"{name}: products until the accuracy is within half a point of its best, power iteration: "
-        "fewer than GMRES": (
-            f"{near['power']} and {near['gmres']}", near["power"] < near["gmres"]
+        f"{name}: products until the accuracy is within half a point of the best of both solvers, "
+        "power iteration: fewer than GMRES": (
+            " and ".join("never" if k == np.inf else str(k) for k in near.values()),
+            near["power"] < near["gmres"],
         )
-    }  # fmt: skip
+    }
     return rows, claims, curves
 
 
@@ -296,10 +307,12 @@ def picture(shown: dict, curves: dict, by_step: dict, seconds: list[dict]) -> Fi
         for metric in METRICS:
             panel.plot(list(NEIGHBORS), curves[name, metric], "o-", ms=4, label=metric)
         panel.set(title=f"Figure 4: {name}", xlabel="neighbors", ylabel="accuracy, %")
-        panel.axvline(7, color="0.7", lw=0.8)
+        panel.axvline(7, color="0.7", lw=0.8, label="7, as in the paper")
     for solver, curve in by_step.items():
         panels[2].plot(range(1, len(curve) + 1), curve, "o-", ms=4, label=solver)
-    panels[2].set(title="Pubmed", xlabel="products with M", ylabel="accuracy, %")
+    panels[2].set(
+        title="Section 3.2: solvers on pubmed", xlabel="products with M", ylabel="accuracy, %"
+    )
     for panel in panels:
         panel.grid(alpha=0.3)
         panel.legend(fontsize=8)
@@ -308,7 +321,7 @@ def picture(shown: dict, curves: dict, by_step: dict, seconds: list[dict]) -> Fi
         x = np.arange(len(bars))
         last.bar(x + 0.4 * shift - 0.2, [row["value"] for row in bars], 0.4, label=solver)
         last.set_xticks(x, [row["data"] for row in bars])
-    last.set(title="Figure 3: 50 trainings", ylabel="seconds", yscale="log")
+    last.set(title="Figure 3: 50 trainings", ylabel="seconds")
     last.legend(fontsize=8)
     return figure
 

@@ -13,7 +13,8 @@ with standardized features. Raw features without the last column, whose numbers 
 come closest, and the claims are about these; the table has all three. The paper's glass has 223
 rows; the public file has 214. Noise of 10% moves 10% of the training labels to another class.
 
-The paper's t-test has the result 1 for a difference, and 0 or NS for none.
+The paper's t-test has the result 1 for a difference, and 0 or NS for none. Its text says that on
+iris the gain is significant with noise, but its table has 0 and NS at 5 and 20%.
 """
 
 from __future__ import annotations
@@ -206,6 +207,10 @@ def main() -> None:
             f"rows of Table 3 where the deviation of MKAOG is below that of KAOG: all "
             f"{len(printed)}, wine without its last column"
         ] = (lower, lower == len(printed))
+        noisy = max(r["p of paired t, 30 splits"] for r in printed if r["data"] == "iris"
+                    and r["noise"] > 0)  # fmt: skip
+        claims["iris, 5, 10 and 20% noise: largest p of a t-test of 30 splits: below 0.05"] = (
+            noisy, noisy < 0.05)  # fmt: skip
         same = sum((row["p of paired t, 30 splits"] < 0.05) == (row["paper t"] == "1")
                    for row in printed)  # fmt: skip
         claims[

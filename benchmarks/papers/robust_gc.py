@@ -16,9 +16,11 @@ exp(-d^2 / sigma^2) without self-loops; and node 8 of karate belongs to the larg
 
 A lead is the mean difference of two methods over all repeats, in units of its standard error, which
 comes from the averages computed anew. Where the paper says that a method beats the others, its
-smallest lead has to be above 0. The bounds of Table 1 replaced fixed numbers of points after
-results had been seen; labels were then drawn anew. The column "p against RobustGC" is the median p
-of the paper's Wilcoxon test, over the averages computed anew.
+smallest lead has to be above 2. In Figure 3 the grids go from left to right: gamma of ZhouGC from
+1e-5 to 1e5, p of BelkGC from 1 to 51, and gamma / lambda_1 of RobustGC from 0 to 1. The bounds of
+Table 1 replaced fixed numbers of points after results had been seen; labels were then drawn anew.
+The column "p against RobustGC" is the median p of the paper's Wilcoxon test, over the averages
+computed anew.
 
 Three bounds that fail, and why (the table has the cause of each failure):
 
@@ -326,8 +328,8 @@ def order_claims(results: dict[tuple, dict[str, np.ndarray]]) -> dict:
         rivals = [m for m in ("ZhouGC", "BelkGC", "RobustGC") if m != method]
         leads = [lead(results[data, size][method], results[data, size][rival])
                  for size in sizes for rival in rivals]  # fmt: skip
-        name = f"{data}, {which}: {method} is best, its smallest lead in standard errors: above 0"
-        claims[name] = (min(leads), min(leads) > 0)
+        name = f"{data}, {which}: {method} is best, its smallest lead in standard errors: above 2"
+        claims[name] = (min(leads), min(leads) > 2)
 
     for data, sizes in ((data, list(PAPER[data])) for data in PAPER):
         best(data, "RobustGC", sizes[:1], "fewest labels")
@@ -451,11 +453,15 @@ def noise_claims(rows: list[dict]) -> dict:
 
     claims = {}
     perfect = lowest("Figure 4", 1.0)
-    claims["Figure 4: lowest accuracy of RobustGC over all noise levels: at least 99.5"] = (
-        perfect, perfect >= 99.5)  # fmt: skip
+    claims["Figure 4: lowest accuracy of RobustGC over all noise levels: at least 99.9"] = (
+        perfect, perfect >= 99.9)  # fmt: skip
     perfect = lowest("Figure 5", 0.3)
     claims["Figure 5: lowest accuracy of RobustGC over all noise levels except the highest: at "
            "least 99.5"] = (perfect, perfect >= 99.5)  # fmt: skip
+    few = next(r["accuracy"] for r in rows if (r["figure"], r["method"], r["flipped"], r["labels"])
+               == ("Figure 5", "RobustGC", FLIPS[-1], LABELS[0]))  # fmt: skip
+    claims["Figure 5: RobustGC drops only a little at the highest noise, accuracy with "
+           f"{LABELS[0]} labels: at least 95"] = (few, few >= 95)  # fmt: skip
     for figure, order in (
         ("Figure 4", ["RobustGC", "PF-RobustGC", "BelkGC", "ZhouGC"]),
         ("Figure 5", ["RobustGC", "BelkGC", "PF-RobustGC", "ZhouGC"]),

@@ -1,5 +1,6 @@
 """The table of all items of the papers names what exists, and judges or explains every item."""
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -10,13 +11,15 @@ from references.places import missing_references
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs/_ext"))
 
-from paper_items import PAPERS, VERDICTS, items_of, verdicts_of  # noqa: E402
+from paper_items import ITEMS, PAPERS, VERDICTS, items_of, verdicts_of  # noqa: E402
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_items_name_what_exists_and_are_judged_or_explained(paper):
     known = json.loads(VERDICTS.read_text())
     items = items_of(paper)
+    with (ITEMS / f"{paper}.csv").open(encoding="utf-8", newline="") as file:
+        assert {len(row) for row in csv.reader(file)} == {5}
     assert len({item.name for item in items}) == len(items)
     places = [place for item in items for place in (*item.where, *item.tests)]
     assert missing_references(" ".join(f"`{place}`" for place in places)) == []
