@@ -19,7 +19,7 @@ def cached_njit(function: Callable[..., Any]) -> Any:
 
 
 @numba.njit
-def copy_matrix(v: Any, u: Any) -> None:
+def copy_matrix(v, u):  # type: ignore[no-untyped-def]
     """Write v into u: ``u[:] = v`` takes seconds to compile, for the words of its error."""
     for i in range(u.shape[0]):
         for j in range(u.shape[1]):
