@@ -68,8 +68,6 @@ CAUSES = {
     "timing": {
         "acceptance": "paper: with the prior scaled as in its eq. (6), its beta is too "
         "large",
-        "seconds of level-set": "ours: on the votes both models take about the same time, and "
-        "single runs of one model differ by a fifth",
         "number of cells": "paper: the norm in its stopping rule is not stated; on the votes none "
         "of the three fits",
         "largest ESS of a chain": "ours: the bound is for all models, and the paper's "
