@@ -87,18 +87,6 @@ def write(
         raise SystemExit(1)
 
 
-def made_by(machine: dict) -> str:
-    """Return the version, Python and cores that made a result; a release has no commit."""
-    version, _, commit = machine["graphuq"].partition("+g")
-    before = version.partition(".dev")[0]
-    name = (
-        f"commit {commit.split('.')[0]}, before graphuq {before}"
-        if commit
-        else f"graphuq {version}"
-    )
-    return f"{name}, Python {machine['python']}, {machine['cores']} cores"
-
-
 def health(posts: Iterable[gq.Posterior]) -> dict[str, float]:
     """Return the largest R-hat and the smallest ESS of all ``posts``, as columns of a table."""
     with warnings.catch_warnings():

@@ -14,11 +14,15 @@ import argparse
 import ast
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PIL import Image
 
 from benchmarks.common import report
 from benchmarks.papers.causes import LEGEND, record_verdicts, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs/reproduction"
@@ -123,10 +127,24 @@ def count(records: dict[str, dict], quick: bool, seconds: float) -> list[str]:
         counts = f"{of_paper} claims that the paper makes hold; {counts} in all"
     else:
         counts += " claims hold"
-    machines = {report.made_by(record["machine"]) for record in records.values()}
     settings = "**quick settings, not to be quoted**" if quick else "full settings"
-    made = "; ".join(sorted(machines))
+    made = made_by(record["machine"] for record in records.values())
     return [f"**{counts}.** Made at {settings} by {made}, in {minutes(seconds)}."]
+
+
+def made_by(machines: Iterable[dict]) -> str:
+    """Return the versions, Pythons and cores that made results; a release has no commit."""
+    commits: dict[str, set[str]] = {}
+    for machine in machines:
+        version, _, commit = machine["graphuq"].partition("+g")
+        place = f"Python {machine['python']}, {machine['cores']} cores"
+        before = f"before graphuq {version.partition('.dev')[0]}, {place}"
+        where = before if commit else f"graphuq {version}, {place}"
+        commits.setdefault(where, set()).update({commit.split(".")[0]} - {""})
+    return "; ".join(
+        f"commit {' and '.join(sorted(found))}, {where}" if found else where
+        for where, found in sorted(commits.items())
+    )
 
 
 def minutes(seconds: float) -> str:
