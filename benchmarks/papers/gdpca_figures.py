@@ -199,7 +199,7 @@ def kernels(names: tuple[str, ...], repeats: int) -> tuple[list[dict], dict]:
             claims[
                 f"Table 5, {name}, {kind}: difference from the printed accuracy in points: within "
                 "three standard errors"
-            ] = (apart, abs(apart) <= 3 * error)
+            ] = (apart, bool(abs(apart) <= 3 * error))
         others = np.array([values for kind, values in got.items() if kind != "S"])
         best = others[others.mean(axis=1).argmax()]
         lead = float(np.mean(got["S"]) - best.mean())
