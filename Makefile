@@ -4,8 +4,8 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3 python3.12 python3.13,$(if 
 VENV ?= .venv
 # Tests that need real data are skipped where this folder is absent.
 export GRAPHUQ_DATA ?= $(wildcard $(CURDIR)/../shared/data)
-# Two processes with two threads of linear algebra each would wait for one another.
-export OPENBLAS_NUM_THREADS ?= 1
+# Two processes of tests with two threads of linear algebra each would wait for one another.
+test test-slow test-papers: export OPENBLAS_NUM_THREADS ?= 1
 
 .PHONY: demo test test-slow test-papers test-lowest lint docs figures package study reproduce other-papers clean
 
