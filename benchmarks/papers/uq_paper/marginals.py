@@ -10,12 +10,12 @@ All marginals of the paper's three models have one peak. At the printed epsilon 
 between the two wells of Ginzburg-Landau's potential W is only 1 / (4 epsilon) = 1/40 high. With a
 normal prior of variance 1, the density of a node's value v, exp(-W(v) - v^2 / 2), has one peak.
 Even at the nodes of high confidence the field takes both signs. Two further runs look for what the
-paper saw. The first repeats its run, one chain of 1e5 pCN steps, here without warm-up. Its ESS
-is small, but its Monte Carlo error creates no further peaks. The second run has deep wells,
-epsilon = 0.3, under the same full prior, and tempered chains, since others do not cross between
-wells. There nodes of low confidence have two peaks, as in the paper. Of those of high confidence
-some have two as well: with five labels their posterior means are only about 0.15. Its nodes are
-chosen by its own posterior means, since its field is another one.
+paper saw. The first repeats its run, one chain of 1e5 pCN steps, here without warm-up. Its ESS is
+small, but its Monte Carlo error creates no further peaks. The second run has deep wells, epsilon =
+0.3, under the same full prior, and tempered chains, since others do not cross between wells. There
+nodes of low confidence have two peaks, as in the paper. Of those of high confidence some have two
+as well: with five labels their posterior means are only about 0.15. Its nodes are chosen by its own
+posterior means, since its field is another one.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.marginals [--quick]
 """

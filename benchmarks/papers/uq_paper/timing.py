@@ -17,9 +17,9 @@ epsilon = 10, as in its Figure 7.
 
 "Ours" is the sampler that `gq.sample` chooses. Its time is the time for a run with warm-up divided
 by the ESS of this run, times the ESS of the pCN chain, on one thread. Each time is the least of
-three runs with the same draws. MNIST is all 13,782 images of
-4 and 9 (the paper's 1.1e4 are those of the training set). The plume is the synthetic video of
-Figure 8 at the paper's size. Its labels are the sign of q_1, spectral clustering in two clusters.
+three runs with the same draws. MNIST is all 13,782 images of 4 and 9 (the paper's 1.1e4 are those
+of the training set). The plume is the synthetic video of Figure 8 at the paper's size. Its labels
+are the sign of q_1, spectral clustering in two clusters.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.timing [--quick]
 """
