@@ -18,7 +18,7 @@ accuracies are near chance on the three networks, far from the printed ones. In 
 graph convolutional networks (GCN) stand for the neural networks. Their accuracies on the published
 splits are those that `benchmarks.trust.side_by_side` measured. Figure 3 here has the seconds of 50
 trainings by each solver and of 50 such networks of 64 hidden units and 200 epochs, all on one
-thread. Without graphuq[peers] the networks are not trained, and the page lacks the claim.
+thread. Without torch and torch-geometric they are not trained, and the page lacks the claim.
 """
 
 from __future__ import annotations

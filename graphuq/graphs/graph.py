@@ -46,8 +46,9 @@ class Graph:
     nodes : array_like, shape (n,), optional
         Names of the nodes; by default the positions 0..n-1, or the names in a networkx graph, the
         vertex attribute ``name`` of an igraph graph, or the index of a data frame. Results refer to
-        nodes by position: ``graph.nodes[i]`` is the name of node i. Nodes of networkx that are
-        called 0..n-1 have these positions, in whatever order they were added.
+        nodes by position, beside which they keep the names: ``graph.nodes[i]`` is that of node i.
+        Nodes of networkx that are called 0..n-1 have these positions, in whatever order they were
+        added.
 
     Attributes
     ----------
@@ -77,8 +78,8 @@ class Graph:
     >>> graph = gq.Graph([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
     >>> graph
     Graph(3 nodes, 2 edges, dense)
-    >>> graph.degrees
-    array([1., 3., 2.])
+    >>> graph.degrees, graph.names
+    (array([1., 3., 2.]), None)
     >>> graph.laplacian("combinatorial")
     array([[ 1., -1.,  0.],
            [-1.,  3., -2.],
@@ -160,6 +161,11 @@ class Graph:
     def n_nodes(self) -> int:
         """Number of nodes N."""
         return int(self.adjacency.shape[0])
+
+    @property
+    def names(self) -> NDArray[Any] | None:
+        """The names of the nodes, or None if these are the positions 0..n-1."""
+        return None if np.array_equal(self.nodes, np.arange(self.n_nodes)) else self.nodes
 
     @property
     def n_edges(self) -> int:

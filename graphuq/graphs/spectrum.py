@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
 from graphuq.graphs.eigensolver import DENSE_NODES, PRECISIONS, Eigenpairs, smallest_eigenpairs
@@ -80,6 +81,8 @@ class Spectrum:
     component : ndarray of int, shape (n,), optional
         The component of each node, if the graph is disconnected. The modes are those of all
         components; null is one of the vectors of eigenvalue 0.
+    names : ndarray, shape (n,), optional
+        Names of the nodes, if the graph has some.
 
     Raises
     ------
@@ -124,6 +127,7 @@ class Spectrum:
     laplacian: str = field(default="normalized", kw_only=True)
     asked: int | None = field(default=None, kw_only=True)
     component: Nodes | None = field(default=None, kw_only=True)
+    names: NDArray[Any] | None = field(default=None, kw_only=True)
     basis: Array = field(init=False)
 
     def __post_init__(self) -> None:
@@ -204,6 +208,7 @@ class Spectrum:
             ("laplacian", self.laplacian),
             ("asked", None),
             ("component", self.component),
+            ("names", self.names),
         ):
             object.__setattr__(part, name, value)
         return part
@@ -310,6 +315,7 @@ class Spectrum:
             width=bound,
             laplacian=laplacian,
             component=component,
+            names=graph.names,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -392,9 +398,10 @@ class Spectrum:
                 f"{path} has eigenpairs of the other Laplacian: give "
                 f"laplacian={found.laplacian!r}, or compute them again"
             )
-        L, _, bound = laplacian_parts(Graph.of(graph), laplacian)
+        graph = Graph.of(graph)
+        L, _, bound = laplacian_parts(graph, laplacian)
         _require_pairs_of(found, L, bound)
-        return found
+        return replace(found, names=graph.names)
 
     def __repr__(self) -> str:
         parts = [f"{self.n_nodes} nodes", f"rank {self.rank}"]

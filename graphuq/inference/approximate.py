@@ -179,6 +179,7 @@ def approximate_problem(problem: Problem, start: Posterior | None) -> Posterior:
     post = Posterior(
         prior=problem.prior,
         labels=problem.labels,
+        names=problem.names,
         mcse=unknown,
         probability_mcse=unknown,
         settings={

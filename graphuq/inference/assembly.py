@@ -76,6 +76,7 @@ def _assemble(run: Run, records: list[ChainRecord], outcome: Outcome) -> Posteri
     return Posterior(
         prior=problem.prior,
         labels=problem.labels,
+        names=problem.names,
         **statistics.nodes,
         source=join_draws(
             kept,

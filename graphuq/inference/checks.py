@@ -72,8 +72,9 @@ def require_labels(labels: Any, n_nodes: int) -> None:
     TypeError, ValueError
     """
     if not isinstance(labels, Labels):
+        by_name = ", or gq.Labels({name: class, ...}, graph)" if isinstance(labels, dict) else ""
         raise TypeError(
-            "labels must be gq.Labels(nodes, values) or gq.reveal(...), got "
+            f"labels must be gq.Labels(nodes, values) or gq.reveal(...){by_name}, got "
             f"{type(labels).__name__}"
         )
     labels.require_within(n_nodes)

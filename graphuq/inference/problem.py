@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
 from graphuq.graphs.foreign import is_foreign
@@ -18,6 +19,7 @@ from graphuq.inference.parameter_ranges import fix_idle
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound, fingerprint, open_parameters
 from graphuq.likelihoods.contract import Likelihood
+from graphuq.posterior.node_names import check_names
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Conditional
 from graphuq.priors.given_modes import GivenModes, is_latent_prior
@@ -58,6 +60,8 @@ class Problem:
         The likelihood joined with the labels.
     traced : ndarray of int
         The nodes that the user named, whose field is traced.
+    names : ndarray of str, optional
+        Names of the nodes, if the prior has some.
     """
 
     prior: GaussianPrior
@@ -65,6 +69,7 @@ class Problem:
     labels: Labels
     bound: Bound
     traced: Nodes
+    names: NDArray[np.str_] | None = None
 
     @classmethod
     def check(cls, prior: Any, likelihood: Any, labels: Labels, nodes: Any = ()) -> Problem:
@@ -84,7 +89,8 @@ class Problem:
         check_components(prior, labels)
         if bound.nodes is None:
             prior.require_here(type(likelihood).__name__)
-        return cls(prior, likelihood, labels, bound, traced)
+        names = None if prior.names is None else check_names(prior.names, prior.n_nodes)
+        return cls(prior, likelihood, labels, bound, traced, names)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify the labels, the traced nodes and the potential."""

@@ -105,7 +105,7 @@ class Posterior(PredictionMixin):
     source : Draws or GaussianSites
         What the statistics come from: draws, or a Gaussian approximation.
     names : ndarray of str, shape (N,), optional
-        Names of the nodes; see `with_names`.
+        Names of the nodes: those of the graph, or given by `with_names`.
     prior : Prior, optional
         The prior as used, with its parameters chosen; None if the posterior was read from a file.
 

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphuq.priors.field import Field
 from graphuq.priors.gaussian import Gaussian
@@ -39,7 +40,8 @@ class GaussianPrior(ABC):
 
     >>> prior.n_nodes, prior.open, prior.weights.tolist(), prior.graph_part is graph
     (50, (), [0.5, 0.5], True)
-    >>> prior.component     # the graph is connected
+    >>> prior.component, prior.names     # the graph is connected, and its nodes have no names
+    (None, None)
     >>> prior.parameters["level"], prior.ranges["level"]
     (0.5, (0.0, 3.0))
     >>> {name: round(x, 2) for name, x in prior.typical.items()}    # the median distance of items
@@ -83,6 +85,11 @@ class GaussianPrior(ABC):
     @abstractmethod
     def n_nodes(self) -> int:
         """Number of nodes N."""
+
+    @property
+    def names(self) -> NDArray[Any] | None:
+        """Names of the nodes, if a graph has some."""
+        return None
 
     @property
     def ranges(self) -> Ranges:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from graphuq.graphs import Graph
@@ -311,6 +312,11 @@ class Prior(Summable):
     def component(self) -> Nodes | None:
         """The component of each node of a disconnected graph."""
         return self.spectrum.component
+
+    @property
+    def names(self) -> NDArray[Any] | None:
+        """Names of the nodes, if the graph has some."""
+        return self.spectrum.names
 
     @property
     def ranges(self) -> Ranges:

@@ -62,6 +62,8 @@ class SolvedPrior(Summable):
         Relative standard error of c.
     variance_error : float
         Root mean square over nodes of the relative standard error of C_ii.
+    names : ndarray, shape (N,), optional
+        Names of the nodes, if the graph has some.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class SolvedPrior(Summable):
     scale: float
     scale_error: float
     variance_error: float
+    names: NDArray[Any] | None = None
 
     @classmethod
     def of(
@@ -188,6 +191,7 @@ class SolvedPrior(Summable):
             float(c),
             float(trace.std(ddof=1) / np.sqrt(probes) / whole),
             float(np.sqrt(((error / diagonal) ** 2).mean())),
+            graph.names,
         )
 
     @property

@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
@@ -322,6 +323,11 @@ class SumPrior(Summable):
     def n_nodes(self) -> int:
         """Number of nodes N."""
         return self.parts[0].n_nodes
+
+    @property
+    def names(self) -> NDArray[Any] | None:
+        """Names of the nodes, if a graph has some."""
+        return next((part.names for part in self.parts if part.names is not None), None)
 
     @property
     def component(self) -> Nodes | None:
