@@ -106,7 +106,7 @@ def node_marginals(
         )
     ax.axvline(0, color="black", linewidth=1)
     ax.set(xlim=(-reach, 1.5 * reach))  # room for the probabilities
-    return _name_rows(ax, wanted, f"latent field u: {low} below 0, {high} above")
+    return _name_rows(ax, posterior, wanted, f"latent field u: {low} below 0, {high} above")
 
 
 def _draw_likeliest(
@@ -141,14 +141,17 @@ def _draw_likeliest(
             )
     ax.set(xlim=(edges[0], edges[-1] + 0.4 * (edges[-1] - edges[0])))
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=8, title="class")
-    return _name_rows(ax, wanted, "latent fields u: the label is the class with the largest field")
+    words = "latent fields u: the label is the class with the largest field"
+    return _name_rows(ax, posterior, wanted, words)
 
 
-def _name_rows(ax: Any, wanted: NDArray[np.int64], xlabel: str) -> Any:
+def _name_rows(ax: Any, posterior: Posterior, wanted: NDArray[np.int64], xlabel: str) -> Any:
+    names = posterior.names
+    called = [f"node {k}" if names is None else shorten(names[k]) for k in wanted]
     ax.set(
         ylim=(0.1 - wanted.size, 1),
         yticks=-np.arange(wanted.size) + 0.3,
-        yticklabels=[f"node {node}" for node in wanted],
+        yticklabels=called,
         xlabel=xlabel,
     )
     ax.tick_params(axis="y", length=0)
