@@ -17,7 +17,7 @@ STUDIES = {study: results for studies in PAGES.values() for study, results in st
 # what these read is made, not stored
 NEED_NOTHING = {"uq_paper/potentials", "uq_paper/acceptance", "uq_paper/two_moons"}
 # these take two minutes even so: make reproduce and make other-papers with QUICK=--quick run them
-LONG = {"uq_paper/all_pairs", "ando_zhang", "gdpca_figures"}
+LONG = {"uq_paper/all_pairs", "ando_zhang"}
 NO_DATA = not os.environ.get("GRAPHUQ_DATA")
 
 
