@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import csv
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,6 +87,8 @@ splits were then drawn anew. Further claims were added or made stricter after re
 on the same draws: the leads and Figures 2b, 3 and 4 of RobustGC, all numbers of labels and the
 trend on articles of Ando and Zhang, noise of 5% and the tests on iris of MKAOG, and of GDPCA the
 lead over PRSSL, the self-loops, the kernels and the products.
+
+The column "item" has the equation, figure, table or sentence of the paper that a claim is about.
 
 `make other-papers` runs the benchmarks in a checkout and writes this page; `QUICK=--quick` makes
 short runs. They read [data sets](../how-to/data.md) from the folder that `GRAPHUQ_DATA` names.
@@ -175,15 +178,17 @@ def section(
 
 
 def claims(tables: dict[str, str], records: dict) -> list[dict[str, object]]:
-    """Return a row for each claim; what the paper says has a column if anything is known of it."""
+    """Return a row for each claim, with what the paper says, or else with the item it is about."""
     told = [
         (table, claim, *values)
         for table in tables
         for claim, values in records[table]["claims"].items()
     ]
     papers = any(len(values) > 4 for values in told)
+    items = {} if papers else items_by_claim()
     return [
         {
+            **({} if papers else {"item": item_of(f"{table}: {claim}", items)}),
             "claim": claim,
             **({"the paper": paper[0] if paper else ""} if papers else {}),
             "ours": {True: "yes", False: "no"}[figure] if isinstance(figure, bool) else figure,
@@ -191,6 +196,24 @@ def claims(tables: dict[str, str], records: dict) -> list[dict[str, object]]:
         }
         for table, claim, figure, holds, *paper in told
     ]
+
+
+def items_by_claim() -> dict[str, str]:
+    """Return the item of a paper that cites each beginning of a claim, and fewest others."""
+    cited: dict[str, tuple[int, str]] = {}
+    for path in sorted(HERE.glob("items/*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                starts = row["judged"].split(" ;; ")
+                for start in starts:
+                    found = len(starts), row["item"]
+                    cited[start] = min(found, cited.get(start, found), key=lambda one: one[0])
+    return {start: item for start, (_, item) in cited.items()}
+
+
+def item_of(claim: str, items: dict[str, str]) -> str:
+    """Return the item of the longest beginning, which is the most specific."""
+    return items[max((start for start in items if start and claim.startswith(start)), key=len)]
 
 
 def shrink(picture: Path, folder: Path) -> None:
