@@ -228,6 +228,10 @@ def quotes():
             scores = rows("heavy_tails", data=data, **{"labels of each class": count})["log score"]
             yield HOW_TO + "samplers.md", f"| {data}, {count} | {{}} | {{}} | {{}} |", scores
 
+    for data in ("two moons", "votes"):
+        scores = rows("unknown_epsilon", data=data)["log score"]
+        yield HOW_TO + "samplers.md", f"| {data} " + "| {} " * 6 + "|", scores
+
     for says, claim in (
         (
             "worth {} independent draws on two moons (100 labels), and {}",
