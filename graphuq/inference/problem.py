@@ -19,12 +19,11 @@ from graphuq.inference.parameter_ranges import fix_idle
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound, fingerprint, open_parameters
 from graphuq.likelihoods.contract import Likelihood
-from graphuq.posterior.node_names import check_names
+from graphuq.posterior.node_names import check_names, node_numbers
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Conditional
 from graphuq.priors.given_modes import GivenModes, is_latent_prior
 from graphuq.samplers.protocol import Sampler, Target
-from graphuq.utils import validation
 from graphuq.utils.fingerprint import array_fingerprint
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Nodes
@@ -82,14 +81,14 @@ class Problem:
         """
         prior = Graph.of(prior) if is_foreign(prior) else prior
         require_prior_and_labels(prior, labels)
-        traced = validation.node_ids("nodes", nodes, prior.n_nodes)
+        names = None if prior.names is None else check_names(prior.names, prior.n_nodes)
+        traced = node_numbers(nodes, names, prior.n_nodes)
         prior, likelihood = choose_parameters(prior, likelihood, labels)
         bound = bind_checked(prior, likelihood, labels)
         prior = prior.with_labeled(labels.nodes)
         check_components(prior, labels)
         if bound.nodes is None:
             prior.require_here(type(likelihood).__name__)
-        names = None if prior.names is None else check_names(prior.names, prior.n_nodes)
         return cls(prior, likelihood, labels, bound, traced, names)
 
     def fingerprint(self) -> dict[str, Any]:

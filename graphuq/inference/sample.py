@@ -78,8 +78,8 @@ def sample(
         sampler chooses.
     thin : int, optional
         Steps from one draw to the next, in warm-up too; by default the sampler chooses.
-    nodes : array_like of int
-        Nodes whose latent field is traced.
+    nodes : array_like of int or of str
+        Nodes whose latent field is traced, by position or by name.
     seed : int, SeedSequence or Generator, optional
         The same seed gives the same draws, bit for bit, with any number of threads.
     threads : int, optional

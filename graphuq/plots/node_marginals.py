@@ -46,7 +46,7 @@ def node_marginals(
     posterior : Posterior
     prior : Prior
         The prior of the posterior.
-    nodes : array_like of int
+    nodes : array_like of int or of str
         Nodes, from top to bottom.
     seed : int, SeedSequence or Generator
         See `Posterior.latent_draws`.
@@ -72,7 +72,7 @@ def node_marginals(
     >>> ax = gq.plots.node_marginals(quick, prior, quick.ranking()[:5])
     """
     require_posterior(posterior)
-    wanted = validation.node_ids("nodes", nodes, posterior.n_nodes)
+    wanted = posterior.node_numbers(nodes)
     if not wanted.size:
         raise ValueError("nodes must name at least one node, such as posterior.ranking()[:5]")
     draws = np.concatenate(list(posterior.latent_draws(prior, wanted, seed=seed)))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.utils import validation
-from graphuq.utils.words import is_unicode
+from graphuq.utils.words import is_unicode, list_names
 
 
 def check_names(names: Any, n_nodes: int) -> NDArray[np.str_]:
@@ -47,6 +47,31 @@ def check_names(names: Any, n_nodes: int) -> NDArray[np.str_]:
                 "replace it"
             )
     return np.array(texts, dtype=np.str_)
+
+
+def node_numbers(nodes: Any, names: NDArray[np.str_] | None, n_nodes: int) -> NDArray[np.int64]:
+    """Return the positions of nodes that are given by position, or by name if they have names.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A name that no node has; positions that are none.
+
+    Examples
+    --------
+    >>> node_numbers(["bo", "anna"], np.array(["anna", "bo"]), 2), node_numbers([1], None, 2)
+    (array([1, 0]), array([1]))
+    """
+    given = np.atleast_1d(nodes)
+    if given.dtype.kind not in "UO" or given.ndim > 1 or names is None:
+        return validation.node_ids("nodes", nodes, n_nodes)
+    position = {name: at for at, name in enumerate(names.tolist())}
+    absent = [name for name in given.ravel().tolist() if name not in position]
+    if absent:
+        raise ValueError(
+            f"no node is called {absent[0]!r} (nodes): the names are {list_names([*position], 4)}"
+        )
+    return validation.node_ids("nodes", [position[name] for name in given], n_nodes)
 
 
 def names_of_rows(X: Any) -> NDArray[np.str_] | None:

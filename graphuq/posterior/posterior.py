@@ -32,7 +32,7 @@ from graphuq.posterior.label_likelihood import (
     label_draws,
 )
 from graphuq.posterior.left_out import left_out_from_draws
-from graphuq.posterior.node_names import check_names
+from graphuq.posterior.node_names import check_names, node_numbers
 from graphuq.posterior.predictions import PredictionMixin, order_by_entropy
 from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.gaussian_prior import GaussianPrior
@@ -311,7 +311,7 @@ class Posterior(PredictionMixin):
         prior : Prior, optional
             The prior of the posterior; needed if it was read from a file. Parameters that were
             sampled are ignored.
-        nodes : array_like of int, optional
+        nodes : array_like of int or of str, optional
             All nodes by default.
         draws : int, optional
             How many an approximation draws, 1,000 by default; a sampled posterior has those of its
@@ -343,7 +343,7 @@ class Posterior(PredictionMixin):
         """
         prior = self._own_prior(prior)
         wanted = np.arange(self.n_nodes) if nodes is None else nodes
-        wanted = validation.node_ids("nodes", wanted, self.n_nodes)
+        wanted = self.node_numbers(wanted)
         own = validation.seed_sequence(seed)
         if isinstance(self.source, Draws):
             if draws is not None:
@@ -759,6 +759,24 @@ class Posterior(PredictionMixin):
         'member 7'
         """
         return dataclasses.replace(self, names=check_names(names, self.n_nodes))
+
+    def node_numbers(self, nodes: Any) -> NDArray[np.int64]:
+        """Return the positions of nodes, which may be given by name.
+
+        Raises
+        ------
+        ValueError
+            A name that no node has; positions that are none.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> graph = gq.Graph([[0, 2, 0], [2, 0, 1], [0, 1, 0]], nodes=["ann", "bob", "cy"])
+        >>> post = gq.approximate(graph, gq.Probit(0.3), gq.Labels({"ann": 0, "cy": 1}, graph))
+        >>> post.node_numbers(["cy", "ann"])
+        array([2, 0])
+        """
+        return node_numbers(nodes, self.names, self.n_nodes)
 
     def to_arviz(self, classifiers: Mapping[str, Any] | None = None, nodes: Any = None) -> Any:
         """Return an arviz InferenceData (arviz 0.x) or xarray DataTree (arviz 1.x).

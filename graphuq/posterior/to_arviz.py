@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from graphuq.likelihoods.label_rule import label_rule
 from graphuq.posterior.arviz_compat import arviz_module
 from graphuq.posterior.label_likelihood import MAX_TERMS, replicates
-from graphuq.utils import validation
 from graphuq.utils.version import __version__
-from graphuq.utils.words import list_names
 
 # Statistics in files.
 NODE_STATISTICS = (
@@ -127,7 +125,7 @@ def to_arviz(
                 "a posterior from a file has no prior, which other nodes need: leave out nodes, or "
                 "draw the field with post.latent_draws(prior, nodes=...)"
             )
-        wanted = posterior.draws.traced if nodes is None else _numbers_of(posterior, nodes)
+        wanted = posterior.draws.traced if nodes is None else posterior.node_numbers(nodes)
         groups["posterior"] = _with_field(groups["posterior"], posterior, wanted, nodes is None)
         groups |= _label_groups(posterior) | _prior_groups(posterior, wanted)
     elif nodes is not None:
@@ -180,20 +178,6 @@ def _classifier_variables(posterior: Any, classifiers: Mapping[str, Any]) -> dic
 def _classifies_nodes(classifier: Any) -> bool:
     """Return whether this is like a `TransductiveClassifier`: it knows all nodes once fitted."""
     return all(callable(getattr(classifier, name, None)) for name in ("fit", "accuracy"))
-
-
-def _numbers_of(posterior: Any, nodes: Any) -> NDArray[np.int64]:
-    """Return the numbers of nodes, some of which may be given by name."""
-    given = np.atleast_1d(nodes)
-    if given.dtype.kind not in "UO" or given.ndim > 1 or posterior.names is None:
-        return validation.node_ids("nodes", nodes, posterior.n_nodes)
-    position = {name: at for at, name in enumerate(posterior.names.tolist())}
-    absent = [name for name in given.ravel().tolist() if name not in position]
-    if absent:
-        raise ValueError(
-            f"no node is called {absent[0]!r} (nodes): the names are {list_names([*position], 4)}"
-        )
-    return validation.node_ids("nodes", [position[name] for name in given], posterior.n_nodes)
 
 
 def _with_field(

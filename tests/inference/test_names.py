@@ -35,7 +35,8 @@ def test_names_reach_the_posterior(prior):
 
 @pytest.mark.filterwarnings("ignore::graphuq.ConvergenceWarning")
 def test_names_stay_with_draws_and_in_files(tmp_path):
-    post = sampled(MODES)
+    post = sampled(MODES, nodes=["Fantine"])
+    assert post.draws.traced.tolist() == [list(NETWORK).index("Fantine")]
     joint = gq.sample_jointly(
         MODES, gq.Probit(0.3), LABELS, alpha=(0.5, 3), draws=20, chains=2, seed=0, progress=False
     )
@@ -74,6 +75,11 @@ def test_what_no_file_can_hold_is_refused_before_any_work():
     odd = gq.Graph(GRAPH.adjacency, ["a\0b", *list(NETWORK)[1:]])
     with pytest.raises(ValueError, match=r"the name of node 0.*replace it"):
         sampled(gq.Prior.projected(odd, 5))
+
+
+def test_a_name_that_no_node_has_is_refused():
+    with pytest.raises(ValueError, match="no node is called 'Jean'"):
+        sampled(MODES, nodes=["Jean"])
 
 
 def test_labels_as_a_dictionary_need_the_graph():
