@@ -44,6 +44,8 @@ def require_same(items, scale=None):
         ("Survey of the town 2024,,,\n,,,\n", ","),
         ('"Survey of the town, 2024"\nsecond line\n', ","),
         ("sep=;\n", ";"),
+        ("#", "\t"),
+        ("# ", ","),
     ],
 )
 def test_a_title_above_the_names_is_left_out_with_a_note(folder, title, separator):

@@ -81,6 +81,7 @@ class TextTable:
         if not line:
             raise ValueError(f"{self.path} is empty: expected a line of column names, then rows")
         names = [name.strip() for name in names]
+        names[0] = names[0].removeprefix("#").strip() or names[0]  # of a header that is a comment
         if all(is_number(name) for name in names):
             raise ValueError(
                 f"{self.path}, line {line}: expected column names, got numbers: begin the file "
