@@ -12,9 +12,8 @@ On full graphs of noisy moons, and on MNIST with at most 1% of labels, Ginzburg-
 probit is far better than probit, not slightly. In the graphs of moons all eigenvalues from the
 fourth on are nearly 1, so under a prior of 150 modes the values of neighbors are nearly
 independent. Probit then fits the labels, but says little about other nodes. The two wells of
-Ginzburg-Landau push every node to one side, and so carry labels further. A few trials outside the
-study showed that the gain is far smaller with far fewer modes, and that on a graph of nearest
-neighbors both estimates classify every node correctly.
+Ginzburg-Landau push every node to one side, and so carry labels further. The rows of ten modes show
+the gain with far fewer modes.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.map [--quick] [--trials N]
 """
@@ -30,6 +29,7 @@ from benchmarks.papers.uq_paper import data_sets, sweeps
 
 NOISE = (0.02, 0.04, 0.06, 0.08, 0.10, 0.12)
 SHARES = (0.005, 0.01, 0.03)
+FEW_MODES, AT_NOISE = 10, 0.06
 PROBIT, WELLS = gq.Probit(0.1), gq.GinzburgLandau(epsilon=1.0, gamma=1.0)
 METHODS = ("GL, random start", "GL from probit", "probit", "Fiedler vector")
 
@@ -72,6 +72,9 @@ def main() -> None:
             graph, y = data_sets.moons(sigma, trial)
             prior = gq.Prior.projected(gq.Spectrum.of(graph, 150), 150)
             run(prior, y, "two moons", sigma, trial)
+            if sigma == AT_NOISE:
+                few = gq.Prior.projected(prior.spectrum, FEW_MODES)
+                run(few, y, f"two moons, {FEW_MODES} modes", sigma, trial)
     graph, y, _ = data_sets.digits(4, 9)
     prior = gq.Prior.projected(graph, 300)
     for trial in data_sets.seeds(trials):
@@ -85,15 +88,16 @@ def main() -> None:
             for q in (0.25, 0.5, 0.75)
         )
         gain = median["GL from probit"] - median["probit"]
-        gaps.append({
-            "share": share, "gain": gain,
-            "loss": median["probit"] - median["GL, random start"],
-            "random spread": high["GL, random start"] - low["GL, random start"],
-            "spread": high["GL from probit"] - low["GL from probit"],
-        })  # fmt: skip
+        loss = median["probit"] - median["GL, random start"]
+        if "modes" not in data:  # the paper has 150 of them
+            gaps.append({
+                "share": share, "gain": gain, "loss": loss,
+                "random spread": high["GL, random start"] - low["GL, random start"],
+                "spread": high["GL from probit"] - low["GL from probit"],
+            })  # fmt: skip
         verdicts = {
             "GL, random start": (
-                "below probit", "reproduced" if gaps[-1]["loss"] > 0 else "not reproduced: above"
+                "below probit", "reproduced" if loss > 0 else "not reproduced: above"
             ),
             "GL from probit": (
                 "slightly above probit",
@@ -125,12 +129,13 @@ def main() -> None:
     worst = float(max(gap["loss"] for gap in gaps))
     wider = share_of(lambda gap: gap["random spread"] > gap["spread"])
     few, many = spread(SHARES[0]), spread(SHARES[-1])
+    papers = {key: pairs for key, pairs in found.items() if "modes" not in key[0]}
     fiedler = {key: np.mean([scores["Fiedler vector"] for scores, _ in pairs])
-               for key, pairs in found.items()}  # fmt: skip
+               for key, pairs in papers.items()}  # fmt: skip
     least = float(min(fiedler.values()))
     refined = [
         np.mean([scores["probit"] for scores, _ in pairs]) > fiedler[key]
-        for key, pairs in found.items()
+        for key, pairs in papers.items()
     ]
     report.write("map", options.out, rows, trends(found, noise) | {
         "share of settings where GL from probit is at least as accurate as probit: above 0.5":

@@ -79,11 +79,11 @@ def main() -> None:
         "largest difference of potentials and relaxed signs from their formulas: below 1e-6":
             (worst, worst < 1e-6),
         "potential of probit falls over all fields, and that of level-set is one step":
-            (drawn, drawn, "drawn in Figure 1"),
+            (drawn, drawn),
         f"largest difference of S_epsilon from S where |u| > 0.2, epsilon {EPSILONS}: falls, to "
         "below 0.01 at the last": (
             ", ".join(f"{value:.3g}" for value in off.values()),
-            falls and min(off.values()) < 0.01, "tends to the sign",
+            falls and min(off.values()) < 0.01,
         ),
     })  # fmt: skip
 
