@@ -98,7 +98,8 @@ reproduce: $(VENV)/installed-dev
 	    $(VENV)/bin/python -m benchmarks.papers.uq_paper.$$study $(QUICK) || echo "see above: $$study"; done
 	$(VENV)/bin/python -m benchmarks.papers.page index
 
-# The same for the four other papers, and docs/reproduction/other-papers.md.
+# The same for the four other papers, and docs/reproduction/other-papers.md. GDPCA is compared with
+# networks in time if torch and torch-geometric are in the environment.
 PAPERS = robust_gc ando_zhang kaog gdpca gdpca_figures
 
 other-papers: $(VENV)/installed-dev
