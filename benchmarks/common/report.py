@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -15,6 +16,7 @@ import graphuq as gq
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import TracebackType
 
     from matplotlib.figure import Figure
 
@@ -40,7 +42,16 @@ def options(description: str, **extra: tuple) -> argparse.Namespace:
         parser.add_argument(f"--{name}", **how)
     chosen = parser.parse_args()
     _settings["quick"] = chosen.quick
+    sys.excepthook = _explain
     return chosen
+
+
+def _explain(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Say which file a study lacks, without the calls that led there."""
+    if issubclass(kind, FileNotFoundError):
+        print(f"not run: {error}", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
 
 
 def quick() -> bool:
