@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from references.places import missing_references
 
+from benchmarks.papers import page
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs/_ext"))
 
@@ -48,3 +50,16 @@ def test_every_claim_is_part_of_an_item():
 def test_a_claim_is_known_by_its_study_and_its_beginning():
     known = {"map": {"share of": True, "other": False}, "plume": {"share": False}}
     assert verdicts_of([("map", "share")], known) == [True]
+
+
+def test_each_claim_on_other_papers_has_an_item_or_is_ours():
+    known = json.loads(VERDICTS.read_text())
+    studies = [name for names in page.PAGES["other-papers"].values() for name in names]
+    claims = [(study, claim) for study in studies for claim in known[study]]
+    cited = page.cited_items()
+    assert all(page.item_of(study, claim, cited) for study, claim in claims)
+    assert [part for part in page.OURS if not any(part in claim for _, claim in claims)] == []
+    assert page.item_of("gdpca_figures", "Table 3, cora: more", [("gdpca_figures: Table 3", "x"),
+                        ("gdpca_figures: Table", "Table 3, all")]) == "Table 3, all"  # fmt: skip
+    with pytest.raises(SystemExit, match="no item of .* cites this claim: map: nothing"):
+        page.item_of("map", "nothing", cited)
