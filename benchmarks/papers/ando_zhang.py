@@ -325,12 +325,13 @@ def verdicts(
         return np.concatenate([two[key] for key in sorted(two) if key[:2] == (method, how)])
 
     def compared(
-        text: str, a: tuple[str, str], b: tuple[str, str], level: float = 0.5, why: str = "",
+        text: str, a: tuple[str, str], b: tuple[str, str], level: float = 0.05, why: str = "",
         figure: str = "2a",
     ) -> None:  # fmt: skip
         """Test one-sided, paired over runs and n."""
         x, z = pooled(*a), pooled(*b)
         p = float(stats.ttest_rel(x, z, alternative="greater").pvalue)
+        text += "" if ", p <" in text else f", p <= {level:g}"
         say(figure, text, f"{x.mean():.1f} against {z.mean():.1f}, p = {p:.1g}", p <= level, why)
 
     P, F = "projected", "full"

@@ -106,6 +106,7 @@ CAUSES = {
     },
     "ando_zhang": {
         "1b": "data: the paper does not state its graphs; in ours satellites with 5 links are easy",
+        "2a: projection harms": "ours: the loss is within chance over our draws of labels",
         "2a: projection helps unnormalized": "paper: its graph of MNIST is not stated; with ours "
         "the first eigenvectors are concentrated on few nodes",
         "2a": WIDTH,

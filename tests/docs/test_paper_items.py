@@ -61,5 +61,5 @@ def test_each_claim_on_other_papers_has_an_item_or_is_ours():
     assert [part for part in page.OURS if not any(part in claim for _, claim in claims)] == []
     assert page.item_of("gdpca_figures", "Table 3, cora: more", [("gdpca_figures: Table 3", "x"),
                         ("gdpca_figures: Table", "Table 3, all")]) == "Table 3, all"  # fmt: skip
-    with pytest.raises(SystemExit, match="no item of .* cites this claim: map: nothing"):
+    with pytest.raises(SystemExit, match=r"no item of .* cites this claim: map: nothing"):
         page.item_of("map", "nothing", cited)
