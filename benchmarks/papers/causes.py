@@ -135,8 +135,8 @@ CAUSES = {
     "gdpca_figures": {
         "Figure 2": "paper: with a variance of 0.1 the clusters can hardly be told apart; with a "
         "deviation of 0.1 the claim holds",
-        "Figure 3": "ours: GMRES orthogonalizes its vectors, which takes longer here than the "
-        "products; with ten products, too",
+        "Figure 3": "ours: to the paper's tolerance GMRES makes more products than the ten of "
+        "power iteration; with ten it takes about as long",
         "Figure 4": "paper: its validation set is not stated; on ours other numbers of neighbors "
         "are better",
         **{

@@ -73,7 +73,8 @@ def knn_graph(
     Parameters
     ----------
     X : array_like, shape (n, d), optional
-        One row for each item. Either X or ``neighbors`` is given.
+        One row for each item. Either X or ``neighbors`` is given. Texts that index a data frame
+        are the names of the nodes.
     n_neighbors : int, optional
         K, by default 20, or as many as ``neighbors`` list. The scale tau_i of self-tuning weights
         is the distance to the K-th neighbor.
@@ -152,15 +153,18 @@ def knn_graph(
         given = adjacency_of_lists(neighbors, n_neighbors, weights, tau)
         return Graph(_symmetrize(given, symmetrise))
     n_neighbors = N_NEIGHBORS if n_neighbors is None else n_neighbors
-    return build_graph(Neighbors(X, n_neighbors, weights, tau, method), symmetrise, connect)
+    found = Neighbors(X, n_neighbors, weights, tau, method)
+    return build_graph(found, symmetrise, connect, _row_names(X))
 
 
-def build_graph(neighbors: Neighbors, symmetrise: str = "union", connect: bool = False) -> Graph:
+def build_graph(
+    neighbors: Neighbors, symmetrise: str = "union", connect: bool = False, names: Any = None
+) -> Graph:
     """Return the graph of items and their neighbors; see `knn_graph`."""
     adjacency = _symmetrize(neighbors.adjacency(), symmetrise)
     if connect:
         adjacency = bridge_components(adjacency, neighbors.X, neighbors.scale, neighbors.weights)
-    graph = Graph(adjacency)
+    graph = Graph(adjacency, names)
     graph.recall = neighbors.recall
     return graph
 
@@ -241,7 +245,7 @@ def epsilon_graph(
     validation.one_of("weights", weights, WEIGHTS)
     if weights == "gaussian" and tau is None:
         tau = radius
-    X = check_items(X, weights, tau)
+    names, X = _row_names(X), check_items(X, weights, tau)
     X, n = center_or_normalize(X, weights, center_of(X)), X.shape[0]
     reach = radius * (1 + TIE_TOLERANCE)  # rounding must not decide about edges of this length
     search = NearestNeighbors(radius=reach).fit(X)
@@ -258,7 +262,7 @@ def epsilon_graph(
     adjacency = sparse_weights(
         i, j, weigh(squared_lengths(X, i, j), scale[i] * scale[j], weights), (n, n)
     )
-    return Graph(_symmetrize(adjacency, "union"))
+    return Graph(_symmetrize(adjacency, "union"), names)
 
 
 def full_graph(
@@ -304,7 +308,7 @@ def full_graph(
            [0.011, 0.135, 0.   ]])
     """
     validation.boolean("self_loops", self_loops)
-    X = check_items(X, weights, tau)
+    names, X = _row_names(X), check_items(X, weights, tau)
     X, n = center_or_normalize(X, weights, center_of(X)), X.shape[0]
     require_memory(3 * 8.0 * n * n, f"a full graph of {n} nodes", "use knn_graph, or fewer nodes")
     from scipy.spatial import distance  # slow to import, and rarely needed
@@ -325,7 +329,13 @@ def full_graph(
             f"cosine weights must not be negative, but rows {i} and {j} have cosine "
             f"{adjacency[i, j]:.3g}: use non-negative features, knn_graph, or Gaussian weights"
         )
-    return Graph(adjacency)
+    return Graph(adjacency, names)
+
+
+def _row_names(X: Any) -> Any:
+    """Return the texts that index a data frame, None for numbers and without an index."""
+    index: Any = getattr(X, "index", None)
+    return index.to_numpy() if getattr(index, "inferred_type", "") == "string" else None
 
 
 def pca(X: Any, n_components: int = 50) -> Array:

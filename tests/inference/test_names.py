@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import networkx
+import numpy as np
+import pandas as pd
 import pytest
 
 import graphuq as gq
@@ -62,6 +64,20 @@ def test_positions_are_no_names():
     assert gq.approximate(one, gq.Probit(0.3), gq.Labels([0, 3], [0, 1])).names.tolist() == [
         "1", "2", "3", "4",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "build", [lambda X: gq.knn_graph(X, 2), lambda X: gq.epsilon_graph(X, 1.5), gq.full_graph]
+)
+def test_texts_that_index_a_data_frame_are_names(build):
+    names = [f"town {k}" for k in range(12)]
+    frame = pd.DataFrame({"a": np.arange(12.0), "b": 0.0}, index=names)
+    graph = build(frame)
+    labels = gq.Labels({"town 0": "low", "town 11": "high"}, graph)
+    assert gq.approximate(graph, gq.Probit(0.3), labels).names.tolist() == names
+    # a number may be a position
+    assert build(frame.set_index(np.arange(12)[::-1])).names is None
+    assert build(frame.to_numpy().tolist()).names is None
 
 
 def test_the_nodes_of_a_component_keep_their_numbers():
