@@ -230,7 +230,10 @@ def quotes():
 
     for data in ("two moons", "votes"):
         scores = rows("unknown_epsilon", data=data)["log score"]
-        yield HOW_TO + "samplers.md", f"| {data} " + "| {} " * 6 + "|", scores
+        yield HOW_TO + "samplers.md", f"| {data} " + "| {} " * 7 + "|", scores
+    errors = rows("unknown_epsilon", data="votes", method="epsilon 0.3")["error of log evidence"]
+    says = "the log evidence of `epsilon=0.3` has an error of up to {}, so"
+    yield HOW_TO + "samplers.md", says, errors
 
     for says, claim in (
         (
