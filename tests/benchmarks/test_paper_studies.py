@@ -16,8 +16,6 @@ ROOT = Path(__file__).parents[2]
 STUDIES = {study: results for studies in PAGES.values() for study, results in studies.items()}
 # what these read is made, not stored
 NEED_NOTHING = {"uq_paper/potentials", "uq_paper/acceptance", "uq_paper/two_moons"}
-# these take two minutes even so: make reproduce and make other-papers with QUICK=--quick run them
-LONG = {"uq_paper/all_pairs", "ando_zhang"}
 NO_DATA = not os.environ.get("GRAPHUQ_DATA")
 
 
@@ -33,7 +31,7 @@ def run(study, folder, **env):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("study", [study for study in STUDIES if study not in LONG])
+@pytest.mark.parametrize("study", STUDIES)
 def test_a_quick_run_measures_every_claim(study, tmp_path):
     if NO_DATA and study not in NEED_NOTHING:
         pytest.skip("GRAPHUQ_DATA names no folder of data sets")

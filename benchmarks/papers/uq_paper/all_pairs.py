@@ -31,13 +31,15 @@ RANK, SHARE, MODEL = 50, 0.04, gq.Probit(0.1)
 
 def main() -> None:
     options = report.options(__doc__.splitlines()[0])
-    draws = 2 if options.quick else 10
+    draws, kept = (2, 100) if options.quick else (10, None)
     rows, found = [], {}
     for pair in combinations(range(10), 2):
         graph, y, _ = data_sets.digits(*pair)
         prior = gq.Prior.projected(graph, RANK)
         posts = [
-            gq.sample(prior, MODEL, gq.reveal(y, SHARE, seed=seed), seed=seed, progress=False)
+            gq.sample(
+                prior, MODEL, gq.reveal(y, SHARE, seed=seed), draws=kept, seed=seed, progress=False
+            )
             for seed in data_sets.seeds(draws)
         ]
         variances = np.array([post.mean_variance for post in posts])
