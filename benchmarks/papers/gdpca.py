@@ -8,7 +8,8 @@ radius of M, is below 1. PageRank SSL (PRSSL) is the case delta = 0. There are t
 exact one solves the system. The paper's does ten power iterations, and normalizes the rows of the
 scores in each; where power iteration does not converge, it uses GMRES with a loose tolerance
 (`gq.GDPCA`). The text says nothing of that normalization, and that features are centered by their
-means, not their medians: its tables come out with these two changes alone. The bound on the
+means, not their medians: Table 2 of Cora, CCT and Pubmed comes out only with these two changes. The
+bound on the
 difference from the paper is 0.15 points in Table 2, or three of our standard deviations where
 splits are random. In Table 5 it is three standard errors of the difference.
 

@@ -18,8 +18,9 @@ measures the text's claim that power iteration reaches the best accuracy in fewe
 GMRES. In Table 3 and Figure 3
 graph convolutional networks (GCN) stand for the neural networks. Their accuracies on the published
 splits are those that `benchmarks.trust.side_by_side` measured. Figure 3 here has the seconds of 50
-trainings by each solver and of 50 such networks of 64 hidden units and 200 epochs, all on one
-thread. Without torch and torch-geometric they are not trained, and the page lacks the claim.
+trainings by each solver, and ten times those of five such networks of 64 hidden units and 200
+epochs, all on one thread. Without torch and torch-geometric they are not trained, and the page
+lacks the claim.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def section(
     lines = [f"({table.replace('_', '-')})=" for table in tables]
     lines += [f"## {summary.rstrip('.')}", "", f"`{command}`, {minutes(seconds)}", ""]
     lines += [f"{note}\n" for note in notes if note != command]
-    lines += [*report.table(claims(tables, records)), ""]
+    lines += [*report.table(claims(study, tables, records)), ""]
     if (report.RESULTS / f"{name}.png").is_file():
         shrink(report.RESULTS / f"{name}.png", folder)
         lines += [f"![{summary}]({name}.png)", ""]
@@ -190,14 +190,14 @@ def section(
     return lines
 
 
-def claims(tables: dict[str, str], records: dict) -> list[dict[str, object]]:
+def claims(study: str, tables: dict[str, str], records: dict) -> list[dict[str, object]]:
     """Return a row for each claim, with what the paper says, or else with the item it is about."""
     told = [
         (table, claim, *values)
         for table in tables
         for claim, values in records[table]["claims"].items()
     ]
-    papers = any(len(values) > 4 for values in told)
+    papers = study in PAGES["index"]
     cited = cited_items()
     return [
         {
@@ -228,7 +228,12 @@ def item_of(study: str, claim: str, cited: list[tuple[str, str]]) -> str:
     items = [item for start, item in cited if f"{study}: {claim}".startswith(start)]
     if not items:
         raise SystemExit(f"no item of benchmarks/papers/items cites this claim: {study}: {claim}")
-    named = [item for item in items if " ".join(re.split(r"[ ,:]+", item)[:2]) in claim]
+    panel = re.match(r"(\d)([ab]): ", claim)
+    heads = [f"Figure {panel[1]} ({panel[2]}"] if panel else []
+    named = [
+        item for item in items
+        if " ".join(re.split(r"[ ,:]+", item)[:2]) in claim or item.startswith(tuple(heads))
+    ]  # fmt: skip
     return (named or items)[0]
 
 

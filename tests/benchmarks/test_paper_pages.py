@@ -59,7 +59,7 @@ def test_a_failure_without_a_cause_says_so():
 
 def test_a_page_needs_results_of_all_studies_and_quick_ones_leave_docs_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(pages.report, "RESULTS", tmp_path)
-    monkeypatch.setattr("sys.argv", ["page", "other-papers"])
+    monkeypatch.setattr("sys.argv", ["page", "index"])
     record = {
         "machine": {"graphuq": "0.1.0", "python": "3.11", "cores": 2},
         "quick": True,
@@ -67,7 +67,7 @@ def test_a_page_needs_results_of_all_studies_and_quick_ones_leave_docs_alone(tmp
         "rows": [{"a": 1.0}],
         "claims": {"a is one": [1.0, True, "one"], "b": [False, False]},
     }
-    names = [name for tables in pages.PAGES["other-papers"].values() for name in tables]
+    names = [name for tables in pages.PAGES["index"].values() for name in tables]
     for name in names[1:]:
         (tmp_path / f"{name}.json").write_text(json.dumps(record))
     with pytest.raises(SystemExit, match=f"there are no results of {names[0]}"):
@@ -75,11 +75,11 @@ def test_a_page_needs_results_of_all_studies_and_quick_ones_leave_docs_alone(tmp
     assert not (tmp_path / "reproduction").exists()
 
     (tmp_path / f"{names[0]}.json").write_text(json.dumps(record))
-    before = (FOLDER / "other-papers.md").read_text()
+    before = (FOLDER / "index.md").read_text()
     pages.main()
-    text = (tmp_path / "reproduction/other-papers.md").read_text()
+    text = (tmp_path / "reproduction/index.md").read_text()
     n = len(names)
     assert f"**{n} of {n} claims that the paper makes hold; {n} of {2 * n} in all.**" in text
     assert "quick settings, not to be quoted" in text
     assert "| a is one | one | 1 | holds |" in text
-    assert (FOLDER / "other-papers.md").read_text() == before
+    assert (FOLDER / "index.md").read_text() == before

@@ -2,12 +2,12 @@
 
 The prior is spectral projection; the paper states neither the rank nor which prior it used. The
 variance increases with the rank, several-fold from 50 to 300 modes. At every rank from 50 on the
-order of the pairs is the paper's, and all variances exceed the printed ones. With 20 to 30 modes
-three of the four printed numbers are within two standard deviations of ours. That of 5 and 7 is
-below ours even with 15 modes, so no rank gives all four.
+order of the pairs is the paper's, and all variances exceed the printed ones. At the best rank, 20
+to 30, three of the four printed numbers are within two standard deviations of ours. For 5 and 7
+that takes fewer modes than for 4 and 9, so no rank gives all four.
 
-Up to rank 50 there are more labels than modes. For some draws of labels almost no field satisfies
-all of them, and level-set chains disagree, as the R-hat column shows. So below rank 50 level-set is
+Each pair has 160 labels. With fewer than 50 modes almost no field satisfies all of them for some
+draws of labels, and level-set chains disagree, which the table does not show. So there level-set is
 run by pCN alone.
 
 The rows "pCN, as in the paper" are single chains of 1e4 steps of Algorithm 2, beta = 0.3, each with

@@ -8,7 +8,7 @@ share. Full graphs keep self-loops, as the paper's formula for the weights has t
 an optimum, not a chain: instead of R-hat the table shows how many estimates stopped before they
 reached their tolerance.
 
-On full graphs of noisy moons, and on MNIST with at most 1% of labels, Ginzburg-Landau started from
+On full graphs of noisy moons, and on MNIST with 0.5% of labels, Ginzburg-Landau started from
 probit is far better than probit, not slightly. In the graphs of moons all eigenvalues from the
 fourth on are nearly 1, so under a prior of 150 modes the values of neighbors are nearly
 independent. Probit then fits the labels, but says little about other nodes. The two wells of

@@ -10,8 +10,8 @@ For both scenes and both graphs, more pixels are uncertain with approximation th
 With approximation, they lie near the border of the target only for the river on its graph of
 neighbors. The study measures why. On the cosine graphs of both scenes all eigenvalues from the
 fourth on are nearly 1. The 40 modes that are kept then give the field of a pixel next to no
-variance, and the tail (all other modes) gives it nearly all, as the table shows. Labels say next to
-nothing about other pixels, and all of these are uncertain. A chain that mixes cannot produce the
+variance, and the tail (all other modes) gives it nearly all, as the table shows. Labels say little
+about other pixels, and |s| stays small there. A chain that mixes cannot produce the
 paper's picture from such a prior. On the graphs of neighbors it matters whether the modes that show
 the target have much variance. In the river scene the first mode does: it is nearly the river. In
 the video the first two modes have nearly all variance, and show mostly sky and ground. The plume is
@@ -20,15 +20,14 @@ mostly in later modes, each with far less variance than the tail.
 A linear program finds whether some field of the 40 modes satisfies all labels; the table says so.
 On the cosine graph none does for the plume, while some do for the river. A label that a field
 contradicts adds 2 / gamma^2 = 200 to the negative log likelihood. Chains of BLS do not cross such
-steps, and stay apart. In all other cases they agree; the table has the R-hat of the worst draw of
-labels. The two chains of a hundred draws on the large video have an R-hat of up to 1.06 where they
-do not stay apart. On the plume's cosine graph the 2e4 steps of pCN are seldom accepted, and their
-ESS is small.
+steps, and stay apart. In all other cases chains agree, except those of pCN; the table has the R-hat
+of the worst draw of labels. The two chains of a hundred draws on the large video have an R-hat of
+up to 1.06 where they do not stay apart. The 2e4 steps of pCN have a small ESS everywhere.
 
-On cosine graphs, approximation assigns nearly every pixel to the target, so its accuracy is the
-share of the target. The reason is that the prior omits the constant mode, so the field sums to
-about 0. Most labels are background, so the field at labeled pixels sums to a negative number. All
-other pixels balance this, and nearly all of them get a positive value, the sign of the target.
+On the plume's cosine graph, approximation assigns nearly every pixel to the target, so its accuracy
+is the share of the target. The reason is that the prior omits the constant mode, so the field sums
+to about 0. Most labels are background, so the field at labeled pixels sums to a negative number.
+All other pixels balance this, and nearly all of them get a positive value, the sign of the target.
 
 GRAPHUQ_DATA=... python -m benchmarks.papers.uq_paper.plume [--quick]
 """

@@ -6,7 +6,7 @@ so three are tried: the Euclidean norm, this norm divided by the square root of 
 divided by N. Only the rule with the last norm stops near the paper's M, and only on MNIST and the
 plume. On the votes it stops later than the paper under probit and level-set, and earlier under
 Ginzburg-Landau. The rule says little about convergence: on the plume it stops at its first check,
-with chains whose ESS is one to seven.
+with chains whose ESS is below ten.
 
 ESS is the smallest over the mode coefficients, for one chain of the paper's M steps without
 warm-up; R-hat compares four of them. The ESS is below a hundred for all chains except
