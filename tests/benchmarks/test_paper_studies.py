@@ -38,11 +38,9 @@ def test_a_quick_run_measures_every_claim(study, tmp_path):
     ended = run(study, tmp_path)
 
     assert ended.returncode in (0, 1), ended.stderr  # 1: a claim fails at quick settings
-    for name in STUDIES[study]:
-        record = json.loads((tmp_path / f"{name}.json").read_text())
-        assert record["quick"]
-        assert record["rows"]
-        assert record["claims"]
+    records = [json.loads((tmp_path / f"{name}.json").read_text()) for name in STUDIES[study]]
+    assert all(record["quick"] and record["rows"] for record in records)
+    assert any(record["claims"] for record in records)  # a study may have a table without any
 
 
 @pytest.mark.slow
