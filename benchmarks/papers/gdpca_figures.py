@@ -15,12 +15,13 @@ whose width the text does not state. The paper's Algorithm 1 is used, as in `gq.
 iterations where its condition (6) holds, and else GMRES. The rows have alpha rho(M); where it is
 above 1 problem (4) is not convex, and a solution of eq. (5) is a saddle point. The study also
 measures the text's claim that power iteration reaches the best accuracy in fewer products than
-GMRES. In Table 3 and Figure 3
-graph convolutional networks (GCN) stand for the neural networks. Their accuracies on the published
-splits are those that `benchmarks.trust.side_by_side` measured. Figure 3 here has the seconds of 50
-trainings by each solver, and ten times those of five such networks of 64 hidden units and 200
-epochs, all on one thread. Without torch and torch-geometric they are not trained, and the page
-lacks the claim.
+GMRES.
+
+In Table 3 and Figure 3 graph convolutional networks (GCN) stand for the neural networks. Their
+accuracies on the published splits are those that `benchmarks.trust.side_by_side` measured. Figure 3
+here has the seconds of 50 trainings by each solver, and ten times those of five such networks of 64
+hidden units and 200 epochs, all on one thread. Without torch and torch-geometric they are not
+trained, and the page lacks the claim.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ from graphuq.classifiers.gdpca import (
     PAPER_ITERATIONS,
     PAPER_RESTART,
     PAPER_TOLERANCE,
-    SINGULAR_VALUE_TOLERANCE,
     covariance,
+    is_contraction,
     largest_singular_value,
     spectral_radius,
 )
@@ -197,9 +198,8 @@ def algorithm_1(
     M = with_kernel(graph, K, delta)
     scale = aslinearoperator(sparse.diags_array(1 / graph.degrees))
     gamma = largest_singular_value(K @ scale) if delta else 0.0
-    contracts = 1 + delta * (gamma + SINGULAR_VALUE_TOLERANCE) < 1 / ALPHA
-    radius = ALPHA * spectral_radius(M, graph.degrees**0.5)
-    return M, "power" if contracts else "gmres", float(radius)
+    solver = "power" if is_contraction(gamma, delta, ALPHA) else "gmres"
+    return M, solver, float(ALPHA * spectral_radius(M, graph.degrees**0.5))
 
 
 def kernels(names: tuple[str, ...], repeats: int) -> tuple[list[dict], dict]:

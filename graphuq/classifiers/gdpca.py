@@ -159,8 +159,8 @@ class GDPCA(TransductiveClassifier):
                 raise ValueError(
                     f"delta S reaches {delta * gamma:.0e}: rescale X, or take a smaller delta"
                 )
-        # 2. the condition of Proposition 2, eq. (6), with the tolerance of Remark 3
-        contracts = 1 + delta * (gamma + SINGULAR_VALUE_TOLERANCE) < 1 / alpha
+        # 2. whether power iteration converges by Proposition 2
+        contracts = is_contraction(gamma, delta, alpha)
         if not contracts:
             _warn_unless_convex(alpha * spectral_radius(M, graph.degrees ** (sigma - 0.5)))
         self.solver_ = self.solver
@@ -240,6 +240,11 @@ def largest_singular_value(T: LinearOperator) -> float:
         Q, _ = np.linalg.qr(T.H @ Q)
         Q, _ = np.linalg.qr(T @ Q)
     return float(np.linalg.norm(T.H @ Q, 2))
+
+
+def is_contraction(gamma: float, delta: float, alpha: float) -> bool:
+    """Return whether condition (6) of Proposition 2 holds, with the tolerance of Remark 3."""
+    return 1 + delta * (gamma + SINGULAR_VALUE_TOLERANCE) < 1 / alpha
 
 
 def spectral_radius(M: LinearOperator, scale: Array) -> float:
