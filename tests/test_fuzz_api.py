@@ -270,6 +270,7 @@ CALLS["label"] = (
         "classes": ["a", "b"],
         "names": [f"n{k}" for k in range(N)],
         "features": X,
+        "linked": False,
         "labels": LABELS,
         "likelihood": PROBIT,
         "rank": 6,

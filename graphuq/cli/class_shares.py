@@ -42,9 +42,9 @@ def add_class_shares(group: Any, otherwise: str) -> None:
         "--class-shares",
         type=parse_shares,
         action="append",
-        metavar="NAME=SHARE,...",
+        metavar="A=X,...",
         help=f"known shares of all classes (default: {otherwise})",
-        more="They are shares of all items, which the labels need not show, and sum to 1. Can be "
+        more="Each is NAME=SHARE. They are shares of all items, which the labels need not show, and sum to 1. Can be "
         "repeated, once for each class.",
     )
     add_option(

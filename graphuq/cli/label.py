@@ -124,6 +124,7 @@ def run(options: argparse.Namespace) -> int:
         classes=options.classes,
         names=items.ids,
         features=items.features,
+        linked=items.linked,
         labels=_known(items, options.classes),
         seed=options.seed,
     )

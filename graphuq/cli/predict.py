@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from graphuq.classifiers.new_rows import classify_new_rows
 from graphuq.cli.csv_file import write_csv
+from graphuq.cli.files.links import Ids, notes_on_links, weights_between
+from graphuq.cli.files.options import ReadOptions
+from graphuq.cli.files.problems import MAX_NAMED
+from graphuq.cli.files.read import read_links
 from graphuq.cli.files.read_new import NewItems, read_new
 from graphuq.cli.options import add_command, add_json, add_read_option
 from graphuq.cli.output_file import require_output
@@ -17,18 +22,23 @@ from graphuq.cli.printing import describe_counts, print_paragraph, to_json
 from graphuq.cli.result import read_run
 from graphuq.graphs.neighbors import Neighbors
 from graphuq.posterior.assessment.class_shares import reweight
+from graphuq.posterior.new_items import new_probability
 from graphuq.posterior.predictions import SURE, most_probable
 from graphuq.utils.atomic_files import write_atomically
-from graphuq.utils.words import choose_form, count
+from graphuq.utils.words import choose_form, count, list_names
 
 # The header of the tables that this command writes.
 OWN = 'id,prediction,confidence,"?probability_'
 
+# What is said of new items for which no file of links is given.
+NO_LINKS = "new items have no links, so that their features alone count: --links FILE names some"
+
 DESCRIPTION = """\
-Predict the classes of new items, which are connected to the graph of a result by the same rule. The
-file has the columns of features that the first file had. Items far from all others get about equal
-probabilities for all classes, or, where the prior has a level above 0, those that the level
-implies. Nothing is sampled, and the result stays as it is."""
+Predict the classes of new items, which are connected to the graph of a result by the same rule, or
+by the links of a file if those of the result were given. The file has the columns of features that
+the first file had. Items far from all others get about equal probabilities for all classes, or,
+where the prior has a level above 0, those that the level implies. Nothing is sampled, and the
+result stays as it is."""
 
 
 def add(commands: Any) -> None:
@@ -58,6 +68,12 @@ def add(commands: Any) -> None:
         help="replace missing values by the means of the first items, as "
         "is done where graphuq sample did",
     )
+    parser.add_argument(
+        "--links",
+        type=Path,
+        metavar="FILE",
+        help="links between new items and those of the result, if that was made with --links",
+    )
     add_read_option(parser, "encoding")
     add_json(parser)
     parser.set_defaults(run=run)
@@ -74,10 +90,23 @@ def run(options: argparse.Namespace) -> int:
             "the graph, and run graphuq sample again"
         )
     new = read_new(options.new, problem.encoding, options.fill_missing, options.encoding)
-    neighbors = Neighbors(problem.features, result.run["neighbors"], "self-tuning")
-    by_class = classify_new_rows(
-        result.posterior, problem.prior, problem.graph, neighbors, new.features
-    )
+    n_neighbors, notes = result.run["neighbors"], list(new.notes)
+    if n_neighbors is None:
+        weights, more = _read_links(options, result.ids, new.ids)
+        notes += more
+        by_class = new_probability(
+            result.posterior, problem.prior, problem.graph.degrees, weights, new.features
+        )
+    elif options.links is not None:
+        raise ValueError(
+            f"{options.result} has a graph of neighbors in features, to which new items are joined "
+            "by theirs: leave out --links"
+        )
+    else:
+        neighbors = Neighbors(problem.features, n_neighbors, "self-tuning")
+        by_class = classify_new_rows(
+            result.posterior, problem.prior, problem.graph, neighbors, new.features
+        )
     if result.shares is not None:  # each class has the weight that it has for the first items
         by_class = reweight(by_class, result.predictions.class_weights)
     table = _tabulate(result.posterior.labels.classes, new, by_class)
@@ -91,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
             to_json(
                 {
                     "items": len(table),
-                    "notes": new.notes,
+                    "notes": notes,
                     "predicted": predicted,
                     "unsure": unsure,
                     "table": target,
@@ -99,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
             )
         )
         return 0
-    for note in new.notes:
+    for note in notes:
         print_paragraph(note)
     print_paragraph(
         f"{count(len(table), 'new item')}: {describe_counts(predicted)}. {unsure} "
@@ -108,6 +137,25 @@ def run(options: argparse.Namespace) -> int:
     )
     print_paragraph(f"Written to {target}: {', '.join(table.columns)}.")
     return 0
+
+
+def _read_links(options: argparse.Namespace, ids: Ids, new: Ids) -> tuple[Any, list[str]]:
+    """Return the weights of links from new items to those of the result, and notes on them."""
+    if options.links is None:
+        return sparse.csr_array((new.size, ids.size)), [NO_LINKS]
+    if both := sorted({*new} & {*ids}):
+        raise ValueError(
+            f"{options.new} and the result both have {count(len(both), 'item')} called "
+            f"{list_names(both, MAX_NAMED)}, so that --links does not say which is linked: give "
+            "new items names of their own, in the column of ids"
+        )
+    links = read_links(options.links, ReadOptions(encoding=options.encoding))
+    weights = weights_between(links, new, ids, options.links)
+    alone = int((weights.sum(axis=1) == 0).sum())
+    notes = notes_on_links(links, np.concatenate([ids, new]), options.links)
+    if alone:
+        notes.append(f"{count(alone, 'new item')} without a link to an item of the result")
+    return weights, notes
 
 
 def _tabulate(classes: Any, new: NewItems, by_class: Any) -> Any:

@@ -129,7 +129,7 @@ def source_of(options: argparse.Namespace, items: Items) -> Source:
     """Return where the data of the run come from."""
     return Source(
         options.file,
-        checksums(options.file, options.labels, options.features),
+        checksums(options.file, options.labels, options.features, options.links),
         items.n_neighbors(options.neighbors) if items.graph is None else None,
         (command_line(options),),
     )
@@ -227,7 +227,8 @@ def build_model(options: argparse.Namespace, data: Data, likelihood: Any) -> Mod
     begin_stage("computing the modes of the graph")
     modes = default_graph_prior(graph, rank, options.alpha, data.labels)
     weight = AUTO if options.graph_weight is None else options.graph_weight
-    prior = default_sum(modes, data.items.features, weight, options.level, data.labels)
+    links = graph if data.items.linked else None
+    prior = default_sum(modes, data.items.features, weight, options.level, data.labels, links)
     return choose_model(graph, prior, likelihood, data.labels)
 
 

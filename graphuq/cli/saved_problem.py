@@ -126,10 +126,12 @@ def _prior_of(settings: dict[str, Any], graph: gq.Graph, arrays: dict[str, Any])
 
 def _part_of(part: dict[str, Any], graph: gq.Graph, arrays: dict[str, Any]) -> Any:
     """Return a part of the prior."""
-    if part["kind"] == "features":
-        return gq.FeaturePrior(arrays["features"], part["length_scale"])
-    if part["kind"] == "linear":
-        return gq.LinearPrior(arrays["features"])
+    if part["kind"] in ("features", "linear"):
+        X = arrays["features"]
+        if "hops" in part:
+            X = gq.PropagatedFeatures(X, graph, part["hops"])
+        linear = part["kind"] == "linear"
+        return gq.LinearPrior(X) if linear else gq.FeaturePrior(X, part["length_scale"])
     if part["kind"] == "components":
         return gq.ComponentLevel(graph, part.get("labeled"))
     basis = arrays["basis"]

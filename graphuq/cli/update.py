@@ -160,7 +160,7 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
         Path(former["file"]),
         ids,
         problem.features,
-        None if problem.features is not None else problem.graph,
+        problem.graph if former["neighbors"] is None else None,
         known,
         truth,
         tuple(notes),
@@ -195,21 +195,19 @@ def _build_model(parameters: str, result: Result, problem: SavedProblem, data: D
         likelihood = kind(**settings)
         return Model(problem.graph, problem.prior, likelihood, chosen, former["at_edge"], n_tuned)
     likelihood = kind(**{name: AUTO if name in chosen else settings[name] for name in settings})
-    prior = _reopen(problem, chosen, labels)
+    prior = _reopen(problem.prior, chosen, labels)
     return choose_model(problem.graph, prior, likelihood, labels)
 
 
-def _reopen(problem: SavedProblem, chosen: dict[str, float], labels: gq.Labels) -> GaussianPrior:
+def _reopen(prior: GaussianPrior, chosen: dict[str, float], labels: gq.Labels) -> GaussianPrior:
     """Return the prior of the result, in which what the labels chose is open again."""
-    whole, spectrum = problem.prior, problem.spectrum
-    part: Any = whole.graph_part
-    if spectrum is None:
-        graph: GaussianPrior = gq.ComponentLevel(problem.graph)
+    prior = prior.with_parameters(**{name: AUTO for name in prior.ranges if name in chosen})
+    if not isinstance(prior, gq.SumPrior) or prior.component is None:
+        return prior
+    # other components may have labels now
+    part: Any = prior.graph_part
+    if part is None:
+        graph: GaussianPrior = gq.ComponentLevel(prior.component)
     else:
-        alpha = AUTO if "alpha" in chosen else part.alpha
-        graph = default_graph_prior(spectrum, spectrum.rank, alpha, labels)
-    if not isinstance(whole, gq.SumPrior):
-        return graph
-    weight = AUTO if "weight" in chosen else float(whole.weights[0])
-    level = AUTO if "level" in chosen else whole.level
-    return default_sum(graph, problem.features, weight, level, labels)
+        graph = default_graph_prior(part.spectrum, part.spectrum.rank, part.alpha, labels)
+    return default_sum(graph, level=prior.level, labels=labels)

@@ -34,6 +34,7 @@ def label(
     classes: Sequence[Any] = (),
     names: Any = None,
     features: Any = None,
+    linked: bool = False,
     labels: Labels | None = None,
     likelihood: Likelihood | None = None,
     rank: int | None = None,
@@ -68,6 +69,8 @@ def label(
         Names of the items, all different; by default their positions.
     features : ndarray, shape (N, d), optional
         Part of the prior, as in ``graphuq sample``.
+    linked : bool
+        Whether the links of the graph were not made of the features, as in `graphuq.default_prior`.
     labels : Labels, optional
         Labels known before; an answer replaces them.
     likelihood : likelihood, optional
@@ -132,6 +135,7 @@ def label(
         classes=classes,
         names=names,
         features=features,
+        linked=linked,
         labels=labels,
         likelihood=likelihood,
         rank=rank,

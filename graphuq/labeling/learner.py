@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.inference.approximate import approximate_problem
 from graphuq.inference.problem import Problem
@@ -147,6 +148,8 @@ class Learner:
     likelihood : likelihood
         Its parameters may be open.
     seed : int
+    links : Graph, optional
+        The graph, if its links were not made of the features.
 
     Examples
     --------
@@ -163,10 +166,15 @@ class Learner:
     """
 
     def __init__(
-        self, spectrum: Spectrum, features: Any, likelihood: Likelihood, seed: int
+        self,
+        spectrum: Spectrum,
+        features: Any,
+        likelihood: Likelihood,
+        seed: int,
+        links: Graph | None = None,
     ) -> None:
         graph = default_graph_prior(spectrum, spectrum.rank)
-        self.prior: GaussianPrior = default_sum(graph, features)
+        self.prior: GaussianPrior = default_sum(graph, features, links=links)
         self.likelihood, self._seed = likelihood, seed
         self._spread = without_labels(graph)
         # The session says how far it can be trusted. The filters of warnings are those of all

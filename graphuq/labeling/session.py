@@ -51,7 +51,8 @@ class LabelingSession:
     ----------
     graph : Graph or adjacency
     answers : path-like
-    classes, names, features, labels, likelihood, rank, spectrum, threshold, goal, seed : optional
+    classes, names, features, linked, labels, likelihood, rank, spectrum : optional
+    threshold, goal, seed : optional
         As in `graphuq.label`.
 
     Attributes
@@ -97,6 +98,7 @@ class LabelingSession:
         classes: Sequence[Any] = (),
         names: Any = None,
         features: Any = None,
+        linked: bool = False,
         labels: Labels | None = None,
         likelihood: Likelihood | None = None,
         rank: int | None = None,
@@ -111,6 +113,7 @@ class LabelingSession:
         likelihood = check_likelihood(likelihood)
         if features is not None:
             features = check_node_features(features, n)
+        linked = validation.boolean("linked", linked)
         rank = check_rank(rank, spectrum, graph)
         self._lock = threading.RLock()
         self._known = KnownLabels(n, {} if labels is None else labels_before(labels, n))
@@ -131,7 +134,8 @@ class LabelingSession:
             self._questions = Questions(graph, self._known, self._rng)
             spectrum = Spectrum.of(graph, rank) if spectrum is None else spectrum.truncated(rank)
             self._vectors = spectrum.vectors
-            self._learner = Learner(spectrum, features, likelihood, seed)
+            links = graph if linked else None
+            self._learner = Learner(spectrum, features, likelihood, seed, links)
             self._learning = Learning(self._learner, self._known, self._course, self._lock)
         except BaseException:
             self._file.close()

@@ -425,23 +425,21 @@ class Prior(Summable):
 
     def rows_of_new(self, degrees: Array, weights: Any, X: Any) -> tuple[Array, Array]:
         """Return rows of the field's basis for new items, and variance of their own."""
-        if self.component is not None:
-            return super().rows_of_new(degrees, weights, X)
         if self.tail:
             raise ValueError("new items need a prior without a tail: take gq.Prior.projected")
         d = np.asarray(weights.sum(axis=1), dtype=np.float64)
-        tied = d > 0
-        shares = sparse.diags_array(1 / np.where(tied, d, 1.0)) @ weights
+        shares = sparse.diags_array(1 / np.where(d > 0, d, 1.0)) @ weights
         departure = self.vectors**2 @ (self.spectrum.values * self.sigma) ** 2
-        to_field = (
-            sparse.diags_array(np.sqrt(d)) @ shares @ sparse.diags_array(1 / np.sqrt(degrees))
-        )
-        own = np.where(tied, shares @ departure, 1.0)
+        roots = np.sqrt(np.where(degrees > 0, degrees, 1.0))
+        to_field = sparse.diags_array(np.sqrt(d)) @ shares @ sparse.diags_array(1 / roots)
+        own = shares @ departure
         rows = np.asarray(to_field @ self.field.basis, dtype=np.float64)
         if self.spectrum.laplacian == "signless":
             rows = -rows
         # every item's field has the prior variance 1, also where its ties are weak
         variance = self.field.variances_of(rows) + own
+        # as no edges count those to nodes that no mode reaches, as those without edges
+        own[variance == 0] = variance[variance == 0] = 1.0
         return rows / np.sqrt(variance)[:, None], own / variance
 
     def fingerprint(self) -> dict[str, Any]:

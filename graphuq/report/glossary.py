@@ -45,6 +45,9 @@ WITHOUT_SHARES = (
 # The kinds of the priors on features, of one without eigenvectors, and of the levels of components.
 FEATURES, LINEAR, SOLVED, COMPONENTS = "features", "linear", "solved", "components"
 
+# What a prior on features is called if they are averages over links.
+AVERAGES = "features of linked items"
+
 _PRIORS = {
     "full": "Similar items tend to have the same class. All patterns of the graph are used.",
     "projected": "Similar items tend to have the same class. Only the smoothest patterns of the "
@@ -58,6 +61,8 @@ _PRIORS = {
     LINEAR: "The class changes along straight directions in the features: each feature counts for "
     "or against a class.",
     COMPONENTS: "Items of one component of the graph tend to have the same class.",
+    AVERAGES: "Items whose linked items have similar features on average tend to have the same "
+    "class.",
 }
 
 _LIKELIHOODS = {
@@ -146,7 +151,12 @@ def of_prior(prior: dict[str, Any]) -> str:
     """Return the meaning of a kind of prior."""
     if prior.get("laplacian") == "signless":
         return "Items that a link joins tend to have different classes."
-    return _PRIORS[prior["kind"]]
+    return _PRIORS[kind_of(prior)]
+
+
+def kind_of(prior: dict[str, Any]) -> str:
+    """Return what a prior is called, given its settings."""
+    return AVERAGES if prior.get("hops", 0) else str(prior["kind"])
 
 
 def of_weights(kinds: Sequence[str]) -> str:
@@ -157,7 +167,8 @@ def of_weights(kinds: Sequence[str]) -> str:
     >>> of_weights(["projected", "projected", "features"])
     'The share of each part in the prior: graph 1, graph 2, features.'
     """
-    things = [kind if kind in (FEATURES, LINEAR, COMPONENTS) else "graph" for kind in kinds]
+    named = (FEATURES, LINEAR, COMPONENTS, AVERAGES)
+    things = [kind if kind in named else "graph" for kind in kinds]
     names = [
         f"{thing} {things[: at + 1].count(thing)}" if things.count(thing) > 1 else thing
         for at, thing in enumerate(things)

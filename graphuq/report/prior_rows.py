@@ -42,7 +42,7 @@ def prior_rows(described: dict[str, Any]) -> list[Row]:
     rows: list[Row] = []
     seen: Counter[str] = Counter()
     for part, weight in zip(parts, weights, strict=True):
-        own = [("prior", part["kind"], meanings.of_prior(part))]
+        own = [("prior", meanings.kind_of(part), meanings.of_prior(part))]
         names = _PARAMETERS.get(part["kind"], _OF_MODES)
         own += [
             (name, short(part[name]), meanings.of_prior_parameter(name, part)) for name in names
@@ -52,7 +52,7 @@ def prior_rows(described: dict[str, Any]) -> list[Row]:
             numbered = name if seen[name] == 1 else f"{name}_{seen[name]}"
             rows += [(numbered, value, meaning)] * (weight > 0)
     if len(parts) > 1:
-        kinds = [part["kind"] for part in parts]
+        kinds = [meanings.kind_of(part) for part in parts]
         rows.append(("weights", ", ".join(map(short, weights)), meanings.of_weights(kinds)))
     if "level" in described:
         rows.append(("level", short(described["level"]), meanings.PRIOR["level"]))

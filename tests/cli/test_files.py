@@ -227,12 +227,6 @@ def test_archives(tmp_path):
         graph = read(tmp_path / f"{name}.npz").graph
         np.testing.assert_array_equal(graph.adjacency.toarray(), A.toarray())
     assert read(tmp_path / "named.npz").known.tolist() == ["u", None, "v"]
-    # of a graph and features the graph is used, and that is said
-    np.savez(tmp_path / "both.npz", adjacency=A.toarray(), X=X[:3], labels=["u", "", "v"])
-    both = read(tmp_path / "both.npz")
-    assert both.features is None
-    assert both.graph is not None
-    assert both.notes[0].startswith("X: not used beside the graph")
 
 
 def test_parquet(tmp_path):

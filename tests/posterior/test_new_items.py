@@ -117,10 +117,10 @@ def test_those_of_an_approximation_are_as_its_draws(problem, rank, alpha):
 @pytest.mark.parametrize(
     ("n_classes", "right", "wrong"),
     [
-        (2, "1 / np.sqrt(degrees)", "1 + 0 * degrees"),
+        (2, "1 / roots", "1 + 0 * roots"),
         (2, "(self.spectrum.values * self.sigma) ** 2", "self.spectrum.values**2"),
-        (2, "1 / np.where(tied, d, 1.0)", "1 + 0 * d"),
-        (3, "1 / np.sqrt(degrees)", "1 + 0 * degrees"),
+        (2, "1 / np.where(d > 0, d, 1.0)", "1 + 0 * d"),
+        (3, "1 / roots", "1 + 0 * roots"),
         (3, "own / variance", "own"),
     ],
 )
@@ -168,3 +168,25 @@ def test_under_features_and_a_level_new_items_are_as_if_they_had_been_there(n_cl
     assert abs(found - 1 / n_classes).max() > 0.1
     with pytest.raises(ValueError, match="the prior has features"):
         new_probability(part, without, np.ones(30), np.zeros((10, 30)))
+
+
+def test_nodes_without_edges_change_nothing_and_say_nothing(problem):
+    graph, _, weights = problem(2)
+    larger = np.zeros((42, 42))
+    larger[:40, :40] = graph.adjacency.toarray()
+    both = gq.Graph(larger)
+    wider = np.hstack([weights, np.zeros((5, 2))])
+    wider[4, 40] = 1.0  # beside a node without edges
+
+    def covariance(graph, weights):
+        prior = gq.Prior.full(graph)
+        rows, own = prior.rows_of_new(graph.degrees, sparse.csr_array(weights), None)
+        field = prior.field
+        return (rows * field.weights) @ field.basis.T / np.sqrt(field.variance()[:40].mean()), own
+
+    among, own = covariance(graph, weights)
+    found, found_own = covariance(both, wider)
+    np.testing.assert_allclose(found[:, :40], among, atol=1e-9)
+    assert abs(found[:, 40:]).max() == 0
+    np.testing.assert_allclose(found_own, own, atol=1e-9)
+    assert (found_own[4], abs(found[4]).max()) == (1.0, 0.0)

@@ -31,14 +31,14 @@ PREFIXES = ("", "adj_", "adjacency_")
 PARTS = ("data", "indices", "indptr", "shape")
 
 # What is said of features in the file of a graph.
-BESIDE_GRAPH = "X: not used beside the graph; in Python, gq.default_prior(graph, X) uses both"
+BESIDE_GRAPH = "both the graph and X are used: --ignore X takes the graph alone"
 
 # Names of the array of labels.
 LABEL_ARRAYS = ("y", "labels", LABEL)
 
 
 def read_archive(path: Path, options: ReadOptions) -> Contents:
-    """Return the contents of an NPZ file: ``X`` or an adjacency matrix, and optional labels, ids.
+    """Return the contents of an NPZ file: ``X``, a graph or both, and optional labels, ids.
 
     ``X`` has shape (n, d), or (n, height, width) for images. The adjacency matrix is an array
     ``adjacency``, or a sparse matrix as `scipy.sparse.save_npz` writes it, with names that may
@@ -61,6 +61,11 @@ def read_archive(path: Path, options: ReadOptions) -> Contents:
                 f"{', '.join(arrays) or 'an empty archive'}: save X=... or adjacency=..."
             )
         n = graph.n_nodes if graph else _length(arrays["X"])
+        if graph and "X" in arrays and len(arrays["X"]) != n:
+            raise ValueError(
+                f"X must have a row for each of {n} nodes, got {len(arrays['X'])}: save such an X, "
+                "or use --ignore X"
+            )
         columns = {
             name: array
             for name, array in arrays.items()
@@ -75,14 +80,15 @@ def read_archive(path: Path, options: ReadOptions) -> Contents:
     if label is not None and options.label is None:
         columns[LABEL] = columns[label]
     notes = () if (options.id_column or "ids") in columns else (NUMBERED,)
-    if graph is not None:
-        if "X" in arrays:
-            notes = (BESIDE_GRAPH, *notes)
+    if "X" not in arrays:
         return Contents(ids.astype(str), None, graph, columns, notes)
     X, kept, changes, shape, encoding = features_of(path, arrays["X"], options)
-    notes = (*changes, *notes)
+    notes = (*((BESIDE_GRAPH,) if graph else ()), *changes, *notes)
     encoding = encoding._replace(id_column=options.id_column, fills=options.missing == "fill")
-    return Contents(ids.astype(str), X, None, columns, notes, kept, shape, encoding=encoding)
+    linked = graph is not None
+    return Contents(
+        ids.astype(str), X, graph, columns, notes, kept, shape, encoding=encoding, linked=linked
+    )
 
 
 def read_matrix(path: Path, width: int, id_array: str | None) -> tuple[NDArray[Any], Array]:

@@ -27,7 +27,7 @@ class Contents(NamedTuple):
     ids : ndarray of str, shape (n,)
     features : ndarray, shape (n_kept, d), or None
     graph : Graph or None
-        Either the features or the graph is given; cells have both.
+        Either the features or the graph is given; cells have both, and so have linked items.
     columns : dict of str to array_like, shape (n,)
         Columns that may hold classes, with the values of the file.
     notes : tuple of str
@@ -44,6 +44,8 @@ class Contents(NamedTuple):
         Columns that lists of items show.
     images : ndarray, shape (n_kept, n_pixels), or None
         Gray levels of items that are pictures in files.
+    linked : bool
+        Whether the graph has links that were not made of the features.
     """
 
     ids: NDArray[Any]
@@ -57,3 +59,4 @@ class Contents(NamedTuple):
     encoding: Encoding | None = None
     shown: pd.DataFrame | None = None
     images: Array | None = None
+    linked: bool = False

@@ -37,7 +37,7 @@ class Items:
     ids : ndarray of str, shape (n,)
     features : ndarray, shape (n, d), or None
     graph : Graph or None
-        Either the features or the graph is given; cells have both.
+        Either the features or the graph is given; cells have both, and so have linked items.
     known : ndarray of object, shape (n,)
         The class of each item, a string, or None if it is unknown.
     truth : ndarray of object, shape (n,), or None
@@ -62,6 +62,8 @@ class Items:
         Columns that lists of items show.
     images : ndarray, shape (n, n_pixels), or None
         Gray levels of items that are pictures in files.
+    linked : bool
+        Whether the graph has links that were not made of the features.
     """
 
     path: Path
@@ -80,6 +82,7 @@ class Items:
     columns: tuple[Column, ...] = ()
     shown: pd.DataFrame | None = None
     images: Array | None = None
+    linked: bool = False
 
     def labels(self, sampling: str | None = None) -> Labels:
         """Return the known labels, and how they were chosen, if that is known.
@@ -145,9 +148,9 @@ class Items:
         """
         if self.graph is not None:
             if n_neighbors is not None:
+                given = "its links are" if self.linked else f"{self.path} is"
                 raise ValueError(
-                    f"{self.path} is a graph, and --neighbors builds one from features: leave it "
-                    "out"
+                    f"{given} a graph, and --neighbors builds one from features: leave it out"
                 )
             return self.graph
         assert self.features is not None

@@ -156,6 +156,17 @@ class ReadOptions:
         ),
         kinds=(TABLE, PICTURES),
     )
+    links: Path | None = option(
+        flag(
+            "--links",
+            metavar="FILE",
+            type=Path,
+            about="links between the items, beside their features",
+            more="A list of edges or a graph, whose nodes are called as the items are. Items "
+            "without a link have their features alone. An archive may have both in itself.",
+        ),
+        kinds=(TABLE, ARCHIVE, PICTURES),
+    )
     text: tuple[str, ...] = option(
         flag(
             "--text",

@@ -32,6 +32,7 @@ from graphuq.cli.files.label_table import (
     no_column,
     read_label_table,
 )
+from graphuq.cli.files.links import add_links, restrict
 from graphuq.cli.files.matrix_market import read_matrix_market
 from graphuq.cli.files.network_files import FORMATS, read_network
 from graphuq.cli.files.options import (
@@ -95,9 +96,18 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         )
     try:
         contents = _read_contents(path, options, problems)
+        if options.links is not None:
+            links = read_links(options.links, options)
+            contents = add_links(contents, links, path, options.links)
+        contents = restrict(contents)
         if contents.shown is None:
             contents = contents._replace(shown=_shown(path, contents, options, problems))
         if options.largest and contents.graph is not None:
+            if contents.linked:
+                raise ValueError(
+                    f"{path}: items outside the largest component have their features: leave out "
+                    "--largest-component"
+                )
             contents = keep_largest(contents)
         # Take the classes of all items from the file itself, or from a second one.
         known, trust, truth, notes = _classes(path, contents, options, problems)
@@ -116,7 +126,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
     if lost and not any(value is not None for value in known[kept]):
         remedy = (
             "label an item of the largest component"
-            if contents.graph is not None
+            if contents.features is None
             else "use --fill-missing, or exclude columns with many missing values with --ignore"
         )
         raise ValueError(
@@ -143,18 +153,31 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         _with_labels(problems.columns, known),
         None if contents.shown is None else contents.shown[kept].reset_index(drop=True),
         contents.images,
+        contents.linked,
     )
+
+
+def read_links(path: Path, options: ReadOptions) -> Contents:
+    """Return the graph in a file of links; options that an items' file shares with it hold."""
+    own = ReadOptions(weight=options.weight, encoding=options.encoding, decimal=options.decimal)
+    own = replace(own, edges=True if kind(path) in TABLES else None)
+    problems = Problems()
+    found = _read_contents(path, own, problems)
+    problems.require_none()
+    return found
 
 
 def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Contents:
     """Choose the reader by the suffix, and a list of edges by its header or its contents."""
+    if options.links is not None:
+        options = replace(options, weight=None)  # that of the links
     if path.is_dir():
         _require_used(path, options, PICTURES)
         return read_pictures(path, options)
     suffix = require_file(path)
     if suffix == ".npz":
         contents = read_archive(path, options)
-        _require_used(path, options, ARCHIVE if contents.graph is None else GRAPH, {"weight"})
+        _require_used(path, options, GRAPH if contents.features is None else ARCHIVE, {"weight"})
         return contents
     if suffix in FORMATS:
         _require_used(path, options, GRAPH)
