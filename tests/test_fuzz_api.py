@@ -279,6 +279,8 @@ CALLS["label"] = (
         "goal": 0.9,
         "seed": 0,
         "who": "Ada",
+        "question": "Which?",
+        "guidelines": None,
         "host": "127.0.0.1",
         "port": 0,
         "open_browser": False,

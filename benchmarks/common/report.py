@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import graphuq as gq
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
 
     from matplotlib.figure import Figure
@@ -65,12 +65,14 @@ def write(
     rows: list[dict],
     claims: dict | None = None,
     shown: list[dict] | None = None,
+    lacks: Sequence[str] = (),
 ) -> None:
     """Print ``rows`` as a Markdown table, and write them to ``out/NAME.json`` and ``.md``.
 
     ``shown`` replaces ``rows`` in the table, where it is a summary of them.
     ``claims`` maps a sentence to (figure, whether it holds), or to (figure, whether it holds, what
-    the paper says) if a paper makes the claim. Exit with 1 if a claim fails.
+    the paper says) if a paper makes the claim. ``lacks`` names parts that could not run, for want
+    of data or a package. Exit with 1 if a claim fails.
     """
     lines = ["Quick settings: not to be quoted.", ""] if _settings["quick"] else []
     lines += table(rows if shown is None else shown)
@@ -89,6 +91,7 @@ def write(
         "machine": machine,
         **_settings,
         "seconds": seconds,
+        "lacks": list(lacks),
         "rows": rows,
         "claims": claims or {},
     }

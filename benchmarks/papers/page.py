@@ -4,8 +4,8 @@ python -m benchmarks.papers.page PAGE
 
 PAGE is index, for the UQ paper, or other-papers. The numbers come from the JSON files in
 benchmarks/results, and the prose from the docstrings of the studies. If a study ran at quick
-settings, the page goes to benchmarks/results/reproduction, and that in docs keeps its figures. If a
-study has no results, no page is written.
+settings, or a part of it could not run, the page goes to benchmarks/results/reproduction, and that
+in docs keeps its figures. If a study has no results, no page is written.
 """
 
 from __future__ import annotations
@@ -121,20 +121,28 @@ def main() -> None:
         name: report.RESULTS / f"{name}.json" for names in PAGES[page].values() for name in names
     }
     if missing := [name for name, file in files.items() if not file.is_file()]:
-        raise SystemExit(f"no page was written: there are no results of {', '.join(missing)}")
+        make = {"index": "make reproduce", "other-papers": "make other-papers"}[page]
+        raise SystemExit(
+            f"no page was written: there are no results of {', '.join(missing)}; {make} makes them"
+        )
     records = {name: json.loads(file.read_text()) for name, file in files.items()}
     quick = any(record["quick"] for record in records.values())
-    folder = report.RESULTS / "reproduction" if quick else DOCS
+    lacks = [part for record in records.values() for part in record["lacks"]]
+    folder = report.RESULTS / "reproduction" if quick or lacks else DOCS
     folder.mkdir(parents=True, exist_ok=True)
     seconds = {
         study: max(records[name]["seconds"] for name in tables)
         for study, tables in PAGES[page].items()
     }
     lines = [INTRODUCTIONS[page], LEGEND, "", *count(records, quick, sum(seconds.values())), ""]
+    if lacks:
+        lines += [f"**Without {', '.join(lacks)}: not to be quoted.**", ""]
     for study, tables in PAGES[page].items():
         lines += section(study, tables, records, seconds[study], folder)
     (folder / f"{page}.md").write_text("\n".join(lines).rstrip() + "\n")
-    if not quick:
+    if quick or lacks:
+        print(f"{folder / page}.md is written; the page in docs keeps its figures")
+    else:
         record_verdicts(records)
 
 

@@ -44,8 +44,8 @@ def add_class_shares(group: Any, otherwise: str) -> None:
         action="append",
         metavar="A=X,...",
         help=f"known shares of all classes (default: {otherwise})",
-        more="Each is NAME=SHARE. They are shares of all items, which the labels need not show, and sum to 1. Can be "
-        "repeated, once for each class.",
+        more="Each is NAME=SHARE. They are shares of all items, which the labels need not show, "
+        "and sum to 1. Can be repeated, once for each class.",
     )
     add_option(
         group,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import graphuq as gq
 from graphuq.cli.files.options import ReadOptions
@@ -22,6 +23,8 @@ from graphuq.cli.options import (
 )
 from graphuq.cli.printing import print_paragraph, print_table, to_json
 from graphuq.cli.result import read_run, read_truth
+from graphuq.priors.default_sum import default_graph_prior, default_sum
+from graphuq.priors.prior import default_rank
 
 # Label noise and number of modes in the paper (two moons, Figure 9).
 PAPER_GAMMA, PAPER_RANK = 0.1, 150
@@ -30,8 +33,9 @@ PAPER_GAMMA, PAPER_RANK = 0.1, 150
 FRACTION = 0.04
 
 
-# The graph, its labels, the true classes, the features, and whether the labels were given.
-Problem = tuple[gq.Graph, gq.Labels, Any, Any, bool]
+# The graph, its labels, the true classes, the features, whether the links of the graph were known
+# beside these, and whether the labels were given.
+Problem = tuple[gq.Graph, gq.Labels, Any, Any, bool, bool]
 
 
 def add(commands: Any) -> None:
@@ -64,20 +68,37 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare methods on a file or a result, and print a table of scores."""
     read = _read_result if options.file.is_dir() else _read_file
-    graph, labels, truth, X, given = read(options)
-    methods: dict[str, Any] = {
-        "Laplace learning": gq.LaplaceLearning(),
-        "PageRank": gq.PageRankSSL(),
-        "robust GC": gq.RobustGC(),
-    }
+    graph, labels, truth, X, linked, given = read(options)
+    methods: dict[str, Any] = {}
+    if X is not None:
+        from sklearn.linear_model import LogisticRegression  # takes a moment to import
+
+        methods["logistic regression"] = LogisticRegression(max_iter=1000)
+    methods["Laplace learning"] = gq.LaplaceLearning()
+    methods["PageRank"] = gq.PageRankSSL()
+    methods["robust GC"] = gq.RobustGC()
     if labels.classes.size == 2:
         methods["Fiedler"] = gq.FiedlerClustering()
-    prior = gq.Prior.approximated(graph, min(PAPER_RANK, graph.n_nodes - 1))
-    methods["probit, auto"] = graph, gq.Probit()
-    methods["probit, the paper's settings"] = prior, gq.Probit(PAPER_GAMMA)
-    result = gq.compare(graph, labels, truth, methods, X=X, seed=options.seed)
+    # as graphuq sample has it
+    modes = default_graph_prior(graph, default_rank(graph), labels=labels)
+    prior = default_sum(modes, X, labels=labels, links=graph if linked else None)
+    methods["probit, auto"] = prior, gq.Probit()
+    if graph.n_components == 1:
+        papers = gq.Prior.approximated(graph, min(PAPER_RANK, graph.n_nodes - 1))
+        methods["probit, the paper's settings"] = papers, gq.Probit(PAPER_GAMMA)
+    tables, refused = [], {}
+    for name, method in methods.items():
+        try:
+            one = gq.compare(graph, labels, truth, {name: method}, X=X, seed=options.seed)
+            tables.append(one)
+        except ValueError as error:  # some need a connected graph, or a label in each component
+            refused[name] = str(error)
+    if not tables:
+        raise ValueError(next(iter(refused.values())))
+    result = pd.concat(tables)
     if options.json:
-        print(to_json(result.reset_index().to_dict("records")))
+        left_out = [{"method": name, "refused": why} for name, why in refused.items()]
+        print(to_json([*result.reset_index().to_dict("records"), *left_out]))
         return 0
     origin = "given" if given else f"revealed from {options.truth!r}"
     print(f"{options.file}: {graph.n_nodes} items; labels {origin}: {labels!r}\n")
@@ -89,6 +110,8 @@ def run(options: argparse.Namespace) -> int:
         ],
     )
     print()
+    for name, why in refused.items():
+        print_paragraph(f"{name} is left out: {why}")
     print_paragraph(
         "accuracy: fraction of unlabeled items predicted correctly; brier: mean squared error of "
         "the probabilities (0 is best); calibration error: mean difference between confidence and "
@@ -117,7 +140,8 @@ def _read_result(options: argparse.Namespace) -> Problem:
             "with columns id and label, --truth FILE"
         )
     labels = result.posterior.labels
-    return problem.graph, labels, np.asarray(truth), problem.features, True
+    linked = result.run["linked"]
+    return problem.graph, labels, np.asarray(truth), problem.features, linked, True
 
 
 def _read_file(options: argparse.Namespace) -> Problem:
@@ -139,4 +163,5 @@ def _read_file(options: argparse.Namespace) -> Problem:
         )
     fraction = FRACTION if options.fraction is None else options.fraction
     labels = items.labels() if given else gq.reveal(truth, fraction, seed=options.seed)
-    return items.to_graph(options.neighbors), labels, truth, items.features, given
+    graph = items.to_graph(options.neighbors)
+    return graph, labels, truth, items.features, items.linked, given

@@ -34,6 +34,7 @@ from graphuq.cli.write_result import sample_and_write
 from graphuq.labeling.answers import require_unlocked
 from graphuq.labeling.arguments import one_line
 from graphuq.labeling.label import LabelingPage, require_packages
+from graphuq.labeling.page.guidelines import Guidelines
 from graphuq.labeling.session import LabelingSession
 from graphuq.utils.atomic_files import require_destination
 from graphuq.utils.words import count
@@ -48,7 +49,7 @@ examples:
   graphuq label mail.csv --text body --classes ham spam
   graphuq label scans.npz --images --ignore y --classes 0 1 2 3 4 5 6 7 8 9
   graphuq label birds.csv --images photo --classes tit finch
-  graphuq label photos --classes cat dog
+  graphuq label photos --classes cat dog --question "Which animal is this?"
   graphuq sample mail.csv --text body --labels labels.csv
                  (what the button Finish does)
 
@@ -91,6 +92,13 @@ def add(commands: Any) -> None:
         help="folder that Finish writes (default: the name of FILE followed by -graphuq)",
     )
     add("--who", metavar="NAME", help="who labels (default: the user of this machine)")
+    add("--question", metavar="TEXT", default="", help="what the page asks of each item")
+    add(
+        "--guidelines",
+        type=Path,
+        metavar="FILE",
+        help="guidelines for those who label, shown on the page: Markdown with pictures",
+    )
     add("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     add("--port", type=int, metavar="N", help="port (default: 8765, or a free one)")
     add("--no-browser", action="store_true", help="do not open the browser")
@@ -111,6 +119,8 @@ def run(options: argparse.Namespace) -> int:
     require_unlocked(options.out)
     if options.who is not None:
         one_line("--who", options.who)
+    guidelines = None if options.guidelines is None else Guidelines(options.guidelines)
+    question = one_line("--question", options.question) if options.question else ""
     if options.text and options.images is not None:
         raise ValueError("--text and --images both say what is shown: leave out one of them")
     items = _read(options)
@@ -145,6 +155,8 @@ def run(options: argparse.Namespace) -> int:
         shown,
         title=options.file.absolute().name,
         who=options.who,
+        question=question,
+        guidelines=guidelines,
         host=options.host,
         port=options.port,
         finish=finish,

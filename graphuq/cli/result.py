@@ -20,8 +20,8 @@ from graphuq.cli.result_folder import DRAWS, RUN
 from graphuq.cli.saved_problem import SavedProblem, load_problem
 
 # What run.json must hold to continue with a result.
-NEEDED = {"file", "sha256", "seed", "notes", "left_out", "ids", "truth", "neighbors", "chosen",
-          "at_edge", "n_tuned", "command", "earlier"}  # fmt: skip
+NEEDED = {"file", "sha256", "seed", "notes", "left_out", "ids", "truth", "neighbors", "linked",
+          "chosen", "at_edge", "n_tuned", "command", "earlier"}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,6 +59,7 @@ def summarize_run(
         "groups": items.groups,
         "edges": model.graph.n_edges,
         "neighbors": source.neighbors,
+        "linked": items.linked,
         "classes": labels.classes.tolist(),
         "labels": count_classes(labels.values, labels),
         "sampling": labels.sampling,

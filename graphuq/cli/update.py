@@ -172,6 +172,7 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
         None if former.get("groups") is None else np.array(former["groups"]),
         tuple(Column(**row) for row in former.get("columns", ())),
         problem.shown,
+        linked=former["linked"],
     )
     # new labels are mostly those of items that the result asked for
     found = items.labels(ANY if added else labels.sampling)

@@ -14,6 +14,7 @@ from graphuq.graphs import Graph
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.labeling.arguments import one_line
 from graphuq.labeling.page.finishing import Finishing
+from graphuq.labeling.page.guidelines import Guidelines
 from graphuq.labeling.page.items import Items, Names, Texts
 from graphuq.labeling.page.pictures import PictureFiles, Pictures
 from graphuq.labeling.page.rows import Rows, columns_of
@@ -43,6 +44,8 @@ def label(
     goal: float | None = None,
     seed: int = 0,
     who: str | None = None,
+    question: str = "",
+    guidelines: str | os.PathLike[str] | None = None,
     host: str = "127.0.0.1",
     port: int | None = None,
     open_browser: bool = True,
@@ -87,6 +90,11 @@ def label(
     seed : int
     who : str, optional
         Who labels, by default the user of this machine.
+    question : str
+        What the page asks of each item, in the words of those who label.
+    guidelines : path-like, optional
+        A Markdown file that the page shows, such as a picture of each class. Pictures are files,
+        relative to its folder.
     host : str
         The address to listen on. Any other than that of this machine raises a warning.
     port : int, optional
@@ -104,7 +112,8 @@ def label(
     ValueError, TypeError
         The number of items is not that of the nodes, pictures that cannot be read, a name of
         several lines, names that repeat, a port out of range, a likelihood without a sign model, a
-        threshold or goal outside (0, 1), a file that is not one of answers to these items.
+        threshold or goal outside (0, 1), a file that is not one of answers to these items,
+        guidelines that are no text or whose pictures cannot be read.
     OSError
         The port is in use, or the file of answers cannot be written.
 
@@ -128,6 +137,8 @@ def label(
     require_port(host, port)
     graph = Graph.of(graph)
     shown = items_of(items, graph)
+    advice = None if guidelines is None else Guidelines(guidelines)
+    question = one_line("question", question) if question else ""
     open_browser = validation.boolean("open_browser", open_browser)
     session = LabelingSession(
         graph,
@@ -144,7 +155,9 @@ def label(
         goal=goal,
         seed=seed,
     )
-    page = LabelingPage(session, shown, who=who, host=host, port=port)
+    page = LabelingPage(
+        session, shown, who=who, question=question, guidelines=advice, host=host, port=port
+    )
     if open_browser:
         page.open()
     return page
@@ -163,6 +176,8 @@ class LabelingPage:
     who : str, optional
         The name next to answers until a person gives another on the page; by default the user of
         this machine.
+    question : str
+    guidelines : Guidelines, optional
     host : str
     port : int, optional
     finish : callable, optional
@@ -189,6 +204,8 @@ class LabelingPage:
         *,
         title: str = "Items",
         who: str | None = None,
+        question: str = "",
+        guidelines: Guidelines | None = None,
         host: str = "127.0.0.1",
         port: int | None = None,
         finish: Callable[[], str] | None = None,
@@ -206,7 +223,14 @@ class LabelingPage:
             name = own_name() if who is None else one_line("who", who)
             self._server = PageServer(
                 lambda token, host, cookie: build_app(
-                    desk, title=title, who=name, token=token, host=host, cookie=cookie
+                    desk,
+                    title=title,
+                    who=name,
+                    token=token,
+                    host=host,
+                    cookie=cookie,
+                    question=question,
+                    guidelines=guidelines,
                 ),
                 host,
                 port,
@@ -291,6 +315,7 @@ def require_packages() -> None:
     """Refuse to go on without the packages that serve the page."""
     try:
         import jinja2  # noqa: F401
+        import markdown_it  # noqa: F401
         import PIL  # noqa: F401
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401

@@ -352,7 +352,7 @@ def test_compare_methods_on_a_file(records, capsys):
     assert main([*rest, "--ignore", "known", "--fraction", "0.05"]) == 0
     printed = capsys.readouterr().out
     assert "labels revealed from 'party': Labels(21 nodes" in printed
-    assert len(re.findall(r"^.*(?:0\.\d{3}) +(?:0\.\d{3}|-)", printed, re.MULTILINE)) == 10
+    assert len(re.findall(r"^.*(?:0\.\d{3}) +(?:0\.\d{3}|-)", printed, re.MULTILINE)) == 11
 
 
 def test_info_shows_the_settings_and_the_diagnostics(karate, capsys):

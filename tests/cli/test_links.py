@@ -217,6 +217,27 @@ def test_answers_on_the_page_are_learned_with_links(result, network, tmp_path):
     assert np.abs(found.by_class - post.by_class).max() < 0.1
 
 
+def test_compare_scores_the_model_of_sample_beside_others(result, network, capsys):
+    post, _ = result
+    y = network[2][:200]
+    classes = np.array(["even", "odd"])[y]
+    Path("truth.csv").write_text(
+        "id,label\n" + "".join(f"n{k},{c}\n" for k, c in enumerate(classes))
+    )
+    read_as = ["items.csv", "--links", "links.csv", "--no-scale", "--truth", "truth.csv"]
+    for arguments in (read_as, ["result", "--truth", "truth.csv"]):
+        assert main(["compare", *arguments, "--json"]) == 0
+        rows = {row["method"]: row for row in json.loads(capsys.readouterr().out)}
+        own = rows["posterior of probit, auto"]
+        assert abs(own["accuracy"] - post.accuracy(classes)) < 0.04
+        assert own["brier"] < rows["logistic regression"]["brier"]
+    # an item without links, so that some methods need more
+    lines = Path("links.csv").read_text().splitlines()
+    Path("some.csv").write_text("\n".join(line for line in lines if "n3," not in f"{line},"))
+    assert main(["compare", "items.csv", "--links", "some.csv", *read_as[3:]]) == 0
+    assert "robust GC is left out: the graph is disconnected" in capsys.readouterr().out
+
+
 def test_links_of_new_items_need_a_result_with_links_and_names(result, capsys):
     assert main(["predict", "result", "items.csv", "--links", "links.csv", "--out", "p.csv"]) == 2
     assert "give new items names of their own" in " ".join(capsys.readouterr().err.split())

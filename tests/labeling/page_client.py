@@ -23,11 +23,11 @@ from graphuq.labeling.page.items import Texts
 TOKEN, COOKIE, HOST = "t" * 43, "graphuq-label-8765", "127.0.0.1:8765"
 
 
-def client_of(session, items=None, *, known=True, host="127.0.0.1", title="Votes"):
+def client_of(session, items=None, *, known=True, host="127.0.0.1", title="Votes", **given):
     """Return the page as a browser sees it that has the cookie, or has not."""
     items = Texts([f"Text {k}" for k in range(session.n)]) if items is None else items
     desk = Desk(session, items, Finishing(lambda: "Written."))
-    app = build_app(desk, title=title, who="Ada", token=TOKEN, host=host, cookie=COOKIE)
+    app = build_app(desk, title=title, who="Ada", token=TOKEN, host=host, cookie=COOKIE, **given)
     client = TestClient(
         app, base_url=f"http://{HOST}", follow_redirects=False, raise_server_exceptions=False
     )

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -19,12 +20,23 @@ from starlette.types import ASGIApp
 from graphuq.labeling.page import overview
 from graphuq.labeling.page.desk import Desk
 from graphuq.labeling.page.given import Given, GivenError
+from graphuq.labeling.page.guidelines import Guidelines
 from graphuq.labeling.page.security import Guard
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
-def build_app(desk: Desk, *, title: str, who: str, token: str, host: str, cookie: str) -> ASGIApp:
+def build_app(
+    desk: Desk,
+    *,
+    title: str,
+    who: str,
+    token: str,
+    host: str,
+    cookie: str,
+    question: str = "",
+    guidelines: Guidelines | None = None,
+) -> ASGIApp:
     """Return the page of a session as an ASGI application, behind its guard.
 
     Parameters
@@ -36,6 +48,9 @@ def build_app(desk: Desk, *, title: str, who: str, token: str, host: str, cookie
         The name under which answers are kept until the person gives another.
     token, host, cookie : str
         See `Guard`.
+    question : str
+        What is asked of each item.
+    guidelines : Guidelines, optional
     """
     folder = resources.files("graphuq.labeling.page")
     # All files are read here: no address is ever a path
@@ -49,7 +64,12 @@ def build_app(desk: Desk, *, title: str, who: str, token: str, host: str, cookie
         undefined=StrictUndefined,
     )
     page = templates.get_template("page.html").render(
-        title=title, who=who, n=len(desk.names), most=desk.most_drawn, session=desk.key
+        title=title,
+        who=who,
+        question=question,
+        guidelines=None if guidelines is None else Markup(guidelines.html),
+        most=desk.most_drawn,
+        session=desk.key,
     )
     refused = templates.get_template("refused.html")
 
@@ -73,6 +93,12 @@ def build_app(desk: Desk, *, title: str, who: str, token: str, host: str, cookie
             raise HTTPException(404)
         return Response(encode(node), media_type="image/png")
 
+    def show_guidelines(request: Request) -> Response:
+        picture = None if guidelines is None else guidelines.encode(request.path_params["k"])
+        if picture is None:
+            raise HTTPException(404)
+        return Response(picture, media_type="image/png")
+
     def reading(view: Callable[[Desk], Any]) -> Callable[[Request], Response]:
         def answer(request: Request) -> Response:
             found = view(desk)
@@ -93,6 +119,7 @@ def build_app(desk: Desk, *, title: str, who: str, token: str, host: str, cookie
         Route("/", show_page),
         Route("/static/{name}", show_static),
         Route("/picture/{node:int}", show_picture),
+        Route("/guidelines/{k:int}", show_guidelines),
         Route("/api/state", reading(Desk.state)),
         *(
             Route(f"/api/{view.__name__}", reading(view))
