@@ -88,8 +88,8 @@ study: $(VENV)/installed-dev
 	    { test -z "$$failed" || { echo "claims fail in:$$failed"; exit 1; }; }
 
 # The UQ paper's figures and tables in the paper's order, and then docs/reproduction/index.md. With
-# QUICK=--quick the page and its pictures go to benchmarks/results, and docs stay as they are. A claim
-# that fails stops nothing: the page says so.
+# QUICK=--quick, or without the data of the river, the page and its pictures go to benchmarks/results,
+# and docs stay as they are. A claim that fails stops nothing: the page says so.
 REPRODUCE = potentials acceptance spectra embeddings hard_and_easy two_moons mnist digit_pairs all_pairs \
     marginals truncation plume timing map
 
@@ -99,7 +99,8 @@ reproduce: $(VENV)/installed-dev
 	$(VENV)/bin/python -m benchmarks.papers.page index
 
 # The same for the four other papers, and docs/reproduction/other-papers.md. GDPCA is compared with
-# networks in time if torch and torch-geometric are in the environment.
+# networks in time, which takes torch and torch-geometric in the environment: without them the page
+# goes to benchmarks/results.
 PAPERS = robust_gc ando_zhang kaog gdpca gdpca_figures
 
 other-papers: $(VENV)/installed-dev

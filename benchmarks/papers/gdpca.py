@@ -9,9 +9,8 @@ exact one solves the system. The paper's does ten power iterations, and normaliz
 scores in each; where power iteration does not converge, it uses GMRES with a loose tolerance
 (`gq.GDPCA`). The text says nothing of that normalization, and that features are centered by their
 means, not their medians: Table 2 of Cora, CCT and Pubmed comes out only with these two changes. The
-bound on the
-difference from the paper is 0.15 points in Table 2, or three of our standard deviations where
-splits are random. In Table 5 it is three standard errors of the difference.
+bound on the difference from the paper is 0.15 points in Table 2, or three of our standard
+deviations where splits are random. In Table 5 it is three standard errors of the difference.
 
 The public file of Citeseer has 124 self-loops, and ours has none. Rows "Table 2, loops" give 124
 nodes, drawn at random, a loop each.

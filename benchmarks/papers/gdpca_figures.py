@@ -5,17 +5,20 @@ GRAPHUQ_DATA=... python -m benchmarks.papers.gdpca_figures [--quick]
 Section 3.1 clusters nodes by PCA between them (PCA-BC): a node is in one of two clusters if its
 entry of the first component is at least the median. The text draws features from two Gaussians
 whose means differ by 0.4 in one of d features, with the covariance "diag(0.1)". Read as a variance
-of 0.1 the clusters can hardly be told apart with 1,000 features; read as a deviation of 0.1 they
-can. Both readings are shown, each for 100 data sets.
+of 0.1 the clusters of one data set can hardly be told apart with 1,000 features; read as a
+deviation of 0.1 they can. Figure 2 has the mean entry of each node over 100 data sets. The sign of
+a component is arbitrary, and here the truth decides it for each data set. This alone tells nodes
+apart to some degree: the rows "no difference" have clusters of the same mean.
 
 Figure 4 compares graphs of nearest neighbors, by three distances and up to 14 neighbors. Ours are
 means over draws of 20 labels per class, or 10 of digits, and the accuracy is that on all other
 nodes. Table 5 puts two kernels in place of the covariance S: cosines, and exp(-|x - x'|^2 / d),
 whose width the text does not state. The paper's Algorithm 1 is used, as in `gq.GDPCA`: ten power
-iterations where its condition (6) holds, and else GMRES. The rows have alpha rho(M); where it is
-above 1 problem (4) is not convex, and a solution of eq. (5) is a saddle point. The study also
-measures the text's claim that power iteration reaches the best accuracy in fewer products than
-GMRES.
+iterations where its condition (6) holds, and else GMRES. Its ten iterations of GMRES are read as
+SciPy's, which are restarts of 20 products; rows with ten products show the other reading. The rows
+have alpha rho(M); where it is above 1 problem (4) is not convex, and a solution of eq. (5) is a
+saddle point. The study also measures the text's claim that power iteration reaches the best
+accuracy in fewer products than GMRES.
 
 In Table 3 and Figure 3 graph convolutional networks (GCN) stand for the neural networks. Their
 accuracies on the published splits are those that `benchmarks.trust.side_by_side` measured. Figure 3
@@ -70,7 +73,11 @@ from graphuq.classifiers.gdpca import (
 )
 
 SIZES = ((100, 1000), (1000, 100))
-READINGS = {"variance 0.1": np.sqrt(0.1), "deviation 0.1": 0.1}
+# deviations of the features, and the difference of the means of the clusters
+READINGS = {
+    "variance 0.1": (np.sqrt(0.1), 0.4), "deviation 0.1": (0.1, 0.4),
+    "no difference": (np.sqrt(0.1), 0.0),
+}  # fmt: skip
 METRICS = ("cosine", "euclidean", "dice")
 NEIGHBORS, FEW_NEIGHBORS = range(1, 15), (3, 7, 11)
 # Table 5: delta = 1 with cosines and with the Gaussian kernel
@@ -86,11 +93,13 @@ MOST_PRODUCTS = PAPER_ITERATIONS * PAPER_RESTART
 LEADS = {"cora": 7, "citeseer": 8, "pubmed": 3, "cct": 0}
 
 
-def two_clusters(n: int, d: int, deviation: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def two_clusters(
+    n: int, d: int, deviation: float, gap: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw features from eq. (2) with the means of section 3.1."""
     y = np.repeat([0, 1], n // 2)
     X = deviation * np.random.default_rng(seed).standard_normal((n, d))
-    X[:, 0] += np.where(y == 0, 0.5, 0.1)
+    X[:, 0] += np.where(y == 0, 0.1 + gap, 0.1)
     return X, y
 
 
@@ -104,28 +113,32 @@ def pca_bc(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def figure_2(sets: int) -> tuple[list[dict], dict, dict]:
     rows, claims, shown = [], {}, {}
     for n, d in SIZES:
-        for reading, deviation in READINGS.items():
-            right = []
+        for reading, (deviation, gap) in READINGS.items():
+            right, mean = [], np.zeros(n)
             for seed in range(sets):
-                X, y = two_clusters(n, d, deviation, seed)
+                X, y = two_clusters(n, d, deviation, gap, seed)
                 first, clusters = pca_bc(X)
                 share = float((clusters == y).mean())
                 right.append(100 * max(share, 1 - share))
                 # the sign of a component is arbitrary
-                before, _ = shown.get((n, d, reading), (0.0, y))
                 sign = np.sign(first[y == 1].mean() - first[y == 0].mean())
-                shown[n, d, reading] = before + sign * first / sets, y
-            mean = float(np.mean(right))
-            rows.append(row("Figure 2", f"n = {n}, d = {d}, {reading}", "PCA-BC", right, sets))
-            name = f"Figure 2, n = {n}, d = {d}, {reading}: accuracy of PCA-BC: at least 90"
-            claims[name] = (mean, mean >= 90)
+                mean += sign * first / sets
+            at = f"n = {n}, d = {d}, {reading}"
+            by_mean = float(100 * ((mean >= np.median(mean)) == y).mean())
+            rows.append(row("Figure 2", at, "PCA-BC in one data set", right, sets))
+            rows.append(row("Figure 2", at, "mean over data sets", [by_mean], sets))
+            if gap:
+                shown[n, d, reading] = mean, y
+                name = f"Figure 2, {at}: share of nodes that the mean entry over data sets puts on "
+                claims[name + "the right side, in percent: at least 95"] = (by_mean, by_mean >= 95)
     return rows, claims, shown
 
 
 def row(what: str, data: str, setting: object, values: list[float], repeats: int) -> dict:
     return {
         "what": what, "data": data, "setting": setting, "value": float(np.mean(values)),
-        "deviation": float(np.std(values, ddof=1)), "repeats": repeats, "paper": "",
+        "deviation": float(np.std(values, ddof=1)) if len(values) > 1 else "",
+        "repeats": repeats, "paper": "",
         "solver": "", "alpha rho(M)": "",
     }  # fmt: skip
 
@@ -213,17 +226,21 @@ def kernels(names: tuple[str, ...], repeats: int) -> tuple[list[dict], dict]:
             "W_COS": (kernel(X, "cosine"), 1.0), "W_RBF": (kernel(X, "gaussian"), 1.0),
         }  # fmt: skip
         got: dict[str, list[float]] = {kind: [] for kind in terms}
+        other: dict[str, list[float]] = {}
         how = {kind: algorithm_1(graph, *term) for kind, term in terms.items()}
         for seed in range(repeats):
             labels, hidden = draw_labels(name, y, seed)
             for kind, (M, solver, _) in how.items():
                 steps = MOST_PRODUCTS if solver == "gmres" else PAPER_ITERATIONS
                 got[kind].append(by_matrix(M, labels, y, hidden, solver, steps, PAPER_RESTART))
-        for kind, values in got.items():
-            _, solver, radius = how[kind]
+                if solver == "gmres" and kind.startswith("W"):
+                    few = by_matrix(M, labels, y, hidden, solver, PAPER_ITERATIONS, PAPER_RESTART)
+                    other.setdefault(f"{kind}, ten products", []).append(few)
+        for kind, values in (got | other).items():
+            _, solver, radius = how[kind.partition(",")[0]]
             rows.append(row("Table 5", name, kind, values, repeats))
             rows[-1] |= {"solver": solver, "alpha rho(M)": radius}
-            if kind.startswith("W"):
+            if kind in ("W_COS", "W_RBF"):
                 rows[-1]["paper"] = KERNELS[name][kind == "W_RBF"]
         for kind, printed in zip(("W_COS", "W_RBF"), KERNELS[name], strict=True):
             error = np.std(got[kind], ddof=1) * np.sqrt(1 / repeats + 1 / PAPERS_REPEATS)
@@ -307,7 +324,7 @@ def figure_3(names: tuple[str, ...], trainings: int) -> tuple[list[dict], dict]:
         graph, X, y, (train, _) = citation(name)
         labels, seconds, runs = gq.Labels(train, y[train]), {}, {}
         for setting, most in (
-            ("power", 1000), ("gmres", 1000), ("gmres, ten products", PAPER_ITERATIONS)
+            ("power", 1000), ("gmres", MOST_PRODUCTS), ("gmres, ten products", PAPER_ITERATIONS)
         ):  # fmt: skip
             solver = setting.partition(",")[0]
             model = gq.GDPCA(
@@ -371,7 +388,8 @@ def picture(shown: dict, curves: dict, by_step: dict, seconds: list[dict]) -> Fi
     )
     for panel in panels:
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=8)
+        panel.margins(y=0.35)  # room for the legend
+        panel.legend(fontsize=8, loc="upper left", ncols=2)
     for shift, method in enumerate(dict.fromkeys(row["setting"] for row in seconds)):
         bars = [row for row in seconds if row["setting"] == method and row["value"] != NOT_RUN]
         x = np.arange(len(bars))
@@ -397,7 +415,9 @@ def main() -> None:
         rows, claims = rows + more, claims | judged
     more, judged, by_step = products(names[-1], min(repeats, 5))
     report.picture("gdpca_figures", options.out, picture(shown, curves, by_step, seconds))
-    report.write("gdpca_figures", options.out, rows + more, claims | judged)
+    unknown = any(row["value"] == NOT_RUN for row in seconds)
+    lacks = ["the networks in Figure 3 of GDPCA"] if unknown else []
+    report.write("gdpca_figures", options.out, rows + more, claims | judged, lacks=lacks)
 
 
 if __name__ == "__main__":

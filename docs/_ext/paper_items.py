@@ -77,15 +77,37 @@ def verdicts_of(claims: list[tuple[str, str]], known: dict[str, dict[str, bool]]
 def write(page: Path) -> None:
     """Write the page if it has changed."""
     known = json.loads(VERDICTS.read_text(encoding="utf-8"))
-    text = "\n".join([INTRODUCTION, *(_section(paper, known) for paper in PAPERS)])
+    text = "\n".join([INTRODUCTION, *_totals(known), *(_section(paper, known) for paper in PAPERS)])
     if not page.is_file() or page.read_text(encoding="utf-8") != text:
         page.write_text(text, encoding="utf-8")
 
 
-def _section(paper: str, known: dict[str, dict[str, bool]]) -> str:
-    items = items_of(paper)
+def _counts(items: list[Item]) -> tuple[int, int, int]:
+    """Return how many items are tested or measured, only built, and not covered."""
     judged = sum(bool(item.tests or item.claims) for item in items)
     built = sum(bool(item.where) and not (item.tests or item.claims) for item in items)
+    return judged, built, len(items) - judged - built
+
+
+def _totals(known: dict[str, dict[str, bool]]) -> list[str]:
+    """Return a table with a row for each paper."""
+    rows = []
+    for paper, name in PAPERS.items():
+        items = items_of(paper)
+        verdicts = verdicts_of([claim for item in items for claim in item.claims], known)
+        rows.append([name, len(items), *_counts(items), sum(verdicts), verdicts.count(False)])
+    rows.append(["all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])])
+    return [
+        "The last two columns also count claims of ours beside those of a paper.", "",
+        "| paper | items | tested or measured | built | not covered | claims that hold | fail |",
+        "|---|---|---|---|---|---|---|",
+        *(f"| {' | '.join(map(str, row))} |" for row in rows), "",
+    ]  # fmt: skip
+
+
+def _section(paper: str, known: dict[str, dict[str, bool]]) -> str:
+    items = items_of(paper)
+    judged, built, left = _counts(items)
     rows = [
         f"| {_text(item.name)} | {_text(item.says)} | {_verdict(item, known)} | "
         f"{', '.join(map(_place, item.where))} |"
@@ -94,7 +116,7 @@ def _section(paper: str, known: dict[str, dict[str, bool]]) -> str:
     return "\n".join([
         f"## {PAPERS[paper]}", "",
         f"{len(items)} items: {judged} are tested or measured, {built} are built without a test of "
-        f"their own, and {len(items) - judged - built} are not covered.", "",
+        f"their own, and {left} are not covered.", "",
         "| item | what it says | verdict | where |", "|---|---|---|---|", *rows, "",
     ])  # fmt: skip
 
@@ -115,7 +137,8 @@ def _verdict(item: Item, known: dict[str, dict[str, bool]]) -> str:
         holds = verdicts_of([claim for claim in item.claims if claim[0] == study], known)
         found.append(f"[`{study}`]({_page(study)}): {sum(holds)} of {len(holds)} claims hold")
     if item.reason:
-        found.append(_text(item.reason if item.where else f"**not covered**: {item.reason}"))
+        covered = item.where or found
+        found.append(_text(item.reason if covered else f"**not covered**: {item.reason}"))
     return "; ".join(found)
 
 

@@ -66,6 +66,7 @@ def test_a_page_needs_results_of_all_studies_and_quick_ones_leave_docs_alone(tmp
         "seconds": 90.0,
         "rows": [{"a": 1.0}],
         "claims": {"a is one": [1.0, True, "one"], "b": [False, False]},
+        "lacks": ["a river"],
     }
     names = [name for tables in pages.PAGES["index"].values() for name in tables]
     for name in names[1:]:
@@ -82,4 +83,5 @@ def test_a_page_needs_results_of_all_studies_and_quick_ones_leave_docs_alone(tmp
     assert f"**{n} of {n} claims that the paper makes hold; {n} of {2 * n} in all.**" in text
     assert "quick settings, not to be quoted" in text
     assert "| a is one | one | 1 | holds |" in text
+    assert "Without a river" in text
     assert (FOLDER / "index.md").read_text() == before
