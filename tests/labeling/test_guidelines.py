@@ -20,7 +20,9 @@ def file(tmp_path):
     (tmp_path / "a tit.png").write_bytes(Pictures(np.eye(8)[None]).encode(0))
     path = tmp_path / "guidelines.md"
     path.write_text(
-        "# Birds\n\n| class | looks |\n|---|---|\n| tit | ![a tit](a%20tit.png) |\n", "utf-8"
+        "# [Birds](https://example.org)\n\n"
+        "| class | looks |\n|:-:|--:|\n| tit | ![a tit](a%20tit.png) |\n",
+        "utf-8",
     )
     return path
 
@@ -31,7 +33,8 @@ def test_the_page_shows_the_question_and_the_guidelines(file):
     )
     page = client.get("/").text
     assert '<p id="question">Which &lt;bird&gt; is this?</p>' in page
-    assert "<h1>Birds</h1>" in page
+    assert 'href="https://example.org" target="_blank" rel="noreferrer">Birds</a></h1>' in page
+    assert " style=" not in page
     (address,) = re.findall(r'<img src="(/guidelines/\d+)" alt="a tit"', page)
     assert client.get(address).content[:4] == b"\x89PNG"
     for other in ("/guidelines/1", "/guidelines/-1", "/guidelines/a%20tit.png"):

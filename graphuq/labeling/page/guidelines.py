@@ -66,6 +66,10 @@ class Guidelines:
             raise ValueError(f"{file}: {error}") from error
         for k, token in enumerate(images):
             token.attrs["src"] = f"/guidelines/{k}"
+        for token in (*tokens, *inner):
+            token.attrs.pop("style", None)  # the page has no styles but its own
+            if token.type == "link_open":
+                token.attrs |= {"target": "_blank", "rel": "noreferrer"}
         self._count = len(images)
         self.html = markdown.renderer.render(tokens, markdown.options, {})
 
