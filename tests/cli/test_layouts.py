@@ -43,6 +43,8 @@ def require_same(items, scale=None):
         ("Survey of the town 2024\n\n", ";"),
         ("Survey of the town 2024,,,\n,,,\n", ","),
         ('"Survey of the town, 2024"\nsecond line\n', ","),
+        ("Survey of the town, 2024, by age\n\n", ","),
+        ("#Survey of the town, 2024\n# ages, in years\n", ","),
         ("sep=;\n", ";"),
         ("#", "\t"),
         ("# ", ","),
@@ -54,7 +56,44 @@ def test_a_title_above_the_names_is_left_out_with_a_note(folder, title, separato
     require_same(items)
     told = [note for note in items.notes if "stands above the names of the columns" in note]
     assert len(told) == ("Survey" in title)
-    assert all("'Survey of the town" in note for note in told)
+    assert all("Survey of the town" in note for note in told)
+
+
+@pytest.mark.parametrize(
+    ("footer", "separator"),
+    [
+        ("\nSource: the town, 2024\n", ","),
+        ("\n\nSource: the town\nMade on 1 May; by hand", ";"),
+        ("# Source: the town\n\n# Made by hand\n", ","),
+        ("\nSource:\tthe town, 2024\n\n", "\t"),
+    ],
+)
+@pytest.mark.parametrize("title", ["", "Survey of the town, 2024, by age\n\n"])
+def test_a_footer_below_the_rows_is_left_out_with_a_note(folder, title, footer, separator):
+    text = (NAMES + ROWS).replace(",", separator)
+    if separator == "\t":
+        title = title.replace(",", "")
+    items = read(folder, title.replace(",", separator) + text + footer)
+    require_same(items)
+    (note,) = [note for note in items.notes if "stands below the last row" in note]
+    assert "Source:" in note
+    # its labels are read in the same way
+    (folder / "known.csv").write_text("id,label\nann,u\nbob,v\n\nSource: the town, 2024, May\n")
+    again = read(folder, text + footer, ignore=("label",), labels="known.csv")
+    assert again.known.tolist() == ["u", "v", None]
+
+
+@pytest.mark.parametrize("rest", ["cy", "cy,3\n", "Source of this\n", "\n\nd,1,2,u,5\ne,1,2,3\n"])
+def test_rows_that_are_cut_off_are_no_footer(folder, rest):
+    with pytest.raises(ValueError, match="expected 4 values as in the first line"):
+        read(folder, NAMES + ROWS + rest)
+
+
+def test_the_footer_of_a_long_file(folder):
+    rows = "".join(f"p{k},{k % 90},{k % 7},{'uv'[k % 2]}\n" for k in range(3000))
+    items = read(folder, NAMES + rows + "\nSource: the town\n")
+    assert items.ids.size == 3000
+    assert any("stands below" in note for note in items.notes)
 
 
 def test_lines_are_counted_from_the_first_of_the_file(folder):

@@ -64,6 +64,11 @@ class LoadedTable:
         """See `TextTable.title`."""
         return str(self._read.attrs.get("title", ""))
 
+    @property
+    def footer(self) -> str:
+        """See `TextTable.footer`; such files have none."""
+        return ""
+
     def frame(self, as_text: Collection[str] = (), decimal: str | None = None) -> pd.DataFrame:
         """Return the rows; see `TextTable.frame`."""
         frame = self._read.copy()

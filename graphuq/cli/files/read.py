@@ -54,7 +54,7 @@ from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_fil
 from graphuq.cli.files.text_table import TextTable
 from graphuq.labels.class_values import MAYBE_CLASS, MOST
 from graphuq.utils.typing import Array
-from graphuq.utils.words import count, list_names
+from graphuq.utils.words import count, list_names, shorten
 
 # A class of fewer labels than this is not asked about.
 FEW = 10
@@ -211,6 +211,9 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
     if table.title:
         above = f"left out {table.title!r}, which stands above the names of the columns"
         contents = contents._replace(notes=(above, *contents.notes))
+    if table.footer:
+        below = f"left out {shorten(table.footer.strip(), 60)!r}, which stands below the last row"
+        contents = contents._replace(notes=(below, *contents.notes))
     return contents
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -63,19 +64,20 @@ def find_layout(lines: Sequence[str], separator: str | None = None) -> Layout:
     n_above = 0
     if lines and (named := SEPARATOR_LINE.fullmatch(lines[0].strip())):
         separator, n_above = named[1], 1
-    places = [at for at in range(n_above, len(lines)) if lines[at].strip()]
-    if not places:
+    if not any(line.strip() for line in lines[n_above:]):
         return Layout(separator or ",", n_above)
-    written = [lines[at] for at in places]
     if separator is None:
-        separator = _find_separator(written)
+        separator = _find_separator(lines[n_above:])
+    lines = _without_footer(lines, separator)
+    places = [at for at in range(n_above, len(lines)) if lines[at].strip()]
+    written = [lines[at] for at in places]
     rows = [split(line, separator) for line in written]
-    names = find_names(rows)
+    names = find_names(rows) or _find_names_below(written, rows, places)
     if any(line.count('"') % 2 for line in written[: names + 1]):  # a cell of several lines
         names = 0
     title = ""
     if names:
-        n_above, title = places[names], next(cell for cell in rows[0] if cell)
+        n_above, title = places[names], written[0].strip().strip(separator + '"')
     row_names = _have_names(rows[names:], separator, _are_quoted(written[names:]))
     return Layout(separator, n_above, title, row_names)
 
@@ -95,6 +97,43 @@ def find_names(rows: Sequence[Sequence[str]]) -> int:
     are_names = all(names) and not any(map(is_number, names))
     are_names &= " " in next(filter(None, rows[0]), "")  # titles have several words
     return at if are_names and below and {len(row) for row in below} == {len(names)} else 0
+
+
+def _find_names_below(
+    lines: Sequence[str], rows: Sequence[Sequence[str]], places: Sequence[int]
+) -> int:
+    """Return which row has the names below comments, or below a title of several cells.
+
+    Comments begin with "#". Below a title that has separators itself a line is blank.
+    """
+    for at in range(1, len(rows)):
+        names, below = rows[at], rows[at + 1 :]
+        widths = {len(row) for row in below}
+        if len(names) > 1 and widths == {len(names)} and len(names) not in map(len, rows[:at]):
+            are_names = all(names) and not any(map(is_number, names))
+            comments = all(line.startswith("#") for line in lines[:at])
+            return at if are_names and (comments or places[at] > places[at - 1] + 1) else 0
+    return 0
+
+
+def find_footer(lines: Sequence[str], width: int, separator: str) -> int:
+    r"""Return where a footer begins, or the number of lines if there is none.
+
+    Below the last row of a table stand comments, or a blank line and a text.
+
+    Examples
+    --------
+    >>> find_footer(["a,1", "b,2", "", "Source: a census"], 2, ",")
+    2
+    >>> find_footer(["a,1", "b,2", "c"], 2, ",")    # a row that is cut off
+    3
+    """
+    at = len(lines)
+    while at and (not lines[at - 1].strip() or len(split(lines[at - 1], separator)) != width):
+        at -= 1
+    texts = [line for line in lines[at:] if line.strip()]
+    set_off = texts and (not lines[at].strip() or all(text.startswith("#") for text in texts))
+    return at if at and set_off and not any(line.count('"') % 2 for line in lines) else len(lines)
 
 
 def split(line: str, separator: str) -> list[str]:
@@ -123,7 +162,13 @@ def _have_names(rows: Sequence[Sequence[str]], separator: str, are_quoted: bool)
     return wider and (are_quoted or plain)
 
 
-def _find_separator(lines: Sequence[str]) -> str:
+def _without_footer(lines: Sequence[str], separator: str) -> Sequence[str]:
+    widths = Counter(len(split(line, separator)) for line in lines if line.strip())
+    return lines[: find_footer(lines, widths.most_common(1)[0][0], separator)]
+
+
+def _find_separator(every: Sequence[str]) -> str:
+    lines = [line for line in every if line.strip()]
     first = _most_frequent(lines[0])
     if first is not None:
         return first
@@ -136,6 +181,7 @@ def _find_separator(lines: Sequence[str]) -> str:
         return BLANK
     # below a title
     found = next((mark for line in lines if (mark := _most_frequent(line))), ",")
+    lines = [line for line in _without_footer(every, found) if line.strip()]
     return found if find_names([split(line, found) for line in lines]) else ","
 
 

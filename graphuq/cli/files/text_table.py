@@ -19,7 +19,15 @@ from typing import Any
 import pandas as pd
 
 from graphuq.cli.files.numbers import is_number
-from graphuq.cli.files.text_layout import BLANK, N_LINES, SEPARATORS, Layout, find_layout
+from graphuq.cli.files.text_layout import (
+    BLANK,
+    N_LINES,
+    SEPARATORS,
+    Layout,
+    find_footer,
+    find_layout,
+    split,
+)
 from graphuq.utils.words import count
 
 # Texts that mark a missing value of a feature.
@@ -27,6 +35,9 @@ MISSING = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
 
 # A message lists this many rows of a wrong length.
 MAX_RAGGED = 5
+
+# Bytes at the end of a file in which a footer is looked for.
+TAIL = 8192
 
 # Characters that are read at a time.
 CHUNK = 1 << 20
@@ -73,6 +84,28 @@ class TextTable:
     def title(self) -> str:
         """What stands above the names of the columns; "" if nothing does."""
         return self.layout.title
+
+    @cached_property
+    def footer(self) -> str:
+        """What stands below the last row; see `find_footer`."""
+        if self.encoding.lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):
+            return ""
+        raw = self._unpacked[-TAIL:] if self.path.suffix.lower() == ".gz" else self._tail()
+        lines = raw.decode(self.encoding, errors="ignore").splitlines(keepends=True)
+        lines = lines[1:] if len(raw) == TAIL else lines
+        return "".join(lines[find_footer(lines, self._width, self.separator) :])
+
+    def _tail(self) -> bytes:
+        with open(self.path, "rb") as file:
+            file.seek(max(0, self.path.stat().st_size - TAIL))
+            return file.read()
+
+    @cached_property
+    def _width(self) -> int:
+        """How many cells the first row has, or that of the names if there is none."""
+        with self._open() as file:
+            lines = [line for line in islice(file, self.layout.n_above, N_LINES) if line.strip()]
+        return len(split(lines[min(1, len(lines) - 1)], self.separator)) if lines else 0
 
     @cached_property
     def columns(self) -> list[str]:
@@ -219,7 +252,10 @@ class TextTable:
         file = self._open()
         for _ in range(self.layout.n_above):
             file.readline()
-        return file
+        if not self.footer:
+            return file
+        with file:
+            return io.StringIO(file.read().removesuffix(self.footer), newline="")
 
     def _open(self) -> Any:
         """Return the open file."""
