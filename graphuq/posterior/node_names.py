@@ -55,7 +55,7 @@ def node_numbers(nodes: Any, names: NDArray[np.str_] | None, n_nodes: int) -> ND
     Raises
     ------
     ValueError, TypeError
-        A name that no node has; positions that are none.
+        A name that no node has, or that several have; positions that are none.
 
     Examples
     --------
@@ -71,6 +71,9 @@ def node_numbers(nodes: Any, names: NDArray[np.str_] | None, n_nodes: int) -> ND
         raise ValueError(
             f"no node is called {absent[0]!r} (nodes): the names are {list_names([*position], 4)}"
         )
+    twice = [name for name in given.tolist() if np.count_nonzero(names == name) > 1]
+    if twice:
+        raise ValueError(f"several nodes are called {twice[0]!r} (nodes): give their positions")
     return validation.node_ids("nodes", [position[name] for name in given], n_nodes)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from graphuq.graphs import Graph
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class, label_rule
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
@@ -37,6 +38,7 @@ from graphuq.posterior.predictions import PredictionMixin, order_by_entropy
 from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
+from graphuq.utils.features import new_features, new_weights
 from graphuq.utils.read_only import read_only
 from graphuq.utils.typing import Array
 from graphuq.utils.warnings import warn
@@ -353,6 +355,57 @@ class Posterior(PredictionMixin):
             return self.source.latent(prior, self.labels, wanted, self.settings["noise"], own)
         n = LATENT_DRAWS if draws is None else validation.integer("draws", draws, 1)
         return self.source.latent(prior, self.labels, wanted, n, own)
+
+    def by_class_of_new(
+        self, graph: Any, weights: Any, X: Any = None, *, prior: GaussianPrior | None = None
+    ) -> Array:
+        """Return the class probabilities of new items by their links and features, shape (m, K).
+
+        A new item is treated as a further node, of which nothing else is known; the others stay as
+        they are. See `graphuq.posterior.new_items`.
+
+        Parameters
+        ----------
+        graph : Graph, or what makes one
+            That of the prior.
+        weights : array_like or sparse array, shape (m, N)
+            Weights of the links from each new item to the nodes, at least 0. A row of zeros is an
+            item without links.
+        X : array_like or sparse matrix, shape (m, d), optional
+            Features of the new items, if the prior has any.
+        prior : Prior, optional
+            The prior of the posterior; needed if it was read from a file.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Another prior, weights or features of another shape, negative weights, missing features.
+            A prior without rows for new items, such as `Prior.approximated`.
+
+        Examples
+        --------
+        >>> import graphuq as gq
+        >>> links, y = gq.datasets.planted_partition([50, 50], 0.2, 0.02, seed=0)
+        >>> X = np.random.default_rng(0).normal(size=(100, 2)) + y[:, None]
+        >>> labels = gq.reveal(y, counts=5, seed=0)
+        >>> tuned = gq.tune(gq.default_prior(links, X, labels), labels)
+        >>> post = gq.approximate(tuned.prior, tuned.likelihood, labels)
+        >>> to_three = np.zeros((1, 100))
+        >>> to_three[0, [60, 70, 80]] = 1
+        >>> post.by_class_of_new(links, to_three, [[1.0, 1.0]]).argmax(axis=1)
+        array([1])
+        """
+        from graphuq.posterior.new_items import new_probability
+
+        prior, graph = self._own_prior(prior), Graph.of(graph)
+        if graph.n_nodes != self.n_nodes:
+            raise ValueError(
+                f"graph must have the {self.n_nodes} nodes of the posterior, got {graph.n_nodes}"
+            )
+        weights = new_weights(weights, self.n_nodes)
+        if X is not None:
+            X = new_features(X, weights.shape[0])
+        return new_probability(self, prior, graph.degrees, weights, X)
 
     def label_draws(self) -> LabelDraws | None:
         """Return what each draw says of the labels; None where that is not known.

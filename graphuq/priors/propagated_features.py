@@ -12,7 +12,13 @@ from scipy import sparse
 
 from graphuq.graphs import Graph
 from graphuq.utils import validation
-from graphuq.utils.features import check_node_features, digest, require_spread
+from graphuq.utils.features import (
+    check_node_features,
+    digest,
+    new_features,
+    new_weights,
+    require_spread,
+)
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count
@@ -207,18 +213,13 @@ class PropagatedFeatures:
         ValueError
             Missing or infinite features, other shapes, negative weights.
         """
-        X = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-        weights = sparse.csr_array(weights)
         n, d = self.X.shape
-        if X.shape != (weights.shape[0], d) or weights.shape[1] != n:
+        weights = new_weights(weights, n)
+        X = new_features(X, weights.shape[0])
+        if X.shape[1] != d:
             raise ValueError(
-                f"new items must have the {d} features of the known ones and a weight for each of "
-                f"{n} nodes, got shapes {X.shape} and {weights.shape}"
+                f"new items must have the {d} features of the known ones, got {X.shape[1]}"
             )
-        if not np.isfinite(X.data if sparse.issparse(X) else X).all():
-            raise ValueError("features of new items hold NaN or infinite values: fill them in")
-        if not (np.isfinite(weights.data).all() and (weights.data >= 0).all()):
-            raise ValueError("weights of new items must be finite and not negative")
         total = np.asarray(weights.sum(axis=1)) + self._stay
         to_known = sparse.diags_array(1 / total) @ weights
         Z, new = self._along(self.X), self._along(X)

@@ -14,7 +14,6 @@ import graphuq as gq
 from graphuq.cli.files import ReadOptions, read
 from graphuq.cli.program import main
 from graphuq.labeling.session import LabelingSession
-from graphuq.posterior.new_items import new_probability
 
 QUICK = ["--draws", "100", "--chains", "2"]
 ITEMS = "id,x,label\na,1,u\nb,2,\nc,4,v\nd,5,\n"
@@ -168,9 +167,7 @@ def test_new_items_by_their_links_and_without(result, network, capsys):
     A, X, _ = network
     prior = gq.default_prior(A[:200][:, :200], X[:200], post.labels)
     prior = gq.tune(prior, post.labels).prior
-    by_hand = new_probability(
-        post, prior, gq.Graph(A[:200][:, :200]).degrees, A[200:][:, :200], X[200:]
-    )
+    by_hand = post.by_class_of_new(A[:200][:, :200], A[200:][:, :200], X[200:], prior=prior)
     np.testing.assert_allclose(found["probability_odd"], by_hand[:, 1], atol=1e-6)
 
 

@@ -98,6 +98,19 @@ def test_a_name_that_no_node_has_is_refused():
         sampled(MODES, nodes=["Jean"])
 
 
+def test_a_name_that_several_nodes_have_is_refused():
+    graph = gq.Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]], nodes=["ann", "ann", "cy"])
+    labels = gq.Labels([0, 2], ["a", "b"])
+    post = gq.approximate(graph, gq.Probit(0.3), labels)
+    assert post.node_numbers("cy").tolist() == [2]
+    for ask in (
+        post.node_numbers,
+        lambda nodes: gq.sample(graph, gq.Probit(0.3), labels, nodes=nodes),
+    ):
+        with pytest.raises(ValueError, match="several nodes are called 'ann'"):
+            ask(["ann"])
+
+
 def test_labels_as_a_dictionary_need_the_graph():
     with pytest.raises(TypeError, match=r"gq\.Labels\(\{name: class, \.\.\.\}, graph\), got dict"):
         gq.approximate(GRAPH, gq.Probit(0.3), {"Valjean": "good", "Javert": "bad"})

@@ -170,6 +170,30 @@ def test_under_features_and_a_level_new_items_are_as_if_they_had_been_there(n_cl
         new_probability(part, without, np.ones(30), np.zeros((10, 30)))
 
 
+@pytest.mark.parametrize(
+    ("weights", "X", "message"),
+    [
+        (np.ones((2, 39)), None, "a column for each of 40 nodes"),
+        (np.ones(40), None, "a column for each of 40 nodes"),
+        (-np.eye(1, 40), None, "not negative"),
+        (np.full((1, 40), np.nan), None, "finite"),
+        ([["a"] * 40], None, "a matrix of numbers"),
+        (np.eye(1, 40), np.ones((3, 2)), "one row for each of 1 new items"),
+    ],
+)
+def test_bad_weights_of_new_items_are_refused(problem, weights, X, message):
+    graph, labels, good = problem(2)
+    prior = gq.Prior.projected(graph, 20)
+    post = gq.approximate(prior, gq.Probit(GAMMA), labels)
+    found = new_probability(post, prior, graph.degrees, good)
+    np.testing.assert_array_equal(post.by_class_of_new(graph, good), found)
+    np.testing.assert_array_equal(post.by_class_of_new(graph, sparse.csr_array(good)), found)
+    with pytest.raises((ValueError, TypeError), match=message):
+        post.by_class_of_new(graph, weights, X)
+    with pytest.raises(ValueError, match="graph must have the 40 nodes"):
+        post.by_class_of_new(gq.Graph(np.ones((3, 3))), good)
+
+
 def test_nodes_without_edges_change_nothing_and_say_nothing(problem):
     graph, _, weights = problem(2)
     larger = np.zeros((42, 42))

@@ -237,8 +237,8 @@ def test_what_cannot_be_propagated_is_refused(X, hops, message):
     ("weights", "X", "message"),
     [
         (A[:2], MANY[:2], "the 4 features of the known ones"),
-        (A[:3], FEW[:1], r"got shapes \(1, 4\) and \(3, 130\)"),
-        (A[:2, :9], FEW[:2], "a weight for each of 130 nodes"),
+        (A[:3], FEW[:1], r"one row for each of 3 new items"),
+        (A[:2, :9], FEW[:2], "a column for each of 130 nodes"),
         (A[:1], FEW[:1] * np.nan, "NaN or infinite"),
         (-A[:1], FEW[:1], "finite and not negative"),
     ],
