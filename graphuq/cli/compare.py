@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
     )
     print()
     for name, why in refused.items():
-        print_paragraph(f"{name} is left out: {why}")
+        print_paragraph(f"{name} is left out: {why.partition(': ')[0]}")
     print_paragraph(
         "accuracy: fraction of unlabeled items predicted correctly; brier: mean squared error of "
         "the probabilities (0 is best); calibration error: mean difference between confidence and "

@@ -12,11 +12,10 @@ from scipy import sparse
 from graphuq.classifiers.new_rows import classify_new_rows
 from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.links import Ids, notes_on_links, weights_between
-from graphuq.cli.files.options import ReadOptions
 from graphuq.cli.files.problems import MAX_NAMED
 from graphuq.cli.files.read import read_links
 from graphuq.cli.files.read_new import NewItems, read_new
-from graphuq.cli.options import add_command, add_json, add_read_option
+from graphuq.cli.options import add_command, add_json, add_read_option, read_options
 from graphuq.cli.output_file import require_output
 from graphuq.cli.printing import describe_counts, print_paragraph, to_json
 from graphuq.cli.result import read_run
@@ -31,7 +30,7 @@ from graphuq.utils.words import choose_form, count, list_names
 OWN = 'id,prediction,confidence,"?probability_'
 
 # What is said of new items for which no file of links is given.
-NO_LINKS = "new items have no links, so that their features alone count: --links FILE names some"
+NO_LINKS = "new items have no links, of which the graph says nothing: --links FILE names some"
 
 DESCRIPTION = """\
 Predict the classes of new items, which are connected to the graph of a result by the same rule, or
@@ -74,7 +73,8 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="links between new items and those of the result, if that was made with --links",
     )
-    add_read_option(parser, "encoding")
+    for name in ("weight", "decimal", "ignore", "encoding"):
+        add_read_option(parser, name)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -143,16 +143,24 @@ def _read_links(options: argparse.Namespace, ids: Ids, new: Ids) -> tuple[Any, l
     """Return the weights of links from new items to those of the result, and notes on them."""
     if options.links is None:
         return sparse.csr_array((new.size, ids.size)), [NO_LINKS]
-    if both := sorted({*new} & {*ids}):
+    if both := sorted({*new.tolist()} & {*ids.tolist()}):
         raise ValueError(
             f"{options.new} and the result both have {count(len(both), 'item')} called "
             f"{list_names(both, MAX_NAMED)}, so that --links does not say which is linked: give "
-            "new items names of their own, in the column of ids"
+            "new items names of their own"
         )
-    links = read_links(options.links, ReadOptions(encoding=options.encoding))
+    links = read_links(options.links, read_options(options))
     weights = weights_between(links, new, ids, options.links)
-    alone = int((weights.sum(axis=1) == 0).sum())
+    if weights.nnz == 0:
+        raise ValueError(
+            f"{options.links} links no new item to an item of the result: its nodes are "
+            f"{list_names(links.ids.tolist(), MAX_NAMED)}, and the new items are "
+            f"{list_names(new.tolist(), MAX_NAMED)}: use the same names"
+        )
     notes = notes_on_links(links, np.concatenate([ids, new]), options.links)
+    if among := weights_between(links, new, new, options.links).nnz // 2:
+        notes.append(f"{count(among, 'link')} between new items are left out")
+    alone = int((weights.sum(axis=1) == 0).sum())
     if alone:
         notes.append(f"{count(alone, 'new item')} without a link to an item of the result")
     return weights, notes

@@ -113,7 +113,8 @@ class LabelingSession:
         likelihood = check_likelihood(likelihood)
         if features is not None:
             features = check_node_features(features, n)
-        linked = validation.boolean("linked", linked)
+        if validation.boolean("linked", linked) and features is None:
+            raise ValueError("linked says that the graph is known beside features: give features=")
         rank = check_rank(rank, spectrum, graph)
         self._lock = threading.RLock()
         self._known = KnownLabels(n, {} if labels is None else labels_before(labels, n))

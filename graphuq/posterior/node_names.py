@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -71,9 +72,11 @@ def node_numbers(nodes: Any, names: NDArray[np.str_] | None, n_nodes: int) -> ND
         raise ValueError(
             f"no node is called {absent[0]!r} (nodes): the names are {list_names([*position], 4)}"
         )
-    twice = [name for name in given.tolist() if np.count_nonzero(names == name) > 1]
-    if twice:
-        raise ValueError(f"several nodes are called {twice[0]!r} (nodes): give their positions")
+    if len(position) < names.size:
+        counts = Counter(names.tolist())
+        twice = [name for name in given.tolist() if counts[name] > 1]
+        if twice:
+            raise ValueError(f"several nodes are called {twice[0]!r} (nodes): give their positions")
     return validation.node_ids("nodes", [position[name] for name in given], n_nodes)
 
 

@@ -371,7 +371,7 @@ class Posterior(PredictionMixin):
         weights : array_like or sparse array, shape (m, N)
             Weights of the links from each new item to the nodes, at least 0. A row of zeros is an
             item without links.
-        X : array_like or sparse matrix, shape (m, d), optional
+        X : array_like, shape (m, d), optional
             Features of the new items, if the prior has any.
         prior : Prior, optional
             The prior of the posterior; needed if it was read from a file.

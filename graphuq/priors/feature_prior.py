@@ -190,6 +190,12 @@ class FeaturePrior(OnFeatures):
         X : array_like, shape (m, d)
         """
         X = np.asarray(X, dtype=np.float64)
+        d = self._features.shape[1]
+        if X.ndim != 2 or X.shape[1] != d:
+            raise ValueError(
+                f"X must have a row for each item and the {d} features of the prior, got shape "
+                f"{X.shape}"
+            )
         at, found = self._features[self._inducing], np.empty((len(X), self._inducing.size + 1))
         for part in row_slices(len(X), self._inducing.size):
             K = self._kernel(at, X[part])

@@ -40,10 +40,10 @@ def check_node_features(X: Any, n_nodes: int, *, accept_sparse: bool = False) ->
 
 def new_weights(weights: Any, n_nodes: int) -> sparse.csr_array:
     """Return the weights of links of new items, a row for each, as a sparse matrix."""
-    try:
-        matrix = sparse.csr_array(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"weights must be a matrix of numbers, got {weights!r:.80}") from error
+    given = weights if sparse.issparse(weights) else np.asarray(weights)
+    if given.dtype.kind not in "biuf":
+        raise TypeError(f"weights must be a matrix of numbers, got {given.dtype}")
+    matrix = sparse.csr_array(given, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] != n_nodes:
         raise ValueError(
             f"weights of new items must have a column for each of {n_nodes} nodes, got shape "
@@ -54,18 +54,18 @@ def new_weights(weights: Any, n_nodes: int) -> sparse.csr_array:
     return matrix
 
 
-def new_features(X: Any, n_items: int) -> Any:
-    """Return the features of new items, a row for each, as a matrix."""
-    try:
-        X = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"X must be a matrix of numbers, got {X!r:.80}") from error
+def new_features(X: Any, n_items: int) -> Array:
+    """Return the features of new items, a row for each, as a dense matrix."""
+    X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    if X.dtype.kind not in "biuf":
+        raise TypeError(f"X must be a matrix of numbers, got {X.dtype}")
+    X = X.astype(np.float64)
     if X.ndim != 2 or X.shape[0] != n_items:
         raise ValueError(
             f"X must have one row for each of {n_items} new items, as weights have, got shape "
             f"{X.shape}"
         )
-    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
+    if not np.isfinite(X).all():
         raise ValueError("features of new items hold NaN or infinite values: fill them in")
     return X
 

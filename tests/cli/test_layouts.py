@@ -81,12 +81,60 @@ def test_a_footer_below_the_rows_is_left_out_with_a_note(folder, title, footer, 
     (folder / "known.csv").write_text("id,label\nann,u\nbob,v\n\nSource: the town, 2024, May\n")
     again = read(folder, text + footer, ignore=("label",), labels="known.csv")
     assert again.known.tolist() == ["u", "v", None]
+    (note,) = [note for note in again.notes if note.startswith("known.csv: left out")]
+    assert "Source: the town" in note
 
 
-@pytest.mark.parametrize("rest", ["cy", "cy,3\n", "Source of this\n", "\n\nd,1,2,u,5\ne,1,2,3\n"])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "cy",
+        "cy,3\n",
+        "Source of this\n",
+        "\n\ndee,5",
+        "\n\ndee\n",
+        "\n\nd,1,2,u,5\ne,1,2,3\n",
+        "\nid,age,label\n" + "".join(f"ann lee {k},5,u\n" for k in range(4)),
+        "\nName of it\n" * 11,
+        "\n<html> Error 504\n",
+    ],
+)
 def test_rows_that_are_cut_off_are_no_footer(folder, rest):
     with pytest.raises(ValueError, match="expected 4 values as in the first line"):
         read(folder, NAMES + ROWS + rest)
+
+
+def test_names_that_begin_with_a_sign_are_no_comments(folder):
+    rows = "".join(f"#n{k},{k % 5},{k % 3},{'uv'[k % 2]}\n" for k in range(12))
+    with pytest.raises(ValueError, match="expected 4 values as in the first line"):
+        read(folder, NAMES + rows + "#n12,1")
+
+
+def test_a_table_that_a_blank_line_divides_is_no_title(folder):
+    first = "id,age,score,label\n" + "a,1,2,u\n" * 3
+    with pytest.raises(ValueError, match="the length of"):
+        read(folder, first + "\nid,age,label\n" + "".join(f"b{k},{k},u\n" for k in range(9)))
+
+
+def test_a_row_that_names_the_source_is_a_footer(folder):
+    items = read(folder, NAMES + ROWS + "\nSource: the town,2024,5,May\n")
+    require_same(items)
+    padded = read(folder, NAMES + ROWS + ",,,\nSource: the town,,,\nmade by hand,,,\n")
+    require_same(padded)
+    assert "(2 lines)" in padded.notes[0]
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\x0b", "\x85"])
+def test_signs_within_a_text_end_no_line(folder, mark):
+    text = NAMES + ROWS.replace("9.5,", f"9.5,a{mark}{mark}# b")
+    assert read(folder, text, classes=("u", "v")).known[2].startswith("a")
+    assert "# b" in read(folder, text).known[2]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf_16_le", "utf-32", "latin-1"])
+def test_footers_in_other_encodings(folder, encoding):
+    (folder / "items.txt").write_text(NAMES + ROWS + "\nSource: the town\n", encoding)
+    require_same(files.read("items.txt", files.ReadOptions(encoding=encoding)))
 
 
 def test_the_footer_of_a_long_file(folder):

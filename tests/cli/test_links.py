@@ -58,7 +58,9 @@ def test_options_of_a_list_of_edges_hold_for_the_links(written):
 @pytest.mark.parametrize(
     ("links", "items", "message"),
     [
-        ("from,to\na1,b1\n", ITEMS, "links no two items .* nodes are 'a1', 'b1', .* 'a', 'b'"),
+        ("from,to\na1,b1\n", ITEMS, "links.csv links no two of the 4 items, such as 'a', 'b'"),
+        ("from,to\na,a\nb,e\n", ITEMS, "links no two of the 4 items"),
+        ("1,2\n4,2\n3,1\n", ITEMS.replace("id,", "z,"), "no names, which are then 0 to 3"),
         ("from,to\na,b\n", "source,target\na,b\n", "--links cannot be used with a list of edges"),
         ("from,to,w\na,b,-1\n", ITEMS, "links.csv, line 2.*not a positive number"),
         ("", ITEMS, "links.csv is empty"),
@@ -67,6 +69,23 @@ def test_options_of_a_list_of_edges_hold_for_the_links(written):
 def test_links_that_cannot_be_used(written, links, items, message):
     with pytest.raises(ValueError, match=message):
         written(links, items)
+
+
+def test_ignored_columns_may_be_those_of_the_links(written):
+    links = "from,to,year\na,b,2001\nc,d,2002\n"
+    with pytest.raises(ValueError, match="--ignore year"):
+        written(links)
+    assert written(links, ignore=("year",)).graph.n_edges == 2
+    with pytest.raises(ValueError, match="no column 'month'"):
+        written(links, ignore=("month", "year"))
+
+
+def test_nodes_of_links_without_names_are_refused_for_items_with_names(written, tmp_path):
+    A = sparse.csr_array(np.ones((4, 4)))
+    sparse.save_npz(tmp_path / "links.npz", A)
+    written("from,to\na,b\n")
+    with pytest.raises(ValueError, match="save it with ids"):
+        read("items.csv", ReadOptions(links=tmp_path / "links.npz"))
 
 
 def test_one_array_for_links_and_one_for_features(tmp_path):
@@ -163,6 +182,16 @@ def test_new_items_by_their_links_and_without(result, network, capsys):
         right[bool(links)] = (found["prediction"] == truth).mean()
     assert right[True] > right[False] > 0.5
     assert right[True] > 0.75
+    # a file of links that names no new item
+    assert main(["predict", "result", "new.csv", "--links", "items.csv", "--out", "p.csv"]) == 2
+    Path("weights.csv").write_text("from,to,weight,bond\nn200,n0,9,1\nn200,n1,1,9\nn201,n200,1,1\n")
+    shares = []
+    for name in ("weight", "bond"):
+        known = ["--links", "weights.csv", "--weight", name, "--out", "p.csv"]
+        assert main(["predict", "result", "new.csv", *known]) == 0
+        shares.append(pd.read_csv("p.csv")["probability_odd"][0])
+        assert "1 link between new items" in " ".join(capsys.readouterr().out.split())
+    assert abs(shares[0] - shares[1]) > 1e-3
     # the same by hand
     A, X, _ = network
     prior = gq.default_prior(A[:200][:, :200], X[:200], post.labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import numpy as np
@@ -33,7 +34,7 @@ def test_the_page_shows_the_question_and_the_guidelines(file):
     )
     page = client.get("/").text
     assert '<p id="question">Which &lt;bird&gt; is this?</p>' in page
-    assert 'href="https://example.org" target="_blank" rel="noreferrer">Birds</a></h1>' in page
+    assert 'href="https://example.org" target="_blank" rel="noreferrer">Birds</a></h3>' in page
     assert " style=" not in page
     (address,) = re.findall(r'<img src="(/guidelines/\d+)" alt="a tit"', page)
     assert client.get(address).content[:4] == b"\x89PNG"
@@ -76,17 +77,33 @@ def test_guidelines_are_inert(file, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"![x](missing.png)", "1 picture of 1 cannot be read: the file is missing"),
+        (b"![x](missing.png)", "'missing.png' cannot be read: .*the file is missing"),
         (b"![x](https://example.org/x.png)", "an address, and the page asks nothing"),
         (b"![x](guidelines.md)", "cannot be read"),
+        (b"![x](half.png)", "cannot be read"),
+        (b"![x](../outside.png)", "is not in its folder"),
+        (b"![x](%2e%2e/outside.png)", "is not in its folder"),
+        (b"![x](elsewhere.png)", "is not in its folder"),
+        (b"![x](pipe.png)", "is not in its folder"),
         (b"\xff\xfe", "not UTF-8 text"),
-        (b"a" * (MAX_LENGTH + 1), "more than 200,000 characters"),
+        (b"a" * (MAX_LENGTH + 1), "more than 50,000 characters"),
+        (b"[a]: http://x.org/" + b"y" * 20000 + b"\n\n" + b"[a] " * 5000, "characters of HTML"),
     ],
 )
 def test_guidelines_that_cannot_be_shown(file, text, message):
+    picture = (file.parent / "a tit.png").read_bytes()
+    (file.parent / "half.png").write_bytes(picture[: len(picture) // 2])
+    (file.parent.parent / "outside.png").write_bytes(picture)
+    (file.parent / "elsewhere.png").symlink_to(file.parent.parent / "outside.png")
+    os.mkfifo(file.parent / "pipe.png")
     file.write_bytes(text)
     with pytest.raises(ValueError, match=message):
         Guidelines(file)
+
+
+def test_a_byte_order_mark_is_no_text(file):
+    file.write_text("\ufeff# Birds\n", "utf-8")
+    assert Guidelines(file).html == "<h3>Birds</h3>\n"
 
 
 def test_mistakes_are_refused_before_any_work(tmp_path, monkeypatch, capsys):

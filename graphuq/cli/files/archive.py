@@ -145,7 +145,7 @@ def _require_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], options: Rea
     for option, name in (
         ("--label", None if options.labels else options.label),
         ("--id", options.id_column),
-        *(("--ignore", name) for name in options.ignore),
+        *(("--ignore", name) for name in options.ignore if name not in options.elsewhere),
     ):
         if name is not None and name not in arrays:
             raise ValueError(no_column(path, option, name, sorted(arrays)))

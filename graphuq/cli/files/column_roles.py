@@ -133,7 +133,7 @@ def _require_columns(table: Table, options: ReadOptions, problems: Problems) -> 
         *(("--text", name) for name in options.text),
         ("--groups", options.groups),
         *(("--annotator", name) for name in options.annotators if options.labels is None),
-        *(("--ignore", name) for name in options.ignore),
+        *(("--ignore", name) for name in options.ignore if name not in options.elsewhere),
         *(("--show", name) for name in options.show),
         *(("--categorical", name) for name in options.categorical if name != ALL),
     ):

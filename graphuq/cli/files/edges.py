@@ -112,7 +112,10 @@ def read_edges(table: Table | EdgeLines, options: ReadOptions) -> Contents:
     loops = sum(i == j for i, j in total)
     if loops:
         notes.append(f"{count(loops, 'edge')} from a node to itself")
-    return Contents(np.array(list(position)), None, graph, {}, tuple(notes))
+    return Contents(
+        np.array(list(position)), None, graph, {}, tuple(notes),
+        names=table.columns if columns.has_header else (),
+    )  # fmt: skip
 
 
 def find_columns(

@@ -118,6 +118,7 @@ def read_label_table(
     wanted = [own] if len(people) < 2 else []
     if options.truth is not None and options.truth in names and options.truth != own:
         wanted.append(options.truth)
+    told = [f"{path}: {note}" for note in table.notes]
     frame = table.frame(as_text=[key, *wanted, *people])
     written = _own_ids(to_ids(frame[key]), list(position))
     persons = to_ids(frame[people[0]]) if len(people) == 1 else None
@@ -137,6 +138,7 @@ def read_label_table(
         if CONFIDENCE in names:
             unused = f"{path}: the column {CONFIDENCE!r} is not used beside annotators"
             both = both._replace(notes=(*both.notes, unused))
+        both = both._replace(notes=(*told, *both.notes))
         return {label or LABEL: both, LABEL: both}
     found: dict[str, ClassColumn] = {}
     trust = np.ones(ids.size)
@@ -159,6 +161,9 @@ def read_label_table(
                 what = f"that of the column {PREDICTION!r}, and not used"
             notes = (*notes, f"{path}: the column {CONFIDENCE!r} is {what}")
         found[name] = ClassColumn(column, notes, trust if known else None)
+    if found:
+        first = next(iter(found))
+        found[first] = found[first]._replace(notes=(*told, *found[first].notes))
     return found if own == LABEL or label else {**found, LABEL: found[own]}
 
 

@@ -39,15 +39,25 @@ def add_links(contents: Contents, links: Contents, path: Path, source: Path) -> 
         raise ValueError(
             f"{path} has links of its own, and --links names others: leave out --links"
         )
+    _require_names(contents, links, path, source)
     A = weights_between(links, contents.ids, contents.ids, source)
-    if A.nnz == 0:
-        raise ValueError(
-            f"{source} links no two items of {path}: its nodes are "
-            f"{list_names(links.ids.tolist(), MAX_NAMED)}, and the items are "
-            f"{list_names(contents.ids.tolist(), MAX_NAMED)}: use the same names"
-        )
     notes = [*contents.notes, *notes_on_links(links, contents.ids, source)]
     return contents._replace(graph=Graph(A), linked=True, notes=tuple(notes))
+
+
+def _require_names(contents: Contents, links: Contents, path: Path, source: Path) -> None:
+    """Refuse nodes by number where items have names, and numbers that count from 1."""
+    numbered, by_number = NUMBERED in contents.notes, NUMBERED in links.notes
+    if by_number and not numbered:
+        raise ValueError(
+            f"{source} numbers its nodes, and the items of {path} have names: save it with ids=..."
+        )
+    n, names = contents.ids.size, {*links.ids.tolist()}
+    if numbered and str(n) in names and "0" not in names:
+        raise ValueError(
+            f"{source} counts from 1 to {n}, and the items of {path} have no names, which are then "
+            f"0 to {n - 1}: add a column id to the table"
+        )
 
 
 def weights_between(links: Contents, rows: Ids, columns: Ids, source: Path) -> sparse.csr_array:
@@ -73,13 +83,28 @@ def notes_on_links(links: Contents, ids: Ids, source: Path) -> list[str]:
     return notes
 
 
-def restrict(contents: Contents) -> Contents:
-    """Return linked contents whose graph has only the items that are kept."""
-    if not contents.linked or contents.graph is None or contents.kept is None:
+def restrict(contents: Contents, source: Path) -> Contents:
+    """Return linked contents whose graph has only the items that are kept.
+
+    Raises
+    ------
+    ValueError
+        No two of them are linked.
+    """
+    if not contents.linked or contents.graph is None:
         return contents
-    kept = np.flatnonzero(contents.kept)
-    A = sparse.csr_array(contents.graph.adjacency)[kept][:, kept]
-    return contents._replace(graph=Graph(sparse.csr_array(A)))
+    ids, graph = contents.ids, contents.graph
+    if contents.kept is not None:
+        kept = np.flatnonzero(contents.kept)
+        ids = ids[kept]
+        graph = Graph(sparse.csr_array(sparse.csr_array(graph.adjacency)[kept][:, kept]))
+    i, j = sparse.coo_array(graph.adjacency).coords
+    if not (i != j).any():
+        raise ValueError(
+            f"{source} links no two of the {count(ids.size, 'item')}, such as "
+            f"{list_names(ids.tolist(), MAX_NAMED)}: use the same names in both"
+        )
+    return contents._replace(graph=graph)
 
 
 def _selection(places: NDArray[np.intp], n: int) -> sparse.csr_array:

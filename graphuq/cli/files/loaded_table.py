@@ -14,7 +14,7 @@ import pandas as pd
 
 from graphuq.adapters import label_studio
 from graphuq.cli.files.class_column import to_ids
-from graphuq.cli.files.text_layout import N_LINES, find_names
+from graphuq.cli.files.text_layout import N_LINES, find_names, note_of_title
 from graphuq.utils.words import list_names
 
 # The key of each annotation by which Prodigy knows its task.
@@ -65,9 +65,9 @@ class LoadedTable:
         return str(self._read.attrs.get("title", ""))
 
     @property
-    def footer(self) -> str:
-        """See `TextTable.footer`; such files have none."""
-        return ""
+    def notes(self) -> tuple[str, ...]:
+        """See `TextTable.notes`."""
+        return note_of_title(self.title)
 
     def frame(self, as_text: Collection[str] = (), decimal: str | None = None) -> pd.DataFrame:
         """Return the rows; see `TextTable.frame`."""

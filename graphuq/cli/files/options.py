@@ -76,7 +76,8 @@ class ReadOptions:
 
     Every field but the last one is an option, and the help of its flags says what it means.
     ``label``, ``id_column``, ``truth``, ``groups``, ``ignore`` and ``show`` name arrays of an
-    archive, or attributes of nodes, as well. ``needs_labels`` refuses a table without labels.
+    archive, or attributes of nodes, as well. ``needs_labels`` refuses a table without labels, and
+    ``elsewhere`` has the columns of a file of links, which ``ignore`` may name as well.
     """
 
     label: str | None = option(
@@ -270,6 +271,7 @@ class ReadOptions:
         kinds=(TABLE, ARCHIVE, EDGES, GRAPH),
     )
     needs_labels: bool = True
+    elsewhere: tuple[str, ...] = ()
 
 
 DEFAULTS = ReadOptions()

@@ -54,7 +54,7 @@ from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_fil
 from graphuq.cli.files.text_table import TextTable
 from graphuq.labels.class_values import MAYBE_CLASS, MOST
 from graphuq.utils.typing import Array
-from graphuq.utils.words import count, list_names, shorten
+from graphuq.utils.words import count, list_names
 
 # A class of fewer labels than this is not asked about.
 FEW = 10
@@ -95,11 +95,13 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
             "column of each annotator's labels"
         )
     try:
-        contents = _read_contents(path, options, problems)
-        if options.links is not None:
+        if options.links is None:
+            contents = _read_contents(path, options, problems)
+        else:
             links = read_links(options.links, options)
-            contents = add_links(contents, links, path, options.links)
-        contents = restrict(contents)
+            own = replace(options, weight=None, elsewhere=(*links.names,))
+            contents = add_links(_read_contents(path, own, problems), links, path, options.links)
+        contents = restrict(contents, options.links or path)
         if contents.shown is None:
             contents = contents._replace(shown=_shown(path, contents, options, problems))
         if options.largest and contents.graph is not None:
@@ -159,8 +161,13 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
 
 def read_links(path: Path, options: ReadOptions) -> Contents:
     """Return the graph in a file of links; options that an items' file shares with it hold."""
-    own = ReadOptions(weight=options.weight, encoding=options.encoding, decimal=options.decimal)
-    own = replace(own, edges=True if kind(path) in TABLES else None)
+    own = ReadOptions(
+        weight=options.weight,
+        encoding=options.encoding,
+        decimal=options.decimal,
+        ignore=options.ignore,
+        edges=True if kind(path) in TABLES else None,
+    )
     problems = Problems()
     found = _read_contents(path, own, problems)
     problems.require_none()
@@ -169,8 +176,6 @@ def read_links(path: Path, options: ReadOptions) -> Contents:
 
 def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Contents:
     """Choose the reader by the suffix, and a list of edges by its header or its contents."""
-    if options.links is not None:
-        options = replace(options, weight=None)  # that of the links
     if path.is_dir():
         _require_used(path, options, PICTURES)
         return read_pictures(path, options)
@@ -208,13 +213,7 @@ def _read_contents(path: Path, options: ReadOptions, problems: Problems) -> Cont
     else:
         _require_used(path, options, TABLE)
         contents = _read_table(table, options, problems)
-    if table.title:
-        above = f"left out {table.title!r}, which stands above the names of the columns"
-        contents = contents._replace(notes=(above, *contents.notes))
-    if table.footer:
-        below = f"left out {shorten(table.footer.strip(), 60)!r}, which stands below the last row"
-        contents = contents._replace(notes=(below, *contents.notes))
-    return contents
+    return contents._replace(notes=(*table.notes, *contents.notes))
 
 
 def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Contents:

@@ -69,6 +69,7 @@ def read_new(
         kind = "an .npz file with X, an .npy file, or a folder of pictures"
         kind = kind if encoding.columns is None else "a table"
         raise ValueError(f"{path}: expected {kind}, as for the first items: save such a file")
+    notes: tuple[str, ...] = ()
     if encoding.columns is None:
         ids, X, place = *_read_matrix(path, encoding), f"{path}"
     else:
@@ -76,6 +77,7 @@ def read_new(
         table = open_table(path, text_encoding)
         ids, X, place = _read_columns(table, encoding, encoding.columns, problems)
         problems.require_none()
+        notes = table.notes
     missing = np.isnan(X)
     n_rows = int(missing.any(axis=1).sum())
     if n_rows and not (fill or encoding.fills):
@@ -84,8 +86,9 @@ def read_new(
             f"that of item {ids[int(missing.any(axis=1).argmax())].item()!r}: correct them, or "
             "replace them by the column means of the first items with --fill-missing"
         )
-    notes = (f"replaced missing values in {count(n_rows, 'row')} by column means",)
-    return NewItems(ids, encoding.to_features(X), notes if n_rows else ())
+    if n_rows:
+        notes = (*notes, f"replaced missing values in {count(n_rows, 'row')} by column means")
+    return NewItems(ids, encoding.to_features(X), notes)
 
 
 def _read_matrix(path: Path, encoding: Encoding) -> tuple[NDArray[Any], Array]:

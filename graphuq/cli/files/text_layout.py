@@ -21,6 +21,9 @@ SEPARATOR_LINE = re.compile(r'"?sep=([,;\t])"?')
 # The first lines of a file tell its layout.
 N_LINES = 100
 
+# So many lines of text may stand above or below a table.
+MAX_BESIDE = 10
+
 
 class Layout(NamedTuple):
     """Where a table stands in the lines of a file.
@@ -104,36 +107,74 @@ def _find_names_below(
 ) -> int:
     """Return which row has the names below comments, or below a title of several cells.
 
-    Comments begin with "#". Below a title that has separators itself a line is blank.
+    Below a title that has separators itself a line is blank.
     """
-    for at in range(1, len(rows)):
+    for at in range(1, min(len(rows), MAX_BESIDE + 1)):
         names, below = rows[at], rows[at + 1 :]
         widths = {len(row) for row in below}
         if len(names) > 1 and widths == {len(names)} and len(names) not in map(len, rows[:at]):
             are_names = all(names) and not any(map(is_number, names))
             comments = all(line.startswith("#") for line in lines[:at])
-            return at if are_names and (comments or places[at] > places[at - 1] + 1) else 0
+            titles = any(map(_is_prose, rows[0])) and places[at] > places[at - 1] + 1
+            return at if are_names and (comments or titles) and not _is_table(rows[:at]) else 0
     return 0
 
 
 def find_footer(lines: Sequence[str], width: int, separator: str) -> int:
     r"""Return where a footer begins, or the number of lines if there is none.
 
-    Below the last row of a table stand comments, or a blank line and a text.
+    A footer is a few lines of text below a blank line, or of comments, below rows that no blank
+    line divides. What may be rows is none: cells without blanks, another table, a row of this one
+    unless it begins as in "Source: ".
 
     Examples
     --------
     >>> find_footer(["a,1", "b,2", "", "Source: a census"], 2, ",")
     2
-    >>> find_footer(["a,1", "b,2", "c"], 2, ",")    # a row that is cut off
-    3
+    >>> find_footer(["a,1", "b,2", "", "c"], 2, ",")    # a row that is cut off
+    4
     """
+    cells = [split(line, separator) for line in lines]
+    blank = [not any(row) for row in cells]
     at = len(lines)
-    while at and (not lines[at - 1].strip() or len(split(lines[at - 1], separator)) != width):
+    while at and (blank[at - 1] or len(cells[at - 1]) != width or _is_padded(cells[at - 1])):
         at -= 1
-    texts = [line for line in lines[at:] if line.strip()]
-    set_off = texts and (not lines[at].strip() or all(text.startswith("#") for text in texts))
-    return at if at and set_off and not any(line.count('"') % 2 for line in lines) else len(lines)
+    # a row of the table's width below a blank line, which names a source
+    if at > 1 and at == len(lines) and blank[at - 2] and re.match(r"\w+:(\s|$)", cells[at - 1][0]):
+        at -= 2
+    while at and blank[at - 1]:
+        at -= 1
+    texts = [k for k in range(at, len(lines)) if not blank[k]]
+    first = next((k for k in range(at) if len(cells[k]) == width), at)
+    if not at or not 0 < len(texts) <= MAX_BESIDE or any(blank[first:at]):
+        return len(lines)
+    comments = all(lines[k].startswith("#") for k in texts)
+    comments &= not any(line.startswith("#") for line in lines[:at])
+    prose = blank[at] and _is_prose(cells[texts[0]][0])
+    quoted = any(line.count('"') % 2 for line in lines)
+    beside = [cells[k] for k in texts]
+    return at if (comments or prose) and not quoted and not _is_table(beside) else len(lines)
+
+
+def note_of_title(title: str) -> tuple[str, ...]:
+    """Return what is said of a title, if there is one."""
+    return (f"left out {title!r}, which stands above the names of the columns",) if title else ()
+
+
+def _is_padded(row: Sequence[str]) -> bool:
+    """Return whether the first cell alone has a text, of several words."""
+    return len(row) > 2 and _is_prose(row[0]) and not any(row[1:])
+
+
+def _is_prose(cell: str) -> bool:
+    """Return whether a cell has several words or announces some, and is no page of a server."""
+    return (" " in cell or cell.endswith(":")) and not cell.startswith("<")
+
+
+def _is_table(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether more than two rows have as many cells, and several."""
+    widths = Counter(len(row) for row in rows if len(row) > 1 and sum(map(bool, row)) > 1)
+    return any(n > 2 for n in widths.values())
 
 
 def split(line: str, separator: str) -> list[str]:

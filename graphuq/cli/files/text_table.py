@@ -26,9 +26,10 @@ from graphuq.cli.files.text_layout import (
     Layout,
     find_footer,
     find_layout,
+    note_of_title,
     split,
 )
-from graphuq.utils.words import count
+from graphuq.utils.words import count, shorten
 
 # Texts that mark a missing value of a feature.
 MISSING = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
@@ -85,14 +86,23 @@ class TextTable:
         """What stands above the names of the columns; "" if nothing does."""
         return self.layout.title
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said of lines above and below the table, which are left out."""
+        written = [line.strip().strip(self.separator) for line in _lines_of(self.footer)]
+        below = [line for line in written if line]
+        more = f" ({count(len(below), 'line')})" if len(below) > 1 else ""
+        told = (f"left out {shorten(text, 60)!r}{more}, which stands below the last row"
+                for text in below[:1])  # fmt: skip
+        return (*note_of_title(self.title), *told)
+
     @cached_property
     def footer(self) -> str:
         """What stands below the last row; see `find_footer`."""
-        if self.encoding.lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):
-            return ""
-        raw = self._unpacked[-TAIL:] if self.path.suffix.lower() == ".gz" else self._tail()
-        lines = raw.decode(self.encoding, errors="ignore").splitlines(keepends=True)
-        lines = lines[1:] if len(raw) == TAIL else lines
+        whole = codecs.lookup(self.encoding).name.startswith(("utf-16", "utf-32"))
+        raw = self._bytes() if whole or self.path.suffix.lower() == ".gz" else self._tail()
+        lines = _lines_of(raw.decode(self.encoding, errors="ignore"))
+        lines = lines if whole or len(raw) < TAIL else lines[1:]
         return "".join(lines[find_footer(lines, self._width, self.separator) :])
 
     def _tail(self) -> bytes:
@@ -305,6 +315,8 @@ class TextTable:
             hint = "; if write.table of R wrote row names, use write.csv"
             if not any(cells[-1].strip() for _, cells in ragged):
                 hint = f"; every row ends with {self.separator!r}: end the first line with it, too"
+        if not every and line > max((n for n, row in self.rows() if len(row) == width), default=0):
+            hint = "; if they are no rows, remove them, and what stands below the last row"
         last = self.columns[min(len(cells), width) - 1]
         fault = f"{'ends' if len(cells) < width else 'continues'} after column {last!r}"
         more = ", ".join(str(line) for line, _ in ragged[1:MAX_RAGGED])
@@ -358,3 +370,8 @@ class TextTable:
                 f"0x{raw[error.start]:02x} is not {self.encoding.upper()} text: {remedy}"
             )
         return ValueError(f"{self.path} is not {self.encoding.upper()} text: {remedy}")
+
+
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of a text with their ends, as a file has them."""
+    return list(io.StringIO(text, newline=""))
