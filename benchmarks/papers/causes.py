@@ -142,7 +142,7 @@ CAUSES = {
         "Figure 2": "paper: with a variance of 0.1 and 1,000 features the first component hardly "
         "depends on the clusters, and the mean over data sets is as without a difference",
         "Figure 3": "ours: to the paper's tolerance GMRES makes more products than the ten of "
-        "power iteration; with ten it is faster on Cora alone",
+        "power iteration; with ten the times are within a third of one another",
         "Figure 4": "ours: the best of 42 means of ten draws is high by chance, too",
         "Table 5, pubmed, W_COS": "ours: not known; problem (4) is not convex there, and its "
         "solution by GMRES is worse than chance",
