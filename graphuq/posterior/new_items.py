@@ -30,20 +30,22 @@ exactly and the others by draws: K for each draw of the posterior, the same for 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from graphuq.likelihoods.label_rule import both_classes, probability_positive
 from graphuq.posterior.node_kernels import class_probability
-from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.given import Conditional, Rows
 from graphuq.propagation.gaussian_sites import at_labeled, classes_at_labeled
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
+
+if TYPE_CHECKING:
+    from graphuq.posterior.posterior import Posterior
 
 # Products of new items and draws held at a time.
 MAX_PRODUCTS = 2**22
