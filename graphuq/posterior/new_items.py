@@ -30,7 +30,7 @@ exactly and the others by draws: K for each draw of the posterior, the same for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -43,9 +43,6 @@ from graphuq.priors.given import Conditional, Rows
 from graphuq.propagation.gaussian_sites import at_labeled, classes_at_labeled
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
-
-if TYPE_CHECKING:
-    from graphuq.posterior.posterior import Posterior
 
 # Products of new items and draws held at a time.
 MAX_PRODUCTS = 2**22
@@ -151,7 +148,7 @@ class NewItems:
 
 
 def new_probability(
-    posterior: Posterior, prior: GaussianPrior, degrees: Array, weights: Any, X: Any = None
+    posterior: Any, prior: GaussianPrior, degrees: Array, weights: Any, X: Any = None
 ) -> Array:
     """Return the posterior class probabilities of new items, shape (m, K).
 
@@ -200,7 +197,7 @@ def new_probability(
 
 
 def join(
-    posterior: Posterior, prior: GaussianPrior, degrees: Array, weights: Any, X: Any = None
+    posterior: Any, prior: GaussianPrior, degrees: Array, weights: Any, X: Any = None
 ) -> NewItems:
     """Return the new items of `new_probability`, joined to the graph."""
     given = prior.conditional(posterior.labels.nodes, np.empty(0, dtype=np.int64))
