@@ -38,7 +38,7 @@ from graphuq.posterior.predictions import PredictionMixin, order_by_entropy
 from graphuq.posterior.sites import GaussianSites
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils import validation
-from graphuq.utils.features import new_features, new_weights
+from graphuq.utils.features import check_new_features, check_new_weights
 from graphuq.utils.read_only import read_only
 from graphuq.utils.typing import Array
 from graphuq.utils.warnings import warn
@@ -371,7 +371,7 @@ class Posterior(PredictionMixin):
         weights : array_like or sparse array, shape (m, N)
             Weights of the links from each new item to the nodes, at least 0. A row of zeros is an
             item without links.
-        X : array_like, shape (m, d), optional
+        X : array_like or sparse matrix, shape (m, d), optional
             Features of the new items, if the prior has any.
         prior : Prior, optional
             The prior of the posterior; needed if it was read from a file.
@@ -402,9 +402,9 @@ class Posterior(PredictionMixin):
             raise ValueError(
                 f"graph must have the {self.n_nodes} nodes of the posterior, got {graph.n_nodes}"
             )
-        weights = new_weights(weights, self.n_nodes)
+        weights = check_new_weights(weights, self.n_nodes)
         if X is not None:
-            X = new_features(X, weights.shape[0])
+            X = check_new_features(X, weights.shape[0])
         return new_probability(self, prior, graph.degrees, weights, X)
 
     def label_draws(self) -> LabelDraws | None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 from graphuq.priors.field import Field
 from graphuq.priors.gaussian import MIN_RELATIVE_DEVIATION, law_of
@@ -187,9 +187,9 @@ class FeaturePrior(OnFeatures):
 
         Parameters
         ----------
-        X : array_like, shape (m, d)
+        X : array_like or sparse matrix, shape (m, d)
         """
-        X = np.asarray(X, dtype=np.float64)
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
         d = self._features.shape[1]
         if X.ndim != 2 or X.shape[1] != d:
             raise ValueError(

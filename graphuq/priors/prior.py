@@ -438,8 +438,9 @@ class Prior(Summable):
             rows = -rows
         # every item's field has the prior variance 1, also where its ties are weak
         variance = self.field.variances_of(rows) + own
-        # as no edges count those to nodes that no mode reaches, as those without edges
-        own[variance == 0] = variance[variance == 0] = 1.0
+        # edges to nodes that no mode reaches, such as nodes without edges, count as none
+        alone = variance == 0
+        own[alone], variance[alone] = 1.0, 1.0
         return rows / np.sqrt(variance)[:, None], own / variance
 
     def fingerprint(self) -> dict[str, Any]:

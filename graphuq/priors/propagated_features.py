@@ -13,10 +13,10 @@ from scipy import sparse
 from graphuq.graphs import Graph
 from graphuq.utils import validation
 from graphuq.utils.features import (
+    check_new_features,
+    check_new_weights,
     check_node_features,
     digest,
-    new_features,
-    new_weights,
     require_spread,
 )
 from graphuq.utils.threads import one_blas_thread
@@ -214,8 +214,8 @@ class PropagatedFeatures:
             Missing or infinite features, other shapes, negative weights.
         """
         n, d = self.X.shape
-        weights = new_weights(weights, n)
-        X = new_features(X, weights.shape[0])
+        weights = check_new_weights(weights, n)
+        X = check_new_features(X, weights.shape[0])
         if X.shape[1] != d:
             raise ValueError(
                 f"new items must have the {d} features of the known ones, got {X.shape[1]}"

@@ -38,7 +38,7 @@ def check_node_features(X: Any, n_nodes: int, *, accept_sparse: bool = False) ->
     return matrix
 
 
-def new_weights(weights: Any, n_nodes: int) -> sparse.csr_array:
+def check_new_weights(weights: Any, n_nodes: int) -> sparse.csr_array:
     """Return the weights of links of new items, a row for each, as a sparse matrix."""
     given = weights if sparse.issparse(weights) else np.asarray(weights)
     if given.dtype.kind not in "biuf":
@@ -54,9 +54,9 @@ def new_weights(weights: Any, n_nodes: int) -> sparse.csr_array:
     return matrix
 
 
-def new_features(X: Any, n_items: int) -> Array:
-    """Return the features of new items, a row for each, as a dense matrix."""
-    X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+def check_new_features(X: Any, n_items: int) -> Any:
+    """Return the features of new items, a row for each; a sparse matrix stays sparse."""
+    X = X if sparse.issparse(X) else np.asarray(X)
     if X.dtype.kind not in "biuf":
         raise TypeError(f"X must be a matrix of numbers, got {X.dtype}")
     X = X.astype(np.float64)
@@ -65,7 +65,7 @@ def new_features(X: Any, n_items: int) -> Array:
             f"X must have one row for each of {n_items} new items, as weights have, got shape "
             f"{X.shape}"
         )
-    if not np.isfinite(X).all():
+    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
         raise ValueError("features of new items hold NaN or infinite values: fill them in")
     return X
 

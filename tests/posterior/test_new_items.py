@@ -194,6 +194,18 @@ def test_bad_weights_of_new_items_are_refused(problem, weights, X, message):
         post.by_class_of_new(gq.Graph(np.ones((3, 3))), good)
 
 
+def test_sparse_features_of_new_items_are_those_of_a_dense_matrix():
+    links, y = gq.datasets.planted_partition([30, 30], 0.3, 0.05, seed=0)
+    X = np.random.default_rng(0).normal(size=(60, 3)) * (np.arange(60) % 2)[:, None] + y[:, None]
+    labels = gq.reveal(y, counts=5, seed=0)
+    tuned = gq.tune(gq.default_prior(links, X, labels), labels)
+    post = gq.approximate(tuned.prior, tuned.likelihood, labels)
+    weights, new = np.eye(3, 60), np.array([[0.0, 1, 0], [2, 0, 0], [0, 0, 0]])
+    dense = post.by_class_of_new(links, weights, new)
+    found = post.by_class_of_new(links, sparse.csr_array(weights), sparse.csr_array(new))
+    np.testing.assert_allclose(found, dense, rtol=1e-12)
+
+
 def test_nodes_without_edges_change_nothing_and_say_nothing(problem):
     graph, _, weights = problem(2)
     larger = np.zeros((42, 42))
