@@ -159,7 +159,7 @@ def _read_links(options: argparse.Namespace, ids: Ids, new: Ids) -> tuple[Any, l
         )
     notes = notes_on_links(links, np.concatenate([ids, new]), options.links)
     if among := weights_between(links, new, new, options.links).nnz // 2:
-        notes.append(f"{count(among, 'link')} between new items are left out")
+        notes.append(f"left out {count(among, 'link')} between new items")
     alone = int((weights.sum(axis=1) == 0).sum())
     if alone:
         notes.append(f"{count(alone, 'new item')} without a link to an item of the result")

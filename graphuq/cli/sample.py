@@ -95,7 +95,7 @@ def _add_model(group: Any) -> None:
         (
             "--graph-weight",
             "share of the graph in the prior",
-            "From 0 to 1; the rest is the share of the features, which a graph alone has not.",
+            "From 0 to 1; the rest is the share of the features, which a graph alone lacks.",
         ),
         (
             "--level",

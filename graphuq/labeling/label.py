@@ -113,7 +113,7 @@ def label(
         The number of items is not that of the nodes, pictures that cannot be read, a name of
         several lines, names that repeat, a port out of range, a likelihood without a sign model, a
         threshold or goal outside (0, 1), a file that is not one of answers to these items,
-        guidelines that are no text or whose pictures cannot be read.
+        guidelines that are not text, or that have pictures that cannot be read.
     OSError
         The port is in use, or the file of answers cannot be written.
 

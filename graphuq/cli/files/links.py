@@ -33,7 +33,7 @@ def add_links(contents: Contents, links: Contents, path: Path, source: Path) -> 
     Raises
     ------
     ValueError
-        The first file has links, the second has features, or it links no two of the items.
+        The first file has links, the second has features, or the two name items differently.
     """
     if contents.graph is not None:
         raise ValueError(

@@ -163,8 +163,8 @@ class ReadOptions:
             metavar="FILE",
             type=Path,
             about="links between the items, beside their features",
-            more="A list of edges or a graph, whose nodes are called as the items are. Items "
-            "without a link have their features alone. An archive may have both in itself.",
+            more="A list of edges or a graph, whose nodes have the names of the items. For items "
+            "without a link, the model uses only their features. An archive may hold both.",
         ),
         kinds=(TABLE, ARCHIVE, PICTURES),
     )
