@@ -12,7 +12,7 @@ from typing import Any
 import graphuq as gq
 from graphuq.cli.files.problems import FileProblemsError
 from graphuq.cli.print_columns import format_columns
-from graphuq.cli.printing import visible
+from graphuq.utils.words import visible
 
 # Errors of the options, of a file or of the machine, whose messages say what to do.
 EXPECTED = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportError)

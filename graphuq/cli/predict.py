@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.classifiers.new_rows import classify_new_rows
-from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.links import Ids, notes_on_links, weights_between
 from graphuq.cli.files.problems import MAX_NAMED
 from graphuq.cli.files.read import read_links
@@ -24,6 +23,7 @@ from graphuq.posterior.assessment.class_shares import reweight
 from graphuq.posterior.new_items import new_probability
 from graphuq.posterior.predictions import SURE, most_probable
 from graphuq.utils.atomic_files import write_atomically
+from graphuq.utils.csv_file import write_csv
 from graphuq.utils.words import choose_form, count, list_names
 
 # The header of the tables that this command writes.

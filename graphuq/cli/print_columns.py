@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphuq.cli.files.columns import NUMBERS, Column
-from graphuq.cli.printing import visible
-from graphuq.utils.words import shorten
+from graphuq.utils.words import shorten, visible
 
 # Columns that are listed, and those beyond which plain ones are counted together.
 MOST, MOST_PLAIN = 60, 12

@@ -10,26 +10,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from graphuq.utils.words import shorten
+from graphuq.utils.words import shorten, visible
 
 WIDTH = 88
 
 # Characters of a text beside a table; fewer say nothing.
 MIN_BESIDE = 16
-
-# Control characters, which would change what a terminal shows.
-CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-
-
-def visible(text: str) -> str:
-    r"""Return text with its control characters written as codes.
-
-    Examples
-    --------
-    >>> print(visible("a" + chr(27) + "[31m"))
-    a\x1b[31m
-    """
-    return text.translate(CONTROL)
 
 
 def print_table(

@@ -11,11 +11,12 @@ import graphuq as gq
 from graphuq.cli.files.columns import Column, for_report
 from graphuq.cli.options import add_command, add_read_option
 from graphuq.cli.output_file import require_output
-from graphuq.cli.printing import to_json, visible
+from graphuq.cli.printing import to_json
 from graphuq.cli.result import Result, add_result, read_result, read_truth
 from graphuq.cli.result_folder import PROBLEM
 from graphuq.cli.run_summary import count_classes, parameter_origins
 from graphuq.cli.saved_problem import load_problem
+from graphuq.utils.words import visible
 
 if TYPE_CHECKING:
     from graphuq.report.subject import Subject

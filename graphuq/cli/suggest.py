@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.shown_columns import show_beside, told_in_words
 from graphuq.cli.options import add_command, add_json, add_seed
 from graphuq.cli.output_file import require_output
@@ -16,6 +15,7 @@ from graphuq.cli.printing import print_paragraph, print_table, to_json
 from graphuq.cli.result import read_run
 from graphuq.posterior.assessment.suggestion import BY_DRAWS, BY_PRIOR
 from graphuq.utils.atomic_files import write_atomically
+from graphuq.utils.csv_file import write_csv
 
 DESCRIPTION = """\
 List the items whose labels would be most informative and not redundant, best first. With --out,

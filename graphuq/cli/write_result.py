@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import graphuq as gq
-from graphuq.cli.csv_file import write_csv
 from graphuq.cli.files.columns import for_report
 from graphuq.cli.files.shown_columns import show_beside, told_in_words
 from graphuq.cli.heartbeat import begin_stage, has_terminal
 from graphuq.cli.print_summary import print_files, print_input
-from graphuq.cli.printing import to_json, visible
+from graphuq.cli.printing import to_json
 from graphuq.cli.result_folder import (
     DRAWS,
     GROUPS,
@@ -32,6 +31,8 @@ from graphuq.cli.sample_steps import Data, Model, Source, ask
 from graphuq.cli.saved_problem import SavedProblem
 from graphuq.inference.find_mistakes import with_mistakes
 from graphuq.posterior.predictions import ReweightedPredictions
+from graphuq.utils.csv_file import write_csv
+from graphuq.utils.words import visible
 
 
 def sample_and_write(

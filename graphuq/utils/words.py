@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+# Control characters, which would change what a terminal shows.
+CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
 
 def count(n: int, noun: str) -> str:
     """Return a number and its noun, in the plural if needed.
@@ -77,3 +80,14 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def visible(text: str) -> str:
+    r"""Return text with its control characters written as codes.
+
+    Examples
+    --------
+    >>> print(visible("a" + chr(27) + "[31m"))
+    a\x1b[31m
+    """
+    return text.translate(CONTROL)

@@ -561,7 +561,7 @@ def test_cells_are_no_formulas_and_have_no_control_characters(capsys):
 
 
 def test_written_cells_are_safe():
-    from graphuq.cli.csv_file import write_csv
+    from graphuq.utils.csv_file import write_csv
 
     cells = ["=1+1", "+x", "-x", "@x", " =x", "a\x1bb", "-1", "+2.5", "plain"]
     write_csv(pd.DataFrame({"id": cells, "p": -np.arange(9.0)}), "safe.csv")

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graphuq.cli.csv_file import safe_cell
 from graphuq.cli.files.class_column import (
     ClassColumn,
     read_class_column,
@@ -27,6 +26,7 @@ from graphuq.cli.files.table import TABLES, Table, open_table, require_file
 from graphuq.labeling.answers import is_answers
 from graphuq.labeling.read_answers import read_answers
 from graphuq.labels.class_values import is_missing
+from graphuq.utils.csv_file import safe_cell
 from graphuq.utils.typing import Array
 from graphuq.utils.words import list_names
 
@@ -195,7 +195,7 @@ def for_truth(options: ReadOptions, known: NDArray[Any]) -> ReadOptions:
 def _own_ids(written: NDArray[Any], ids: list[str]) -> list[Any]:
     """Return the ids of items for those in a table, where they differ only as they are written.
 
-    A table that graphuq wrote may have an apostrophe in front (`graphuq.cli.csv_file.safe_cell`),
+    A table that graphuq wrote may have an apostrophe in front (`graphuq.utils.csv_file.safe_cell`),
     and other programs write 1 as 1.0.
     """
     known = set(ids)

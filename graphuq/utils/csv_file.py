@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from graphuq.cli.printing import visible
+from graphuq.utils.words import visible
 
 # A spreadsheet takes a cell that begins with one of these for a formula.
 FORMULA = ("=", "+", "-", "@")
@@ -15,12 +16,17 @@ FORMULA = ("=", "+", "-", "@")
 
 def write_csv(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a table without its index; texts are made safe by `safe_cell`."""
+    Path(path).write_text(to_csv(table), encoding="utf-8", newline="")
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """Return the text that `write_csv` writes."""
     safe = table.copy()
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name]):
             safe[name] = [safe_cell(value) for value in safe[name]]
     safe.columns = pd.Index([safe_cell(str(name)) for name in safe.columns])
-    safe.to_csv(path, index=False)
+    return str(safe.to_csv(index=False))
 
 
 def safe_cell(value: Any) -> Any:
