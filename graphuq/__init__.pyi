@@ -40,6 +40,7 @@ from .inference.sample_jointly import sample_jointly as sample_jointly
 from .inference.tune import Tuning as Tuning
 from .inference.tune import tune as tune
 from .labeling.label import label as label
+from .labels.agreement import krippendorff_alpha as krippendorff_alpha
 from .labels.annotators import annotator_rates as annotator_rates
 from .labels.labels import Labels as Labels
 from .labels.reveal import reveal as reveal

@@ -118,6 +118,10 @@ CALLS = {
         gq.Labels.from_annotators,
         {"frame": [[0, 1], [1, 1], [0, 0]], "rates": [0.1, 0.2], "classes": [0, 1], "seed": 0},
     ),
+    "krippendorff_alpha": (
+        gq.krippendorff_alpha,
+        {"frame": [["a", "b"], ["a", "a"], ["b", "b"]], "classes": ["a", "b"]},
+    ),
     "annotator_rates": (
         gq.annotator_rates,
         {"frame": [[0, 1], [1, 1], [0, 0]], "probabilities": [[0.5, 0.5]] * 3, "classes": [0, 1],

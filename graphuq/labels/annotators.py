@@ -43,7 +43,7 @@ RATE, SUM_TOLERANCE = "rate", 1e-6
 TIE, NOISE = 1e-9, 0.2
 
 
-class _Votes(NamedTuple):
+class Votes(NamedTuple):
     """The labels that annotators gave, each with its item, its annotator and its class's index."""
 
     item: NDArray[np.intp]
@@ -106,7 +106,7 @@ def annotator_rates(
     """
     import pandas as pd
 
-    votes = _read(frame, classes)
+    votes = read_votes(frame, classes)
     validation.integer("draws", draws, 1)
     K = votes.classes.size
     given = None if probabilities is None else _read_probabilities(probabilities, votes)
@@ -151,7 +151,7 @@ class Combined(NamedTuple):
 
 def combine(frame: Any, rates: Any, classes: Any, seed: validation.Seed) -> Combined:
     """Return what `Labels.from_annotators` makes labels of."""
-    votes, tie = _read(frame, classes), TIE
+    votes, tie = read_votes(frame, classes), TIE
     if rates is None:
         tie = NOISE
         found = annotator_rates(frame, classes=classes, seed=seed)[RATE].to_numpy()
@@ -185,7 +185,7 @@ def likeliest(log_p: Array, tie: float = TIE) -> tuple[NDArray[np.intp], NDArray
     return clear, best, np.exp(log_p[clear, best])
 
 
-def _log_likelihood(votes: _Votes, rates: Array) -> Array:
+def _log_likelihood(votes: Votes, rates: Array) -> Array:
     """Return the log probability of each item's labels under each class, shape (items, K)."""
     found = np.zeros((votes.n_items, votes.classes.size))
     each = log_votes(votes.vote, rates[votes.annotator], votes.classes.size)
@@ -219,7 +219,7 @@ def _slice(p: Array, rate: float, n_classes: int, rng: np.random.Generator) -> f
         low, high = (moved, high) if moved < rate else (low, moved)
 
 
-def _read(frame: Any, classes: Any) -> _Votes:
+def read_votes(frame: Any, classes: Any) -> Votes:
     """Return the labels of a table of items and annotators, or refuse them."""
     names = list(getattr(frame, "columns", ()))
     validation.unmasked("frame", frame)
@@ -245,10 +245,10 @@ def _read(frame: Any, classes: Any) -> _Votes:
         )
     values = to_one_type(given)
     every = check_classes(values, classes)
-    return _Votes(item, annotator, np.searchsorted(every, values), len(table), names, every)
+    return Votes(item, annotator, np.searchsorted(every, values), len(table), names, every)
 
 
-def _read_rates(rates: Any, votes: _Votes) -> Array:
+def _read_rates(rates: Any, votes: Votes) -> Array:
     """Return the rate of each annotator."""
     if hasattr(rates, "columns"):  # what annotator_rates returns
         if RATE not in rates.columns:
@@ -306,7 +306,7 @@ def _explain_rate(rate: float, most: float) -> str:
     return "" if rate < 0 else ": leave rates out, and they are inferred"
 
 
-def _read_probabilities(probabilities: Any, votes: _Votes) -> Array:
+def _read_probabilities(probabilities: Any, votes: Votes) -> Array:
     """Return the log of given class probabilities."""
     found = _numbers("probabilities", probabilities)
     shape = votes.n_items, votes.classes.size
