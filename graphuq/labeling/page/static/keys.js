@@ -1,7 +1,7 @@
 // Which key gives which class.
 
-const COMMANDS = "snum";
-const LETTERS = "abcdefghijklopqrtvwxyz";
+const COMMANDS = "snumz";
+const LETTERS = "abcdefghijklopqrtvwxy";
 const DIGITS = "1234567890";
 
 // A class whose name is one digit or letter has that key, if it is free and no command; else the next

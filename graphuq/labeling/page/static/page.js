@@ -218,7 +218,21 @@ for (const button of document.querySelectorAll("nav button")) {
 
 // ---- buttons, forms and keys
 
-const COMMANDS = { s: skip, n: toggleUnsure, u: undo, m: reveal, "?": showKeys };
+// The picture as large as the window; a click or a key goes back.
+function zoom() {
+  const picture = $("item").querySelector("img");
+  if (!picture) return;
+  fill($("zoom"), part("img", { class: picture.className, src: picture.src, alt: picture.alt }));
+  $("zoom").showModal();
+}
+$("item").addEventListener("click", zoom);
+$("zoom").addEventListener("click", () => $("zoom").close());
+$("zoom").addEventListener("keydown", (event) => {
+  event.stopPropagation();  // it is no answer
+  if (!event.repeat) $("zoom").close();
+});
+
+const COMMANDS = { s: skip, n: toggleUnsure, u: undo, m: reveal, z: zoom, "?": showKeys };
 for (const [id, command] of [["skip", skip], ["unsure", toggleUnsure], ["undo", undo], ["reveal", reveal], ["help", showKeys]]) {
   $(id).addEventListener("click", command);
 }
@@ -226,7 +240,7 @@ for (const [id, command] of [["skip", skip], ["unsure", toggleUnsure], ["undo", 
 function showKeys() {
   const rows = [...state.classes.map((name, k) => [state.keys[k], name]).filter(([key]) => key), ["s", "skip this item"],
     ["n", "not sure: give a class and how sure you are"], ["u", "undo your last answer"],
-    ["m", "what the model thinks, before you answer"], ["Escape", "go back"], ["?", "these keys"]];
+    ["m", "what the model thinks, before you answer"], ["z", "the picture as large as the window"], ["Escape", "go back"], ["?", "these keys"]];
   fill($("key-list"), ...rows.flatMap(([key, meaning]) => [part("dt", {}, part("kbd", {}, key)), part("dd", {}, meaning)]));
   $("keys").showModal();
 }
