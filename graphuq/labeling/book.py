@@ -127,13 +127,21 @@ class Book:
         """Return the confidence of each label."""
         return {node: sure for node, (_, sure) in self._labels.items()}
 
+    def said_of(self, node: int) -> dict[str, str]:
+        """Return who gave an item which label."""
+        own = self._own.get(node, {})
+        return {who: answer.label for who, answer in own.items() if answer.label}
+
+    def said(self) -> dict[int, dict[str, str]]:
+        """Return `said_of` each item that has answers."""
+        return {node: self.said_of(node) for node in self._own}
+
     def contradictions(self) -> dict[int, tuple[str, str]]:
         """Return two labels of each item to which people gave several, and none is likeliest."""
         found = {}
-        for node, own in self._own.items():
-            said = Counter(answer.label for answer in own.values() if answer.label)
-            if node not in self._labels and len(said) > 1:
-                (one, _), (other, _) = said.most_common(2)
+        for node, own in self.said().items():
+            if node not in self._labels and len(set(own.values())) > 1:
+                (one, _), (other, _) = Counter(own.values()).most_common(2)
                 found[node] = one, other
         return found
 

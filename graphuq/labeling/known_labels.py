@@ -42,8 +42,8 @@ class KnownLabels:
     >>> [known.add_class(name) for name in ("cat", "dog", "cat")]
     [True, True, False]
     >>> known.add(Answer(2, "dog", 1.0, "Ann", "", False))
-    >>> known.labels(), known.is_done(1, "Ann")
-    ({0: 'cat', 2: 'dog'}, False)
+    >>> known.labels()
+    {0: 'cat', 2: 'dog'}
     >>> sorted(row.node for row in known.draw(2, np.random.default_rng(0)))
     [9, 10]
     """
@@ -87,10 +87,6 @@ class KnownLabels:
     def labels(self) -> dict[int, str]:
         """Return all labels, those of the random sample among them."""
         return {**self._before, **self.book.labeled()}
-
-    def is_done(self, node: int, who: str) -> bool:
-        """Whether the item has a label, or this person has skipped it."""
-        return self.label(node) is not None or self.book.was_seen(node, who)
 
     @property
     def apart(self) -> frozenset[int]:

@@ -43,6 +43,9 @@ FEWER_CANDIDATES = 100
 # choose are poor yet, and so are questions by them.
 START = 10
 
+# A label is shown to a second person if the other labels give it a smaller probability.
+IMPROBABLE = 0.1
+
 # Random items that stand for all where statistics of all take long, and the number of items from
 # which they do with two classes. With more than two classes it is that of the panel.
 PANEL, SMALL = 2000, 10_000
@@ -126,6 +129,8 @@ class Learned:
         The newest posterior of all nodes.
     expected : Expected or None
         None also if no item is left.
+    improbable : tuple of int
+        Items whose label the other labels contradict, the least probable label first.
     counts : ndarray of float, shape (BINS,), or None
         How many unlabeled items have their largest probability in each bin.
     """
@@ -136,6 +141,7 @@ class Learned:
     whole: View | None = None
     expected: Expected | None = None
     counts: Array | None = None
+    improbable: tuple[int, ...] = ()
 
 
 class Learner:
@@ -278,7 +284,15 @@ class Learner:
             uncertain = asked[np.argsort(-view.doubt[asked], kind="stable")[:most]]
             picked = pick_telling(post, np.sort(uncertain), self._seed)
             questions = tuple(zip(kept[picked].tolist(), epistemic[picked].tolist(), strict=True))
-        found = Learned(len(labels), questions, view, self._whole, None, np.zeros(BINS))
+        improbable = _improbable(post) if len(labels) >= START else labels.nodes[:0]
+        found = Learned(
+            len(labels),
+            questions,
+            view,
+            self._whole,
+            improbable=tuple(kept[improbable].tolist()),
+            counts=np.zeros(BINS),
+        )
         if not shown.size:
             return found
         sampled = post.by_class[np.searchsorted(kept, _nodes(task.sample))].argmax(axis=1)
@@ -313,6 +327,13 @@ def labels_of(task: Task) -> Labels:
 def _nodes(labels: dict[int, str]) -> Nodes:
     """Return the nodes that have a label."""
     return np.array([*labels], dtype=np.int64)
+def _improbable(post: Posterior) -> Nodes:
+    """Return the nodes whose label is improbable by the other labels, the least probable first."""
+    own = post.pred_probs()[np.arange(len(post.labels)), post.labels.indices]
+    order = np.argsort(own, kind="stable")
+    return np.asarray(post.labels.nodes[order[own[order] < IMPROBABLE]])
+
+
 
 
 def _moved(start: View | None, kept: Nodes) -> Posterior | None:

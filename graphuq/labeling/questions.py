@@ -41,7 +41,7 @@ class Questions:
         """Return what to ask a person: the same until it is done; None if nothing is left."""
         now = time.monotonic()
         held = self._held.get(who)
-        if held is not None and not self._known.is_done(held[0].node, who):
+        if held is not None and self._is_open(held[0].node, who, learned):
             self._held[who] = held[0], now
             return held[0]
         found = self._next(who, now, learned, HELD_SECONDS)
@@ -78,11 +78,19 @@ class Questions:
             node in self._known.book.apart,
         )
 
+    def _is_open(self, node: int, who: str, learned: Learned) -> bool:
+        """Whether a person may be asked: the item has no label, or an improbable one of another."""
+        others = self._known.book.said_of(node)
+        second = node in learned.improbable and len(others) == 1 and who not in others
+        seen = self._known.book.was_seen(node, who)
+        return not seen and (second or self._known.label(node) is None)
+
     def _next(
         self, who: str, now: float, learned: Learned, spared: float
     ) -> tuple[int, float | None, str] | None:
-        """Return an item to ask: of the random sample, of the most informative ones, or any other.
+        """Return an item to ask, with its information and why: a word of `say_why`.
 
+        The random sample comes first, then improbable labels of others, then informative items.
         Items that others were shown within the seconds ``spared`` are left to them.
         """
         others = {
@@ -92,11 +100,14 @@ class Questions:
         }
 
         def free(node: int) -> bool:
-            return node not in others and not self._known.is_done(node, who)
+            return node not in others and self._is_open(node, who, learned)
 
         for node in self._known.book.apart:
             if free(node):
                 return node, None, "random sample"
+        for node in learned.improbable:
+            if free(node):
+                return node, None, "second"
         apart = self._known.apart
         for node, information in learned.questions:
             if node not in apart and free(node):

@@ -11,6 +11,7 @@ SENTENCES = {
     "random sample": "It was drawn at random, to measure how often the model is right.",
     "spread": "It stands for many items like it, and no label is near it yet.",
     "representative": "It stands for many items like it.",
+    "second": "Another person labeled it, and a second answer makes sure.",
     "random": "It was drawn at random while the model gets ready.",
     "least sure": "It is one of the items of which the model is least sure.",
     "chosen": "You chose it.",

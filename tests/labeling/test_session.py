@@ -19,6 +19,7 @@ from graphuq.labeling.curve import Point
 from graphuq.labeling.kept_progress import Kept
 from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import BINS
+from graphuq.labeling.reasons import SENTENCES
 from graphuq.labeling.records import Answer
 from graphuq.labeling.session import LabelingSession
 
@@ -800,3 +801,83 @@ def test_a_killed_session_loses_no_answer_and_doubles_none(tmp_path):
     for row in rows:
         book.add(row)
     assert len(book.labeled()) == len(nodes) > 20
+
+
+def test_the_table_has_a_row_for_each_item(moons, start):
+    _, y, _ = moons
+    session = start(labels=gq.reveal(y, counts=3, seed=0))
+    before = session.labels()
+    node = next(n for n in range(200) if n not in before.nodes)
+    session.answer(node, y[node], confidence=0.7, who="Ann")
+    session.answer(node, y[node], confidence=0.7, who="Ben")
+    assert session.wait(SECONDS)
+    table = session.table()
+    assert table["id"].tolist() == session.names
+    labeled = table["label"].notna()
+    assert table[labeled]["label"].tolist() == session.labels().values.tolist()
+    assert set(table.loc[before.nodes, "confidence"]) == {1.0}
+    assert table.loc[node, "who"] == "Ann, Ben"
+    assert 0.7 < table.loc[node, "confidence"] < 1
+    assert table.loc[~labeled, ["label", "confidence", "who"]].isna().all(axis=None)
+    assert (table["prediction"] == y)[~labeled].mean() > 0.7
+    for at in (0, 199):
+        told = session.opinion(at)
+        assert told.probability.max() == table.loc[at, "probability"]
+        assert told.classes[told.probability.argmax()] == table.loc[at, "prediction"]
+
+
+def test_people_agree_as_their_labels_say(start):
+    session = start()
+    session.answer(0, "upper", who="Ann")
+    assert session.progress().agreement is None
+    session.answer(0, "upper", who="Ben")
+    assert session.progress().agreement == (None, 1)  # of one class alone
+    votes = [["upper", "lower"], ["lower", "lower"], ["upper", "upper"]]
+    for node, pair in enumerate(votes, 1):
+        for who, label in zip(("Ann", "Ben"), pair, strict=True):
+            session.answer(node, label, who=who)
+    session.answer(9, "lower", who="Ann")
+    agreement = session.progress().agreement
+    assert agreement.n_items == 4
+    assert agreement.alpha == pytest.approx(gq.krippendorff_alpha([["upper", "upper"], *votes]))
+    session.undo("Ann"), session.skip(1, who="Ben")
+    assert session.progress().agreement == (1.0, 3)
+
+
+def test_a_session_says_when_to_stop(moons, start):
+    _, y, _ = moons
+    session = start(goal=0.9)
+    assert session.progress().stop is None
+    label(session, y, 30)
+    stop = session.progress().stop
+    assert (stop.goal, stop.risk, stop.reached) == (0.9, 0.05, False)
+    assert 5 < stop.sample <= 30
+    session.start_random_sample(stop.sample)
+    label(session, y, stop.sample)
+    later = session.progress().stop
+    assert later.reached
+    assert later.probability >= 0.95 > stop.probability
+    session.set_goal(0.9999, 0.001)  # at once, without an answer
+    assert not session.progress().stop.reached
+
+
+def test_an_improbable_label_is_shown_to_a_second_person(moons, start):
+    _, y, _ = moons
+    session = start()
+    label(session, y, 30)
+    assert session.question("Ben").reason != SENTENCES["second"]
+    for node in (20, 150):  # inside the moons
+        session.answer(node, NAMES[y[node] != NAMES][0], who="Ann")
+    assert session.wait(SECONDS)
+    assert not {session.question("Ann").node, session.question("Ben").node} & {20, 150}  # held
+    label(session, y, 1, "Ben")
+    asked = session.question("Ben")
+    assert asked.node in (20, 150)
+    assert asked.reason == SENTENCES["second"]
+    assert session.question("Ann").node not in (20, 150)  # she gave it
+    assert session.question("Cyd").node != asked.node  # Ben has it
+    session.answer(asked.node, y[asked.node], who="Ben")
+    assert session.wait(SECONDS)
+    found = session.suspects()[0]
+    assert (found.node, found.probability_mistake) == (asked.node, None)  # people do not agree
+    assert session.question("Ben").node != asked.node
