@@ -80,7 +80,7 @@ STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pix
     trust.hyperparameters trust.estimator speed.eigenpairs \
     speed.scale speed.multiclass_scale trust.imbalance trust.overlap \
     trust.few_labels trust.heavy_tails trust.unknown_epsilon trust.heterophily trust.defaults trust.components trust.class_shares speed.cells speed.one_more_label speed.many_labels \
-    trust.label_session speed.labeling speed.labeling_in_browser
+    trust.label_session trust.when_to_stop speed.labeling speed.labeling_in_browser
 
 study: $(VENV)/installed-dev
 	failed= && for study in $(STUDY); do \

@@ -281,6 +281,7 @@ CALLS["label"] = (
         "spectrum": SPECTRUM,
         "threshold": 0.9,
         "goal": 0.9,
+        "risk": 0.1,
         "seed": 0,
         "who": "Ada",
         "question": "Which?",

@@ -160,6 +160,7 @@ def run(options: argparse.Namespace) -> int:
         host=options.host,
         port=options.port,
         finish=finish,
+        report=folder / REPORT,
     )
     print_paragraph(
         f"Labeling {count(len(items.ids), 'item')} of {options.file}. Open this address in a "

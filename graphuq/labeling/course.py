@@ -23,7 +23,7 @@ class Course:
         Names of the items.
     known : KnownLabels
         Gets the classes that were added in former sessions, and the answers of the file.
-    threshold, goal : float or None
+    threshold, goal, risk : float or None
         By default those that were kept.
     lock : RLock
         Held while anything changes, and never while it is written: a disk may hang.
@@ -41,6 +41,7 @@ class Course:
         known: KnownLabels,
         threshold: float | None,
         goal: float | None,
+        risk: float | None,
         lock: threading.RLock,
     ) -> None:
         self._file, self._names, self._known, self._lock = file, names, known, lock
@@ -55,7 +56,7 @@ class Course:
         self.threshold = threshold or kept.threshold
         n_labels = len(known.task().labels)  # rows may have been removed
         points = [point for point in kept.points if point.n_labels <= n_labels]
-        self.curve = Curve(len(names), goal or kept.goal, points)
+        self.curve = Curve(len(names), goal or kept.goal, risk or kept.risk, points)
 
     def add_class(self, name: str) -> bool:
         """Add a class; return whether it is new."""
@@ -71,10 +72,11 @@ class Course:
         self.threshold = share("threshold", value)
         self.keep()
 
-    def set_goal(self, value: float) -> None:
-        """Set the expected accuracy to reach."""
+    def set_goal(self, value: float, risk: float | None) -> None:
+        """Set the accuracy to reach, and the accepted probability that it is not."""
+        goal, risk = share("goal", value), None if risk is None else share("risk", risk)
         with self._lock:
-            self.curve.set_goal(share("goal", value))
+            self.curve.set_goal(goal, self.curve.risk if risk is None else risk)
         self.keep()
 
     def points(self) -> list[tuple[int, int, float]]:
@@ -100,5 +102,6 @@ class Course:
 
     def _write(self) -> None:
         if self._file.is_there:
-            kept = Kept(self.threshold, self.curve.goal, self.curve.points, self._added)
+            curve = self.curve
+            kept = Kept(self.threshold, curve.goal, curve.risk, curve.points, self._added)
             kept.write(self._file.path, self._names)

@@ -19,8 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphuq.labeling.expected_accuracy import Expected
 from graphuq.labeling.learner import BINS, Learned
-from graphuq.labeling.records import Forecast
+from graphuq.labeling.records import Forecast, Stop
+from graphuq.labeling.stopping import judge
 from graphuq.utils.typing import Array
 
 # Increments over shorter spans of log n are added up.
@@ -66,31 +68,35 @@ class Point(NamedTuple):
 
 
 class Curve:
-    """The points of a session, and the forecast of its goal.
+    """The points of a session, the forecast of its goal, and whether it is reached.
 
     Parameters
     ----------
     n_items : int
-    goal : float
+    goal, risk : float
     points : sequence of Point
         Those of an earlier session.
 
     Attributes
     ----------
     points : list of Point
-    goal : float
+    goal, risk : float
     forecast : Forecast or None
+    stop : Stop or None
     """
 
-    def __init__(self, n_items: int, goal: float, points: Sequence[Point] = ()) -> None:
+    def __init__(
+        self, n_items: int, goal: float, risk: float, points: Sequence[Point] = ()
+    ) -> None:
         self._n_items = n_items
+        self._last: tuple[Expected | None, int] = None, 0
         self.points = [*points]
-        self.set_goal(goal)
+        self.set_goal(goal, risk)
 
-    def set_goal(self, goal: float) -> None:
-        """Set the expected accuracy to reach."""
-        self.goal = goal
-        self.forecast = forecast(self.points, goal, self._n_items)
+    def set_goal(self, goal: float, risk: float) -> None:
+        """Set the accuracy to reach, and the accepted probability that it is not."""
+        self.goal, self.risk = goal, risk
+        self._look_ahead()
 
     def add(self, learned: Learned) -> None:
         """Add a point, if the expected accuracy is known; remove those of labels taken back."""
@@ -99,7 +105,15 @@ class Curve:
             point = Point(learned.n_labels, learned.expected.accuracy, learned.counts)
             # what is learned again replaces its point
             self.points = [p for p in self.points if p.n_labels < point.n_labels] + [point]
+        self._last = learned.expected, learned.n_labels
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        expected, n_labels = self._last
         self.forecast = forecast(self.points, self.goal, self._n_items)
+        self.stop: Stop | None = None
+        if expected is not None:
+            self.stop = judge(expected, self.goal, self.risk, n_labels)
 
 
 def sum_above(counts: Array, threshold: float) -> int:

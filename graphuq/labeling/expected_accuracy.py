@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,82 @@ ENDS = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
 # Errors of models in `benchmarks.trust.label_session` are like that.
 MISFIT = 0.75
 
+# More items count as so many: their accuracy is hardly more certain, and takes longer.
+MOST = 10_000
 
-class Expected(NamedTuple):
-    """The expected accuracy, and its interval."""
+# An error of rounding, in items.
+ROUNDING = 1e-6
 
-    accuracy: float
-    interval: tuple[float, float]
+
+@dataclass(frozen=True)
+class Expected:
+    """What is known of the accuracy of n items: how many predictions are right is beta-binomial.
+
+    Attributes
+    ----------
+    alone : float
+        The accuracy that the model expects.
+    mean, worth : float
+        The mean m of the model's law, and its weight w in labels: the beta law of the probability
+        that a prediction is right has the parameters m w and (1 - m) w.
+    n : int
+    right, total : float, int
+        How many predictions are right in the random sample, and of how many. Right and wrong ones
+        are added to the parameters.
+
+    Examples
+    --------
+    >>> found = Expected(0.9, mean=0.9, worth=20.0, n=300)
+    >>> found.interval[0] < 0.9 < found.interval[1]
+    True
+    >>> found.probability(0.8) > 0.9 > found.probability(0.85)
+    True
+    >>> found.with_sample(right=12, total=20).accuracy
+    0.75
+    """
+
+    alone: float
+    mean: float
+    worth: float
+    n: int
+    right: float = 0.0
+    total: int = 0
+
+    @property
+    def accuracy(self) -> float:
+        """The expected accuracy."""
+        if not self.total:
+            return self.alone
+        return (self.alone * self.worth + self.right) / (self.worth + self.total)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 90% interval of the accuracy; it holds the expected accuracy."""
+        low, high = (np.searchsorted(self._cumulative, ENDS) / self.n).tolist()
+        return min(low, self.accuracy), max(high, self.accuracy)
+
+    def probability(self, goal: float) -> float:
+        """Return the probability that the accuracy is at least ``goal``."""
+        needed = math.ceil(goal * self.n - ROUNDING)
+        return 1.0 if needed == 0 else float(1 - self._cumulative[needed - 1])
+
+    def with_sample(self, right: float, total: int) -> Expected:
+        """Return what is known of the other items once a random sample of them is labeled."""
+        n, right, total = self.n - total, self.right + right, self.total + total
+        return replace(self, n=n, right=right, total=total)
+
+    @cached_property
+    def _cumulative(self) -> Array:
+        """P(at most k of n are right), k = 0 ... n."""
+        parameters = (
+            self.mean * self.worth + self.right,
+            (1 - self.mean) * self.worth + self.total - self.right,
+        )
+        a, b = np.maximum(parameters, np.finfo(float).tiny)  # 0 where the model is certain
+        k = np.arange(self.n + 1)
+        log_p = special.betaln(k + a, self.n - k + b) - special.betaln(k + 1, self.n - k + 1)
+        total = np.exp(log_p - log_p.max()).cumsum()
+        return np.asarray(total / total[-1])
 
 
 def expect_accuracy(
@@ -40,17 +111,16 @@ def expect_accuracy(
     right: int = 0,
     total: int = 0,
 ) -> Expected:
-    """Return the mean of the largest predictive probability, and a 90% interval of the accuracy.
+    """Return the mean of the largest predictive probability, and the law of the accuracy.
 
-    The interval has quantiles of `draw_accuracies`, moved by what the accuracy would be if the
-    probabilities q_ic of classes were in proportion to q_ic^b. The power b is random, since the
-    parameters are chosen from a few labels that are not a random sample, and since the model may be
-    wrong.
+    The law has the mean m and the variance of `draw_accuracies`, moved by what the accuracy would
+    be if the probabilities q_ic of classes were in proportion to q_ic^b. The power b is random,
+    since the parameters are chosen from a few labels that are not a random sample, and since the
+    model may be wrong.
 
-    Both are guesses all the same. A random sample that is labeled apart measures, and moves them:
-    before it, the accuracy has the beta law with the mean and the variance of these draws
-    (`learn_from_sample`). The mean of the draws is not the one that is expected, since they are
-    skewed; this difference stays, with the weight that the draws keep.
+    Both are guesses all the same. A random sample that is labeled apart measures. If r of its t
+    predictions are right, the parameters m w and (1 - m) w become m w + r and (1 - m) w + t - r.
+    The expected accuracy e becomes (e w + r) / (w + t); it is not m, since the draws are skewed.
 
     Parameters
     ----------
@@ -82,54 +152,16 @@ def expect_accuracy(
     moved = largest.mean(axis=1) - posterior.by_class[some].max(axis=1).mean()
     drawn += expected - drawn.mean() + moved  # the mean is that of all items, not of some
     np.clip(drawn, 0.0, 1.0, out=drawn)
-    if not total:
-        return _between(expected, np.quantile(drawn, ENDS))
     # powers hardly move probabilities near 1 or 1/K: few labels are not worth as much as it seems
-    worth = min(_worth(drawn), len(posterior.labels))
-    mean = float(drawn.mean())
-    found = learn_from_sample(mean, worth, right, total, hidden.size)
-    kept = (expected - mean) * worth / (worth + total)
-    return _between(found.accuracy + kept, found.interval)
-
-
-def learn_from_sample(mean: float, worth: float, right: int, total: int, n: int) -> Expected:
-    """Return the expected accuracy of n items, given how many others of a random sample are right.
-
-    The probability that a prediction is right has the beta law with parameters m w and (1 - m) w
-    before the sample, and with a = m w + right and b = (1 - m) w + total - right after it. The
-    number of right predictions among n more items is beta-binomial.
-
-    Parameters
-    ----------
-    mean, worth : float
-        m and w: the mean without the sample, and how many items of the sample it is worth.
-    right, total : int
-        Right predictions in the sample, and its size.
-    n : int
-
-    Examples
-    --------
-    >>> [learn_from_sample(0.9, 10.0, right, 20, 300).accuracy for right in (18, 12)]
-    [0.9, 0.7]
-    """
-    ab = [mean * worth + right, (1 - mean) * worth + total - right]
-    a, b = np.maximum(ab, np.finfo(float).tiny).tolist()  # 0 where the model is certain
-    k = np.arange(n + 1)
-    log_p = special.betaln(k + a, n - k + b) - special.betaln(k + 1, n - k + 1)
-    p = np.exp(log_p - log_p.max()).cumsum()
-    return _between(a / (a + b), np.searchsorted(p, np.multiply(ENDS, p[-1])) / n)
+    mean, worth = float(drawn.mean()), min(_worth(drawn), len(posterior.labels))
+    known = Expected(expected, mean, worth, min(hidden.size, MOST) + total)
+    return known.with_sample(right, total)
 
 
 def _worth(drawn: Array) -> float:
     """Return the sum of the parameters of the beta law with the mean and variance of draws."""
     mean, variance = drawn.mean(), drawn.var()
     return float(mean * (1 - mean) / variance - 1) if variance > 0 else np.inf
-
-
-def _between(accuracy: float, ends: Iterable[float]) -> Expected:
-    """Return an expected accuracy with an interval that holds it."""
-    low, high = map(float, ends)
-    return Expected(accuracy, (min(low, accuracy), max(high, accuracy)))
 
 
 def draw_accuracies(

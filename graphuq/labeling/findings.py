@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.inference.find_mistakes import with_mistakes
@@ -13,7 +14,8 @@ from graphuq.labeling.course import Course
 from graphuq.labeling.curve import sum_above
 from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import Learned, View
-from graphuq.labeling.records import Measured, Opinion, Progress, Suspect
+from graphuq.labeling.records import Agreement, Measured, Opinion, Progress, Suspect
+from graphuq.labels.agreement import alpha_of_counts
 from graphuq.posterior.assessment.calibration import wilson_interval
 from graphuq.utils.typing import Array
 
@@ -56,20 +58,52 @@ def measure_progress(
 ) -> Progress:
     """Return how far a session is."""
     n_labeled, expected = len(known.labels()), learned.expected
-    surely = 0 if learned.counts is None else sum_above(learned.counts, course.threshold)
+    decided = n_labeled
+    if learned.counts is not None:
+        surely = learned.n_labels + sum_above(learned.counts, course.threshold)
+        decided = max(n_labeled, surely)  # labels may be newer than the counts
     return Progress(
         known.n_items,
         known.book.n_answers,
         n_labeled,
-        min(n_labeled + surely, known.n_items),  # labels may be newer than the counts
+        decided,
         course.threshold,
         None if expected is None else expected.accuracy,
         None if expected is None else expected.interval,
         measure(learned, known),
         course.curve.forecast,
+        course.curve.stop,
+        measure_agreement(known.book, known.classes),
         busy,
         error,
     )
+
+
+def measure_agreement(book: Book, classes: Sequence[str]) -> Agreement | None:
+    """Return how far people agree, or None if no item has labels of several."""
+    several = [[*own.values()] for own in book.said().values() if len(own) > 1]
+    if not several:
+        return None
+    counts = np.array([[labels.count(name) for name in classes] for labels in several])
+    alpha = alpha_of_counts(counts)
+    return Agreement(None if np.isnan(alpha) else alpha, len(several))
+
+
+def tabulate(names: Sequence[str], known: KnownLabels, view: View | None) -> pd.DataFrame:
+    """Return one row for each item: its label, and what the posterior predicts."""
+    labels, every = known.labels(), range(len(names))
+    sure, said = dict.fromkeys(labels, 1.0) | known.book.confidence(), known.book.said()
+    table = pd.DataFrame({
+        "id": names,
+        "label": [labels.get(node) for node in every],
+        "confidence": [sure.get(node) for node in every],
+        "who": [", ".join(said.get(node, ())) or None for node in every],
+    })  # fmt: skip
+    if view is not None:
+        post = view.posterior
+        table["prediction"] = post.labels.classes[post.by_class.argmax(axis=1)]
+        table["probability"] = post.by_class.max(axis=1)
+    return table
 
 
 def place_in_plane(modes: Array) -> Array:

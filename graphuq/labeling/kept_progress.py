@@ -21,27 +21,29 @@ from graphuq.labeling.curve import Point
 from graphuq.labeling.learner import BINS
 from graphuq.utils.atomic_files import read_npz, write_atomically
 
-# The threshold and the goal, if none was set.
-DEFAULT = 0.95
+# The threshold, the goal and the risk, if none was set.
+DEFAULT, RISK = 0.95, 0.05
 
 
 class Kept(NamedTuple):
-    """The threshold and the goal that were set last, the points of the curve, and added classes.
+    """The goals that were set last, the points of the curve, and added classes.
 
     Examples
     --------
     >>> import tempfile
     >>> answers = Path(tempfile.mkdtemp(), "labels.csv")
-    >>> Kept(0.9, 0.99, [Point(5, 0.75, np.ones(BINS))], ["cat"]).write(answers, ["a", "b"])
+    >>> points = [Point(5, 0.75, np.ones(BINS))]
+    >>> Kept(0.9, 0.99, 0.1, points, ["cat"]).write(answers, ["a", "b"])
     >>> kept = Kept.read(answers, ["a", "b"])
     >>> kept.goal, kept.points[0].n_labels, kept.added
     (0.99, 5, ['cat'])
     >>> Kept.read(answers, ["c", "d"])
-    Kept(threshold=0.95, goal=0.95, points=(), added=())
+    Kept(threshold=0.95, goal=0.95, risk=0.05, points=(), added=())
     """
 
     threshold: float = DEFAULT
     goal: float = DEFAULT
+    risk: float = RISK
     points: Sequence[Point] = ()
     added: Sequence[str] = ()
 
@@ -52,9 +54,10 @@ class Kept(NamedTuple):
             found = read_npz(_beside(answers))
             if found["items"].item() != _digest(names):
                 return cls()
-            threshold, goal = (share(key, found[key].item()) for key in ("threshold", "goal"))
+            keys = "threshold", "goal", "risk"
+            threshold, goal, risk = (share(key, found[key].item()) for key in keys)
             added = [one_line("class", name) for name in check_names("classes", found["added"])]
-            return cls(threshold, goal, _points(found), added)
+            return cls(threshold, goal, risk, _points(found), added)
         # there is none, or another program wrote it
         except (OSError, TypeError, ValueError, KeyError):
             return cls()
@@ -71,6 +74,7 @@ class Kept(NamedTuple):
                 items=_digest(names),
                 threshold=self.threshold,
                 goal=self.goal,
+                risk=self.risk,
                 n_labels=np.array([point.n_labels for point in self.points], dtype=np.int64),
                 expected=[point.expected for point in self.points],
                 counts=np.reshape([point.counts for point in self.points], (-1, BINS)),

@@ -42,6 +42,7 @@ def label(
     spectrum: Spectrum | None = None,
     threshold: float | None = None,
     goal: float | None = None,
+    risk: float | None = None,
     seed: int = 0,
     who: str | None = None,
     question: str = "",
@@ -85,8 +86,10 @@ def label(
     threshold : float, optional
         The probability from which an item is decided; by default that of the last session with
         this file, or 0.95.
-    goal : float, optional
-        The expected accuracy to reach, with the same default.
+    goal, risk : float, optional
+        The accuracy to reach on the items without a label, and the accepted probability that it is
+        not; by default those of the last session, or 0.95 and 0.05. The page says whether the goal
+        is reached, as does ``page.session.progress().stop``.
     seed : int
     who : str, optional
         Who labels, by default the user of this machine.
@@ -112,7 +115,7 @@ def label(
     ValueError, TypeError
         The number of items is not that of the nodes, pictures that cannot be read, a name of
         several lines, names that repeat, a port out of range, a likelihood without a sign model, a
-        threshold or goal outside (0, 1), a file that is not one of answers to these items,
+        threshold, goal or risk outside (0, 1), a file that is not one of answers to these items,
         guidelines that are not text, or that have pictures that cannot be read.
     OSError
         The port is in use, or the file of answers cannot be written.
@@ -153,6 +156,7 @@ def label(
         spectrum=spectrum,
         threshold=threshold,
         goal=goal,
+        risk=risk,
         seed=seed,
     )
     page = LabelingPage(
@@ -183,6 +187,8 @@ class LabelingPage:
     finish : callable, optional
         Samples and writes at the end, and returns a sentence that says what it wrote. By default
         the posterior is sampled, and kept as ``posterior``.
+    report : Path, optional
+        The report that ``finish`` writes.
 
     Attributes
     ----------
@@ -209,6 +215,7 @@ class LabelingPage:
         host: str = "127.0.0.1",
         port: int | None = None,
         finish: Callable[[], str] | None = None,
+        report: Path | None = None,
     ) -> None:
         require_packages()
         from graphuq.labeling.page.app import build_app
@@ -217,7 +224,7 @@ class LabelingPage:
 
         self.session = session
         self.posterior: Posterior | None = None
-        self._finishing = Finishing(finish or self._sample)
+        self._finishing = Finishing(finish or self._sample, report)
         desk = Desk(session, items, self._finishing)
         try:
             name = own_name() if who is None else one_line("who", who)

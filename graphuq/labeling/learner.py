@@ -132,7 +132,8 @@ class Learned:
     improbable : tuple of int
         Items whose label the other labels contradict, the least probable label first.
     counts : ndarray of float, shape (BINS,), or None
-        How many unlabeled items have their largest probability in each bin.
+        How many items that the learner has no label of have their largest probability in each bin.
+        Labels of the random sample count as certain.
     """
 
     n_labels: int
@@ -140,8 +141,8 @@ class Learned:
     view: View | None = None
     whole: View | None = None
     expected: Expected | None = None
-    counts: Array | None = None
     improbable: tuple[int, ...] = ()
+    counts: Array | None = None
 
 
 class Learner:
@@ -298,11 +299,13 @@ class Learner:
         sampled = post.by_class[np.searchsorted(kept, _nodes(task.sample))].argmax(axis=1)
         right = labels.classes[sampled] == np.array([*task.sample.values()], dtype=np.str_)
         bins = (post.by_class[shown].max(axis=1) * BINS).astype(np.int64)
-        counts = np.bincount(np.minimum(bins, BINS - 1), minlength=BINS)
+        each = np.bincount(np.minimum(bins, BINS - 1), minlength=BINS)
+        counts = np.asarray(each * (hidden.sum() / shown.size), dtype=np.float64)
+        counts[-1] += hidden.size - hidden.sum() - len(labels)  # those of the random sample
         return replace(
             found,
             expected=expect_accuracy(post, shown, self._seed, int(right.sum()), right.size),
-            counts=np.asarray(counts * (hidden.sum() / shown.size), dtype=np.float64),
+            counts=counts,
         )
 
 
@@ -324,9 +327,6 @@ def labels_of(task: Task) -> Labels:
     )
 
 
-def _nodes(labels: dict[int, str]) -> Nodes:
-    """Return the nodes that have a label."""
-    return np.array([*labels], dtype=np.int64)
 def _improbable(post: Posterior) -> Nodes:
     """Return the nodes whose label is improbable by the other labels, the least probable first."""
     own = post.pred_probs()[np.arange(len(post.labels)), post.labels.indices]
@@ -334,6 +334,9 @@ def _improbable(post: Posterior) -> Nodes:
     return np.asarray(post.labels.nodes[order[own[order] < IMPROBABLE]])
 
 
+def _nodes(labels: dict[int, str]) -> Nodes:
+    """Return the nodes that have a label."""
+    return np.array([*labels], dtype=np.int64)
 
 
 def _moved(start: View | None, kept: Nodes) -> Posterior | None:

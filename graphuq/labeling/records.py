@@ -83,6 +83,30 @@ class Forecast:
 
 
 @dataclass(frozen=True)
+class Stop:
+    """Whether the goal is reached.
+
+    Attributes
+    ----------
+    goal, risk : float
+        The accuracy to reach, and the accepted probability that it is not.
+    probability : float
+        That of an accuracy of at least ``goal``.
+    reached : bool
+        Whether ``probability`` is at least 1 - ``risk``.
+    sample : int or None
+        A random sample of this size would probably show that the goal is reached. None if it would
+        not, or if questions do more.
+    """
+
+    goal: float
+    risk: float
+    probability: float
+    reached: bool
+    sample: int | None
+
+
+@dataclass(frozen=True)
 class Measured:
     """The accuracy on the random sample that was labeled apart.
 
@@ -102,6 +126,21 @@ class Measured:
     drawn: int
     current: int
     interval: tuple[float, float]
+
+
+class Agreement(NamedTuple):
+    """How far people agree who labeled the same items.
+
+    Attributes
+    ----------
+    alpha : float or None
+        Krippendorff's alpha; None where all labels of these items are of one class.
+    n_items : int
+        Items that several people labeled.
+    """
+
+    alpha: float | None
+    n_items: int
 
 
 @dataclass(frozen=True)
@@ -124,6 +163,10 @@ class Progress:
         The accuracy on the random sample, where there is one.
     forecast : Forecast or None
         None where the curve allows none.
+    stop : Stop or None
+        Whether to stop. None before the first approximation.
+    agreement : Agreement or None
+        None where no item has labels of several people.
     busy : bool
         Whether the learner has answers yet to learn from.
     error : str or None
@@ -139,6 +182,8 @@ class Progress:
     interval: tuple[float, float] | None
     measured: Measured | None
     forecast: Forecast | None
+    stop: Stop | None
+    agreement: Agreement | None
     busy: bool
     error: str | None
 

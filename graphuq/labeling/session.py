@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
@@ -52,7 +53,7 @@ class LabelingSession:
     graph : Graph or adjacency
     answers : path-like
     classes, names, features, linked, labels, likelihood, rank, spectrum : optional
-    threshold, goal, seed : optional
+    threshold, goal, risk, seed : optional
         As in `graphuq.label`.
 
     Attributes
@@ -68,8 +69,8 @@ class LabelingSession:
         A graph, features, labels, a likelihood or a spectrum of another type.
     ValueError
         Names that repeat, labels of other items, more modes than there are, a likelihood without a
-        sign model, a threshold or goal outside (0, 1), a file that another session writes or that
-        is no file of answers to these items.
+        sign model, a threshold, goal or risk outside (0, 1), a file that another session writes or
+        that is no file of answers to these items.
     OSError
         The file cannot be written.
 
@@ -105,6 +106,7 @@ class LabelingSession:
         spectrum: Spectrum | None = None,
         threshold: float | None = None,
         goal: float | None = None,
+        risk: float | None = None,
         seed: int = 0,
     ) -> None:
         graph, path = Graph.of(graph), validation.file_path("answers", answers)
@@ -124,6 +126,7 @@ class LabelingSession:
             self._known.add_class(str(name))
         threshold = None if threshold is None else share("threshold", threshold)
         goal = None if goal is None else share("goal", goal)
+        risk = None if risk is None else share("risk", risk)
         self._rng = np.random.default_rng(validation.integer("seed", seed, 0))
         self._seed = seed
         # the newest view whose labels were looked at, and these, the most doubtful first
@@ -131,7 +134,9 @@ class LabelingSession:
         self._file = AnswerFile(path, self.names)
         self.path = self._file.path
         try:
-            self._course = Course(self._file, self.names, self._known, threshold, goal, self._lock)
+            self._course = Course(
+                self._file, self.names, self._known, threshold, goal, risk, self._lock
+            )
             self._questions = Questions(graph, self._known, self._rng)
             spectrum = Spectrum.of(graph, rank) if spectrum is None else spectrum.truncated(rank)
             self._vectors = spectrum.vectors
@@ -244,12 +249,17 @@ class LabelingSession:
 
     @property
     def goal(self) -> float:
-        """The expected accuracy to reach."""
+        """The accuracy to reach."""
         return self._course.curve.goal
 
-    def set_goal(self, value: float) -> None:
-        """Set the expected accuracy to reach."""
-        self._course.set_goal(value)
+    @property
+    def risk(self) -> float:
+        """The accepted probability that the goal is not reached."""
+        return self._course.curve.risk
+
+    def set_goal(self, value: float, risk: float | None = None) -> None:
+        """Set the accuracy to reach, and the accepted probability that it is not."""
+        self._course.set_goal(value, risk)
 
     def start_random_sample(self, k: int) -> None:
         """Ask k items next that are drawn at random, and keep their labels from the learner.
@@ -339,6 +349,14 @@ class LabelingSession:
         """Return the latest rows of the answers file, the last one first."""
         with self._lock:
             return self._known.book.latest(who, k)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row for each item: ``id``, ``label``, ``confidence`` and ``who`` gave it.
+
+        Once all items were looked at, also the class ``prediction`` and its ``probability``.
+        """
+        with self._lock:
+            return findings.tabulate(self.names, self._known, self._learning.learned.whole)
 
     def labels(self) -> Labels:
         """Return the labels to learn from; those of the random sample are not among them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from graphuq.labeling.records import Answer, Neighbor, Opinion, Progress, Question, Suspect
 
@@ -16,7 +17,8 @@ class FakeSession:
         self.n, self.classes, self.full = n, tuple(classes), False
         self.path = Path("labels.csv")
         self.names = [f"n{k}" for k in range(n)] if names is None else names
-        self.rows, self.skipped, self.goal, self.threshold, self.sample = [], set(), 0.95, 0.95, 0
+        self.rows, self.skipped, self.sample = [], set(), 0
+        self.goal, self.threshold, self.risk, self.stop = 0.95, 0.95, 0.05, None
         self.expected, self.busy = (0.5, (0.4, 0.6)), False
         self.before = 0  # labels known before the session
 
@@ -46,8 +48,8 @@ class FakeSession:
     def set_threshold(self, value):
         self.threshold = value
 
-    def set_goal(self, value):
-        self.goal = value
+    def set_goal(self, value, risk=None):
+        self.goal, self.risk = value, risk or self.risk
 
     def start_random_sample(self, k):
         self.sample = k
@@ -61,9 +63,13 @@ class FakeSession:
     def progress(self):
         n, known = len(self.rows), self.before + len(self.rows)
         return Progress(
-            self.n, n, known, known, self.threshold, *self.expected, None, None, self.busy,
-            error=None,
+            self.n, n, known, known, self.threshold, *self.expected, None, None, self.stop,
+            None, self.busy, error=None,
         )  # fmt: skip
+
+    def table(self):
+        labels = {row.node: row.label for row in self.rows}
+        return pd.DataFrame({"id": self.names, "label": [labels.get(k) for k in range(self.n)]})
 
     def curve(self):
         return [(k, k, 0.5) for k in range(len(self.rows))]

@@ -18,7 +18,6 @@ from graphuq.labeling.expected_accuracy import (
     Expected,
     draw_accuracies,
     expect_accuracy,
-    learn_from_sample,
 )
 from graphuq.labeling.learner import Learned
 
@@ -88,12 +87,12 @@ def test_a_goal_that_is_reached_takes_no_answer():
 
 
 def test_labels_that_are_taken_back_leave_no_points():
-    found = curve.Curve(200, 0.95, [Point(n, 0.8, NONE) for n in (2, 3, 4)])
-    found.add(Learned(3, (), expected=Expected(0.9, (0.8, 1.0)), counts=NONE))
+    found = curve.Curve(200, 0.95, 0.05, [Point(n, 0.8, NONE) for n in (2, 3, 4)])
+    found.add(Learned(3, (), expected=Expected(0.9, 0.9, 10.0, 197), counts=NONE))
     assert [(p.n_labels, p.expected) for p in found.points] == [(2, 0.8), (3, 0.9)]
     found.add(Learned(1, ()))  # of one class
     assert found.points == []
-    assert found.forecast is None
+    assert found.forecast is found.stop is None
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -144,7 +143,8 @@ def test_the_interval_holds_the_accuracy_of_probabilities_that_are_too_flat_or_t
 @pytest.mark.parametrize("right", [13, 20])
 def test_a_random_sample_counts_as_an_enumeration_says(right):
     mean, worth, total, n = 0.8, 12.0, 20, 40
-    found = learn_from_sample(mean, worth, right, total, n)
+    alone = Expected(mean, mean, worth, n + total)
+    found = alone.with_sample(right, total)
 
     share = (np.arange(20_000) + 0.5) / 20_000
     prior = stats.beta.pdf(share, mean * worth, (1 - mean) * worth)
@@ -153,6 +153,8 @@ def test_a_random_sample_counts_as_an_enumeration_says(right):
     rest = stats.binom.pmf(np.arange(n + 1)[:, None], n, share) @ weights
     assert found.accuracy == pytest.approx(rest @ np.arange(n + 1) / n, abs=1e-6)
     assert found.interval == pytest.approx(np.searchsorted(rest.cumsum(), ENDS) / n)
+    for goal in (0.0, 0.7, 0.75, 0.751, 1.0):
+        assert found.probability(goal) == pytest.approx(rest[math.ceil(goal * n) :].sum())
     # negative controls: the sample forgotten, and the chance of the other items
     assert abs(found.accuracy - mean) > 0.05
     known = np.interp(ENDS, weights.cumsum(), share)
@@ -161,8 +163,10 @@ def test_a_random_sample_counts_as_an_enumeration_says(right):
 
 @pytest.mark.parametrize("n", [1, 2, 2000])
 def test_a_random_sample_moves_a_model_that_is_certain(n):
-    assert learn_from_sample(1.0, 10.0, 20, 20, n).interval == (1.0, 1.0)
-    found = learn_from_sample(1.0, 10.0, 10, 20, n)
+    alone = Expected(1.0, 1.0, 10.0, n + 20)
+    assert alone.with_sample(20, 20).interval == (1.0, 1.0)
+    assert alone.with_sample(20, 20).probability(1.0) == pytest.approx(1.0)
+    found = alone.with_sample(10, 20)
     assert found.accuracy == pytest.approx(2 / 3)
     assert found.interval[0] < 2 / 3 <= found.interval[1]
 

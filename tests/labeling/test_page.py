@@ -107,14 +107,44 @@ def test_when_all_is_answered_there_is_no_question(client, session):
 
 
 def test_goals_are_set_and_samples_drawn(client, session):
-    state = tell(client, "aim", threshold=0.9, goal=0.99).json()["state"]
-    assert (session.threshold, session.goal) == (0.9, 0.99) == (
-        state["progress"]["threshold"], state["goal"],
-    )  # fmt: skip
+    aims = {"threshold": 0.9, "goal": 0.99, "risk": 0.1}
+    state = tell(client, "aim", **aims).json()["state"]
+    assert (session.threshold, session.goal, session.risk) == (0.9, 0.99, 0.1)
+    assert {"threshold": state["progress"]["threshold"], **state}.items() >= aims.items()
+    assert tell(client, "aim", **aims | {"goal": 0.5, "risk": 0.9}).status_code == 400
+    assert session.goal == 0.99  # all of it or nothing
     assert tell(client, "sample", size=3).status_code == 400  # ten of twelve must stay
     assert 'max="2"' in client.get("/").text
     assert tell(client, "sample", size=2).json()["question"]["apart"]
     assert session.sample == 2
+
+
+def test_a_table_of_all_items_is_downloaded(client, session):
+    session.names = ["=1+1", *session.names[1:]]
+    tell(client, "answer", node=2, label="dog")
+    found = client.get("/items.csv")
+    assert found.headers["content-disposition"] == 'attachment; filename="items.csv"'
+    rows = found.text.splitlines()
+    assert (len(rows), rows[0], rows[1], rows[3]) == (13, "id,label", "'=1+1,", "n2,dog")
+
+
+def test_the_report_is_downloaded_once_it_is_written(client, tmp_path):
+    report = tmp_path / "report.html"
+
+    def finish():
+        report.write_text("<p>It is <b>done</b>.")
+        return "Written."
+
+    client.desk.finishing = Finishing(finish, report)
+    report.write_text("of an earlier session")
+    assert client.get("/report.html").status_code == 404
+    assert not client.get("/api/state").json()["finish"]["report"]
+    tell(client, "finish")
+    client.desk.finishing.wait()
+    assert client.get("/api/state").json()["finish"]["report"]
+    found = client.get("/report.html")
+    assert found.text == "<p>It is <b>done</b>."
+    assert found.headers["content-disposition"].startswith("attachment")
 
 
 def test_views_have_all_items(client):
@@ -157,7 +187,7 @@ def test_the_last_step_runs_once_and_says_what_went_wrong(client):
     client.desk.finishing.wait()
     assert started == [1]
     state = client.get("/api/state").json()["finish"]
-    assert state == {"state": "failed", "message": "RuntimeError: no labels"}
+    assert state == {"state": "failed", "message": "RuntimeError: no labels", "report": False}
 
 
 @pytest.fixture

@@ -220,6 +220,39 @@ def test_classes_are_added_and_views_open_items(make_browser, tmp_path, digits):
         assert served.session.history()[0][:2] == (int(changed), "round")
 
 
+def test_a_picture_is_enlarged_and_goals_and_downloads_are_there(make_browser, digits, tmp_path):
+    X, y, graph = digits
+    with gq.label(
+        graph, X.reshape(-1, 8, 8), answers=tmp_path / "labels.csv", classes=range(10), port=0,
+        open_browser=False,
+    ) as served:  # fmt: skip
+        page = Page(make_browser(), served.address)
+        page.until(lambda: page.text("connection") == "connected")
+
+        def picture(place):
+            return page.browser.find_element(By.CSS_SELECTOR, f"#{place} img")
+
+        for enlarge in (lambda: page.press("z"), lambda: picture("item").click()):
+            enlarge()
+            page.until(lambda: page.shown("zoom"))
+            assert picture("zoom").size["height"] > 2 * picture("item").size["height"]
+            page.press("1")  # goes back, and answers nothing
+            page.until(lambda: not page.shown("zoom"))
+        assert not served.session.history()
+        page.view("progress")
+        page.until(lambda: page.part("risk").get_attribute("value") == "5")
+        for name, value in (("goal", "80"), ("risk", "10")):
+            page.part(name).clear()
+            page.part(name).send_keys(value)
+        page.part("risk").send_keys(Keys.ENTER)
+        page.until(lambda: (served.session.goal, served.session.risk) == (0.8, 0.1))
+        page.view("finish")
+        assert not page.shown("report")
+        script = "return fetch('/items.csv').then((found) => found.text())"
+        rows = page.browser.execute_script(script).splitlines()
+        assert (len(rows), rows[0]) == (1 + y.size, "id,label,confidence,who")
+
+
 def test_two_people_label_into_one_session(make_browser, digits, tmp_path):
     X, y, graph = digits
     path = tmp_path / "labels.csv"

@@ -28,7 +28,7 @@ TOLD = [
     "finish",
 ]
 BODY = {"who": "Ada", "id": "1", "node": 0, "label": "cat", "name": "n1", "size": 2,
-        "threshold": 0.9, "goal": 0.9}  # fmt: skip
+        "threshold": 0.9, "goal": 0.9, "risk": 0.1}  # fmt: skip
 
 
 @pytest.fixture

@@ -243,16 +243,17 @@ def test_the_goals_and_the_curve_go_on(start, tmp_path):
         session.answer(node, "upper", who="Ann")  # one class only: nothing is learned
     assert session.wait(SECONDS)
     session._course.curve.points = points_to(30)
+    session.set_goal(0.9, 0.1)
     session.set_goal(0.96)
     session.set_threshold(0.8)
     before, curve = session.progress(), session.curve()
     assert before.forecast.answers > 0
     kept = Kept.read(tmp_path / "answers.csv", session.names)  # even if the session is killed
-    assert (kept.goal, kept.threshold, len(kept.points)) == (0.96, 0.8, 27)
+    assert (kept.goal, kept.risk, kept.threshold, len(kept.points)) == (0.96, 0.1, 0.8, 27)
 
     again = start()
 
-    assert again.goal == 0.96
+    assert (again.goal, again.risk) == (0.96, 0.1)
     assert again.progress().threshold == 0.8
     assert again.progress().forecast == before.forecast
     assert again.curve() == curve
@@ -362,6 +363,7 @@ def test_a_curve_goes_on_with_its_own_answers_only(moons, start, tmp_path):
         {"goal": [0.9, 0.9]},
         {"goal": np.nan},
         {"goal": "much"},
+        {"risk": 0},
         {"threshold": 5},
         {"items": "of others"},
         {"added": ["a\nb"]},
@@ -370,7 +372,8 @@ def test_a_curve_goes_on_with_its_own_answers_only(moons, start, tmp_path):
 )
 def test_a_bad_file_of_the_progress_is_left_out(tmp_path, wrong):
     path, beside = tmp_path / "a.csv", tmp_path / "a.csv.progress.npz"
-    Kept(0.9, 0.99, [Point(n, 0.5, np.ones(BINS)) for n in (3, 5)], []).write(path, ["a", "b"])
+    points = [Point(n, 0.5, np.ones(BINS)) for n in (3, 5)]
+    Kept(0.9, 0.99, 0.1, points, []).write(path, ["a", "b"])
     assert len(Kept.read(path, ["a", "b"]).points) == 2
     if isinstance(wrong, bytes):
         beside.write_bytes(wrong)
@@ -562,7 +565,7 @@ def test_a_random_sample_leaves_items_to_learn_from(moons, start):
     session.answer(node, y[node], confidence=0.8, who="Ann")
     assert session.wait(SECONDS)
     assert session.progress().interval != before.interval
-    assert session._learning.learned.counts.sum() == 185
+    assert session._learning.learned.counts.sum() == 190
 
 
 def test_an_unfinished_random_sample_goes_on(moons, start, tmp_path):

@@ -93,6 +93,15 @@ def build_app(
             raise HTTPException(404)
         return Response(encode(node), media_type="image/png")
 
+    def download_table(request: Request) -> Response:
+        return Response(overview.table(desk), media_type="text/csv", headers=as_file("items.csv"))
+
+    def download_report(request: Request) -> Response:
+        path = desk.finishing.report
+        if path is None:
+            raise HTTPException(404)
+        return Response(path.read_bytes(), media_type="text/html", headers=as_file(path.name))
+
     def show_guidelines(request: Request) -> Response:
         picture = None if guidelines is None else guidelines.encode(request.path_params["k"])
         if picture is None:
@@ -120,6 +129,8 @@ def build_app(
         Route("/static/{name}", show_static),
         Route("/picture/{node:int}", show_picture),
         Route("/guidelines/{k:int}", show_guidelines),
+        Route("/items.csv", download_table),
+        Route("/report.html", download_report),
         Route("/api/state", reading(Desk.state)),
         *(
             Route(f"/api/{view.__name__}", reading(view))
@@ -154,6 +165,11 @@ def build_app(
     )
     app.router.redirect_slashes = False
     return Guard(app, token, host, cookie, desk.key, refuse)
+
+
+def as_file(name: str) -> dict[str, str]:
+    """Return the header by which a browser saves what it gets."""
+    return {"content-disposition": f'attachment; filename="{name}"'}
 
 
 def _said(status: int) -> Any:

@@ -60,6 +60,7 @@ class Desk:
             "classes": self.session.classes,
             "progress": asdict(self.session.progress()),
             "goal": self.session.goal,
+            "risk": self.session.risk,
             "finish": self.finishing.describe(),
         }
 
@@ -124,9 +125,11 @@ class Desk:
         return {"state": self.state()}
 
     def aim(self, given: Given) -> dict[str, Any]:
-        """Set the probability from which an item is decided, and the accuracy that is wanted."""
-        self.session.set_threshold(given.number("threshold", 0.5, 0.9999))
-        self.session.set_goal(given.number("goal", 0.01, 0.9999))
+        """Set the probability from which an item is decided, the goal and its risk."""
+        threshold, goal = given.number("threshold", 0.5, 0.9999), given.number("goal", 0.01, 0.9999)
+        risk = given.number("risk", 0.001, 0.5)
+        self.session.set_threshold(threshold)
+        self.session.set_goal(goal, risk)
         return {"state": self.state()}
 
     def draw_sample(self, given: Given) -> dict[str, Any]:

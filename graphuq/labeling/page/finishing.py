@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -14,6 +15,8 @@ class Finishing:
     ----------
     finish : callable
         Samples and writes; returns a sentence that says what was written.
+    report : Path, optional
+        The report that it writes.
 
     Examples
     --------
@@ -21,11 +24,11 @@ class Finishing:
     >>> finishing.start()
     >>> finishing.wait()
     >>> finishing.describe()
-    {'state': 'done', 'message': 'Written to votes-graphuq.'}
+    {'state': 'done', 'message': 'Written to votes-graphuq.', 'report': False}
     """
 
-    def __init__(self, finish: Callable[[], str]) -> None:
-        self._finish, self._lock = finish, threading.Lock()
+    def __init__(self, finish: Callable[[], str], report: Path | None = None) -> None:
+        self._finish, self._report, self._lock = finish, report, threading.Lock()
         self._state, self._message = "idle", ""
         self._thread: threading.Thread | None = None
 
@@ -48,10 +51,19 @@ class Finishing:
         """Whether it has begun and not ended."""
         return self._state == "running"
 
+    @property
+    def report(self) -> Path | None:
+        """The report, once it is written."""
+        return self._report if self._state == "done" else None
+
     def describe(self) -> dict[str, Any]:
         """Return the state and what there is to say."""
         with self._lock:
-            return {"state": self._state, "message": self._message}
+            return {
+                "state": self._state,
+                "message": self._message,
+                "report": self.report is not None,
+            }
 
     def _run(self) -> None:
         try:

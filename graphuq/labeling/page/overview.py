@@ -1,4 +1,4 @@
-"""What the views show of all items: a map, suspects, the confusion, a history, a curve."""
+"""What the views show of all items: a map, suspects, the confusion, a history, a curve, a table."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.labeling.page.desk import Desk
+from graphuq.utils.csv_file import to_csv
 
 # Points of the curve, and rows of the history, at most.
 MAX_POINTS, MAX_ROWS = 300, 50
@@ -85,3 +86,8 @@ def curve(desk: Desk) -> dict[str, Any]:
     points = desk.session.curve()
     step = -(-len(points) // MAX_POINTS) or 1
     return {"curve": [*points[:-1:step], *points[-1:]]}
+
+
+def table(desk: Desk) -> bytes:
+    """Return a CSV file with one row for each item: its label, and what is predicted."""
+    return to_csv(desk.session.table()).encode()

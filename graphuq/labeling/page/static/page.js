@@ -4,7 +4,7 @@ import { isMeant, keysOf } from "./keys.js";
 import { nodeAt, showMap } from "./map.js";
 import { $, classMark, dark, dress, fill, number, part, percent, plural, say, showItem, showOpinion } from "./parts.js";
 import { Refused, read, tell, waiting, watch } from "./talk.js";
-import { accuracyInWords, forecastInWords, showConfusion, showFinish, showHistory, showProgress, showSuspects } from "./views.js";
+import { accuracyInWords, forecastInWords, showConfusion, showFinish, showHistory, showProgress, showSuspects, stopInWords } from "./views.js";
 
 // Probabilities that a person's label is right, for "not sure", by the keys 1, 2, 3.
 const SURE = [["A guess", 0.5], ["Rather sure", 0.7], ["Nearly sure", 0.9]];
@@ -16,7 +16,7 @@ const sures = () => SURE.filter(([, share]) => share > 1 / Math.max(state.classe
 // The token has become a cookie: it need not stay in the address.
 history.replaceState(null, "", "/");
 
-const state = { classes: [], keys: [], question: null, progress: null, finish: { state: "idle", message: "" },
+const state = { classes: [], keys: [], question: null, progress: null, finish: { state: "idle", message: "", report: false },
   busy: false, unsure: null, view: "label" };
 // of this tab only: cookies and storage are shared with other servers of this machine
 const who = () => sessionStorage.getItem("graphuq-who") || document.body.dataset.who;
@@ -156,13 +156,14 @@ async function reveal() {
 
 function takeState(found) {
   const changed = found.classes.join("\n") !== state.classes.join("\n");
-  Object.assign(state, { classes: found.classes, progress: found.progress, goal: found.goal, finish: found.finish });
+  Object.assign(state, { classes: found.classes, progress: found.progress, goal: found.goal,
+    risk: found.risk, finish: found.finish });
   if (changed) { state.keys = keysOf(state.classes); showChoices(); }
   const { progress } = state;
   // labels that the file already had are among the labeled, and not among the answers
   $("brief").textContent = `${plural(progress.n_answers, "answer")}. Labeled: ${number(progress.n_labeled)} of ${number(progress.n_items)}. `
     + `Decided: ${number(progress.decided)} of ${number(progress.n_items)}. `
-    + `Expected accuracy: ${accuracyInWords(progress)}. Forecast: ${forecastInWords(progress)}.`
+    + `Expected accuracy: ${accuracyInWords(progress)}. ${progress.stop?.reached ? `Goal: ${stopInWords(progress)}` : `Forecast: ${forecastInWords(progress)}`}.`
     + (progress.busy ? " The model is learning." : "");
   showFinish(state.finish);
   if (progress.error && progress.error !== state.error) complain(progress.error);
@@ -172,7 +173,7 @@ function takeState(found) {
 async function poll() {
   try {
     takeState(await read("/api/state"));
-    if (!document.hidden && state.view === "progress") await showProgress(state.progress, state.goal);
+    if (!document.hidden && state.view === "progress") await showProgress(state.progress, state.goal, state.risk);
     if (!document.hidden && state.view === "label" && !state.question && !state.busy) {
       const found = await tell("/api/ask", { who: who() });  // others may have left items
       if (found.question) take(found);
@@ -200,7 +201,7 @@ function openView(name) {
 
 async function refreshView() {
   const show = {
-    progress: () => state.progress && showProgress(state.progress, state.goal),
+    progress: () => state.progress && showProgress(state.progress, state.goal, state.risk),
     map: () => showMap(state.classes),
     suspects: () => showSuspects(state.classes, open),
     confusion: () => showConfusion(state.progress),
@@ -271,7 +272,8 @@ onSubmit("new-class", async () => {
   if ($("problem").hidden) $("class-name").value = "";
   $("item-name").focus({ preventScroll: true });
 });
-onSubmit("aim", () => act("/api/aim", { threshold: $("threshold").value / 100, goal: $("goal").value / 100 }));
+onSubmit("aim", () => act("/api/aim", { threshold: $("threshold").value / 100, goal: $("goal").value / 100,
+  risk: $("risk").value / 100 }));
 onSubmit("sample", () => act("/api/sample", { size: +$("size").value }));
 onSubmit("find", () => act("/api/find", { name: $("name").value }));
 onSubmit("person", async () => {

@@ -4,8 +4,6 @@ import { draw as drawCurve } from "./charts.js";
 import { $, classMark, fill, number, part, percent, plural } from "./parts.js";
 import { read } from "./talk.js";
 
-// Items of the random sample that show whether the model is right; the report of Finish also needs as many.
-const ENOUGH = 20;
 const NEEDED = "the model needs labels of two classes, and the random sample does not count";
 
 const notYet = (progress) => (progress?.busy ? "not known yet" : `not known yet (${NEEDED})`);
@@ -22,12 +20,25 @@ export function accuracyInWords(progress) {
 export function forecastInWords(progress) {
   const found = progress.forecast;
   if (!found) return "not known yet";
-  if (found.answers === 0) {
-    const measured = (progress.measured?.current ?? 0) >= ENOUGH;
-    return `${percent(found.goal, 1)} is expected already${measured ? "" : "; a random sample shows whether the model is right"}`;
-  }
+  if (found.answers === 0) return `${percent(found.goal, 1)} is expected already`;
   const range = found.low === found.high ? "" : `, probably ${number(found.low)} to ${number(found.high)}`;
   return `about ${plural(found.answers, "more answer")} to ${percent(found.goal, 1)}${range}`;
+}
+
+// Whether to stop; the random sample that is under way is to be answered first.
+export function stopInWords({ stop, measured }) {
+  if (!stop) return null;
+  const { goal, probability, reached, sample } = stop;
+  // 94.96% is less than 95%
+  const sure = `${percent(goal, 1)} is reached with a probability of ${(Math.floor(1000 * probability) / 10).toFixed(1)}%`;
+  if (reached) return `${sure}: you can stop`;
+  if (!sample || (measured && measured.total < measured.drawn)) return sure;
+  return `${sure}. A random sample of ${plural(sample, "item")} would probably show that it is reached`;
+}
+
+function agreementInWords({ alpha, n_items }) {
+  const items = `${plural(n_items, "item")} that several people labeled`;
+  return alpha === null ? `${items}, all of one class` : `Krippendorff’s alpha is ${alpha.toFixed(2)} on ${items}`;
 }
 
 function sampleInWords({ right, total, drawn, current, interval }) {
@@ -36,18 +47,21 @@ function sampleInWords({ right, total, drawn, current, interval }) {
   return `${right} of ${total} (${interval.map((end) => percent(end, 1)).join(" to ")})${old}${rest}`;
 }
 
-export async function showProgress(progress, goal) {
+export async function showProgress(progress, goal, risk) {
   const rows = [
     ["Answers", `${number(progress.n_answers)}, labeled ${number(progress.n_labeled)} of ${plural(progress.n_items, "item")}`],
     ["Decided", `${number(progress.decided)} of ${number(progress.n_items)}, with a probability of at least ${percent(progress.threshold, 1)}`],
     [progress.measured?.current ? "Expected accuracy, with the sample" : "Expected accuracy", accuracyInWords(progress)],
     ["Forecast", forecastInWords(progress)],
+    ["Goal", stopInWords(progress) ?? accuracyInWords(progress)],
+    ...(progress.agreement ? [["Agreement", agreementInWords(progress.agreement)]] : []),
     ...(progress.measured ? [["Right on the random sample", sampleInWords(progress.measured)]] : []),
   ];
   fill($("numbers"), ...rows.flatMap(([name, value]) => [part("dt", {}, name), part("dd", {}, value)]));
-  for (const [id, value] of [["threshold", progress.threshold], ["goal", goal]]) {
+  for (const [id, value] of [["threshold", progress.threshold], ["goal", goal], ["risk", risk]]) {
     if (document.activeElement !== $(id) && !$(id).value) $(id).value = +(100 * value).toFixed(2);
   }
+  if (progress.stop?.sample && document.activeElement !== $("size")) $("size").value = progress.stop.sample;
   const { curve } = await read("/api/curve");
   const right = curve.map(([n, , share]) => [n, share]), floor = Math.min(0.5, ...right.map(([, share]) => share));
   drawCurve($("curve-accuracy"), right, { low: floor, high: 1, show: (value) => percent(value),
@@ -105,6 +119,7 @@ const FINISH = { idle: "", running: "Sampling. This page says when it is done.",
 
 export function showFinish(finish) {
   $("finish").disabled = finish.state === "running";
+  $("report").hidden = !finish.report;
   const text = FINISH[finish.state] + finish.message;
   if ($("finish-state").textContent !== text) $("finish-state").textContent = text;
 }
