@@ -63,7 +63,8 @@ def reveal(y: np.ndarray, count: int, seed: int) -> gq.Labels:
         for c, size in zip(classes.values, classes.counts, strict=True)
     }
     labels = gq.reveal(y, counts=counts, seed=seed)
-    return gq.Labels(labels.nodes, labels.values, classes=classes.values, sampling=labels.sampling)
+    sampling = labels.sampling if min(counts.values()) else "any"  # a simulated class may be tiny
+    return gq.Labels(labels.nodes, labels.values, classes=classes.values, sampling=sampling)
 
 
 def chosen_by(post: gq.Posterior) -> dict[str, float]:
