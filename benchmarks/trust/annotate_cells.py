@@ -15,9 +15,9 @@ on the graph; folds of the labels choose its penalty and its clamping, and the e
 Log scores count probabilities below 1e-4 as 1e-4.
 
 A claim is that gq.annotate has the better log score in at least nine of ten draws of the labels.
-Against scArches it holds for 5 and 20 labels, and fails for 10, where it is better in 5 draws.
-Logistic regression is better in 7 or 8 of 10 draws of any number: the default prior has no part
-that is linear in the components. Label spreading is as good for 5 and 10 labels, and worse for 20.
+Against scArches it holds for 5 and 20 labels, and fails for 10, where it is better in 7 draws.
+Logistic regression is better in 8, 6 and 5 draws with 5, 10 and 20 labels. Label spreading is as
+good for 5 and 10 labels, and worse for 20.
 """
 
 from __future__ import annotations
