@@ -105,7 +105,7 @@ def main() -> None:
     stopped = [one for one in runs if one[0].stopped]
     claims = {}
     if stopped:
-        share = np.mean([found.accuracy >= goal for found, goal in stopped])
+        share = float(np.mean([found.accuracy >= goal for found, goal in stopped]))
         claims["sessions that stop have reached the goal, at least 0.95"] = share, share >= 0.95
         known = [found for found, _ in stopped if found.oracle is not None]
         cost = sum(one.answers + one.sampled for one in known) / sum(one.oracle for one in known)

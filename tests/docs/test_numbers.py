@@ -78,6 +78,14 @@ ASKED = {
     "`reuters_r8`, 2,000 texts, eight classes": "reuters",
     "ten digits of MNIST, 2,000 items": "mnist_ten",
 }
+# data of sessions that stop
+STOPPED = {
+    "MNIST 4 and 9": "mnist 4,9",
+    "`reuters_r8`": "reuters",
+    "voting records": "votes",
+    "`ionosphere`": "ionosphere",
+    "`pima`": "pima",
+}
 NEEDED = ["answers to the goal", "standard error", "runs that reach it"]
 
 
@@ -282,6 +290,26 @@ def quotes():
     counts, covers = ([run[name] for run in asked] for name in ("forecasts", "that cover"))
     share = np.dot(counts, covers) / sum(counts)
     yield session, "{} of {} forecasts contained", [share, sum(counts)]
+
+    runs = rows("when_to_stop")
+    counts = ["sessions", "stop", "have reached it", "answers", "sample", "oracle"]
+    trusting = ["expect it", "and have reached it"]
+    for name, data in STOPPED.items():
+        for _, run in runs[runs["data"] == data].iterrows():
+            says = f"| {name}, {run['goal']:.1%} |" + " {} |" * 8
+            yield session, says, run[counts + trusting]
+    told = runs[["sessions", "stop", "have reached it", *trusting]].sum()
+    (cost,) = claims("when_to_stop", "relative to an oracle")
+    label = HOW_TO + "label.md"
+    says = "In {} simulated sessions on five data sets, {} ended this way, {} of them"
+    yield label, says, told.iloc[:3]
+    yield label, "alone decided, only {} of the {} had", [told.iloc[4], told.iloc[3]]
+    yield label, "sessions took {} times as many", [cost]
+    says = "{} of the {} sessions that stop have reached the goal. But a session takes {} times"
+    yield session, says, [told.iloc[2], told.iloc[1], cost]
+    left = runs["sessions"] - runs["stop"]
+    says = "{} sessions do not stop before the largest number of questions, {} of them on"
+    yield session, says, [left.sum(), left[runs["data"] == "ionosphere"].sum()]
 
     samplers = "docs/theory/samplers.md"
     for name, problem in TURNED.items():
