@@ -132,16 +132,17 @@ class Book:
         own = self._own.get(node, {})
         return {who: answer.label for who, answer in own.items() if answer.label}
 
-    def said(self) -> dict[int, dict[str, str]]:
-        """Return `said_of` each item that has answers."""
-        return {node: self.said_of(node) for node in self._own}
+    def is_answered(self, node: int) -> bool:
+        """Whether anybody labeled or skipped the item."""
+        return bool(self._own.get(node))
 
     def contradictions(self) -> dict[int, tuple[str, str]]:
         """Return two labels of each item to which people gave several, and none is likeliest."""
         found = {}
-        for node, own in self.said().items():
-            if node not in self._labels and len(set(own.values())) > 1:
-                (one, _), (other, _) = Counter(own.values()).most_common(2)
+        for node in self._own:
+            said = Counter(self.said_of(node).values())
+            if node not in self._labels and len(said) > 1:
+                (one, _), (other, _) = said.most_common(2)
                 found[node] = one, other
         return found
 

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphuq.labeling.expected_accuracy import Expected
 from graphuq.labeling.learner import BINS, Learned
 from graphuq.labeling.records import Forecast, Stop
 from graphuq.labeling.stopping import judge
@@ -89,7 +88,7 @@ class Curve:
         self, n_items: int, goal: float, risk: float, points: Sequence[Point] = ()
     ) -> None:
         self._n_items = n_items
-        self._last: tuple[Expected | None, int] = None, 0
+        self._last: Learned | None = None
         self.points = [*points]
         self.set_goal(goal, risk)
 
@@ -105,15 +104,17 @@ class Curve:
             point = Point(learned.n_labels, learned.expected.accuracy, learned.counts)
             # what is learned again replaces its point
             self.points = [p for p in self.points if p.n_labels < point.n_labels] + [point]
-        self._last = learned.expected, learned.n_labels
+        self._last = learned
         self._look_ahead()
 
     def _look_ahead(self) -> None:
-        expected, n_labels = self._last
         self.forecast = forecast(self.points, self.goal, self._n_items)
         self.stop: Stop | None = None
-        if expected is not None:
-            self.stop = judge(expected, self.goal, self.risk, n_labels)
+        last = self._last
+        if last is not None and last.expected is not None:
+            self.stop = judge(last.expected, self.goal, self.risk, last.n_labels, last.drawn)
+        elif last is not None and last.view is not None:  # all items are labeled
+            self.stop = Stop(self.goal, self.risk, 1.0, True, 0, None)
 
 
 def sum_above(counts: Array, threshold: float) -> int:

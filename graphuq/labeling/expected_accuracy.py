@@ -26,10 +26,7 @@ ENDS = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
 # Errors of models in `benchmarks.trust.label_session` are like that.
 MISFIT = 0.75
 
-# More items count as so many: their accuracy is hardly more certain, and takes longer.
-MOST = 10_000
-
-# An error of rounding, in items.
+# 0.9 x 10 may be rounded to a little more than 9 items.
 ROUNDING = 1e-6
 
 
@@ -154,7 +151,7 @@ def expect_accuracy(
     np.clip(drawn, 0.0, 1.0, out=drawn)
     # powers hardly move probabilities near 1 or 1/K: few labels are not worth as much as it seems
     mean, worth = float(drawn.mean()), min(_worth(drawn), len(posterior.labels))
-    known = Expected(expected, mean, worth, min(hidden.size, MOST) + total)
+    known = Expected(expected, mean, worth, hidden.size + total)
     return known.with_sample(right, total)
 
 

@@ -14,8 +14,7 @@ from graphuq.labeling.course import Course
 from graphuq.labeling.curve import sum_above
 from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import Learned, View
-from graphuq.labeling.records import Agreement, Measured, Opinion, Progress, Suspect
-from graphuq.labels.agreement import alpha_of_counts
+from graphuq.labeling.records import Measured, Opinion, Progress, Suspect
 from graphuq.posterior.assessment.calibration import wilson_interval
 from graphuq.utils.typing import Array
 
@@ -73,31 +72,24 @@ def measure_progress(
         measure(learned, known),
         course.curve.forecast,
         course.curve.stop,
-        measure_agreement(known.book, known.classes),
         busy,
         error,
     )
 
 
-def measure_agreement(book: Book, classes: Sequence[str]) -> Agreement | None:
-    """Return how far people agree, or None if no item has labels of several."""
-    several = [[*own.values()] for own in book.said().values() if len(own) > 1]
-    if not several:
-        return None
-    counts = np.array([[labels.count(name) for name in classes] for labels in several])
-    alpha = alpha_of_counts(counts)
-    return Agreement(None if np.isnan(alpha) else alpha, len(several))
-
-
 def tabulate(names: Sequence[str], known: KnownLabels, view: View | None) -> pd.DataFrame:
     """Return one row for each item: its label, and what the posterior predicts."""
     labels, every = known.labels(), range(len(names))
-    sure, said = dict.fromkeys(labels, 1.0) | known.book.confidence(), known.book.said()
+    sure = dict.fromkeys(labels, 1.0) | known.book.confidence()
+    who = {
+        node: "; ".join(who for who, said in known.book.said_of(node).items() if said == label)
+        for node, label in labels.items()
+    }
     table = pd.DataFrame({
         "id": names,
         "label": [labels.get(node) for node in every],
         "confidence": [sure.get(node) for node in every],
-        "who": [", ".join(said.get(node, ())) or None for node in every],
+        "who": [who.get(node) or None for node in every],
     })  # fmt: skip
     if view is not None:
         post = view.posterior

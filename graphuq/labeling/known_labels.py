@@ -11,6 +11,7 @@ from graphuq.labeling.arguments import one_line
 from graphuq.labeling.book import Book
 from graphuq.labeling.learner import START, Task, labels_of
 from graphuq.labeling.records import Answer
+from graphuq.labeling.stopping import Drawn
 from graphuq.labels.labels import RANDOM, Labels
 from graphuq.utils import validation
 
@@ -100,17 +101,31 @@ class KnownLabels:
 
     def labels_current(self) -> dict[int, str]:
         """Return those of `labels_apart` whose items stand for the items without a label."""
-        most = MAX_NEWER * self.n_items
         labels = self.labels_apart().items()
-        return {node: label for node, label in labels if self._n_told - self._told_at[node] <= most}
+        return {node: label for node, label in labels if self._is_current(node)}
+
+    def _is_current(self, node: int) -> bool:
+        """Whether an item of the random sample stands for the items without a label."""
+        return self._n_told - self._told_at[node] <= MAX_NEWER * self.n_items
+
+    def drawn(self) -> Drawn:
+        """Return how many items of the random sample have no certain label, and may be drawn."""
+        certain = self.labels_apart()
+        unclear = [n for n in self.book.apart if self._is_current(n) and n not in certain]
+        waiting = [node for node in unclear if not self.book.is_answered(node)]
+        return Drawn(len(unclear), len(waiting), self._most())
+
+    def _most(self) -> int:
+        """Return how many items can be drawn."""
+        n_done = len(self.labels().keys() | self.apart)
+        return max(0, self.n_items - max(n_done, len(self.apart) + START))
 
     def draw(self, k: int, rng: np.random.Generator) -> list[Answer]:
         """Return rows that say which k items without a label are drawn for the random sample."""
-        labeled, apart = self.labels(), self.apart
-        left = [n for n in range(self.n_items) if n not in labeled and n not in apart]
-        most = max(0, min(len(left), self.n_items - len(apart) - START))
+        done = self.labels().keys() | self.apart
+        left = [node for node in range(self.n_items) if node not in done]
         remedy = f"{len(left)} items have no label, and {START} of all must stay to learn from"
-        validation.integer("k", k, 1, most, remedy)
+        validation.integer("k", k, 1, self._most(), remedy)
         drawn = rng.choice(left, k, replace=False).tolist()
         return [Answer(node, "", None, "", _now(), True) for node in drawn]
 
@@ -119,7 +134,8 @@ class KnownLabels:
         apart = self.apart
         labels = {node: label for node, label in self.labels().items() if node not in apart}
         sure = self.book.confidence()
-        return Task(labels, tuple(self.classes), apart, sure, self.labels_current())
+        current, drawn = self.labels_current(), self.drawn()
+        return Task(labels, tuple(self.classes), apart, sure, current, drawn)
 
     def to_labels(self) -> Labels:
         """Return the labels to learn from.

@@ -21,6 +21,7 @@ from graphuq.inference.problem import Problem
 from graphuq.inference.tune import Tuning, tune
 from graphuq.labeling.expected_accuracy import Expected, expect_accuracy
 from graphuq.labeling.picks import pick_spread, pick_telling, without_labels
+from graphuq.labeling.stopping import NOTHING, Drawn
 from graphuq.labels.labels import ANY, Labels
 from graphuq.likelihoods.contract import Likelihood
 from graphuq.posterior.posterior import Posterior
@@ -43,8 +44,8 @@ FEWER_CANDIDATES = 100
 # choose are poor yet, and so are questions by them.
 START = 10
 
-# A label is shown to a second person if the other labels give it a smaller probability.
-IMPROBABLE = 0.1
+# A label is shown to a second person if another class is so many times as likely by other labels.
+IMPROBABLE = 10.0
 
 # Random items that stand for all where statistics of all take long, and the number of items from
 # which they do with two classes. With more than two classes it is that of the panel.
@@ -73,6 +74,8 @@ class Task(NamedTuple):
     sample : dict of int to str
         The labels of the random sample that are certain, of items that were drawn lately. They move
         the expected accuracy alone.
+    drawn : Drawn
+        The other items of the random sample that were drawn lately.
     """
 
     labels: dict[int, str]
@@ -80,6 +83,7 @@ class Task(NamedTuple):
     closed: frozenset[int]
     confidence: dict[int, float]
     sample: dict[int, str]
+    drawn: Drawn = NOTHING
 
 
 class View(NamedTuple):
@@ -131,6 +135,8 @@ class Learned:
         None also if no item is left.
     improbable : tuple of int
         Items whose label the other labels contradict, the least probable label first.
+    drawn : Drawn
+        See `Task`.
     counts : ndarray of float, shape (BINS,), or None
         How many items that the learner has no label of have their largest probability in each bin.
         Labels of the random sample count as certain.
@@ -142,6 +148,7 @@ class Learned:
     whole: View | None = None
     expected: Expected | None = None
     improbable: tuple[int, ...] = ()
+    drawn: Drawn = NOTHING
     counts: Array | None = None
 
 
@@ -292,6 +299,7 @@ class Learner:
             view,
             self._whole,
             improbable=tuple(kept[improbable].tolist()),
+            drawn=task.drawn,
             counts=np.zeros(BINS),
         )
         if not shown.size:
@@ -329,9 +337,10 @@ def labels_of(task: Task) -> Labels:
 
 def _improbable(post: Posterior) -> Nodes:
     """Return the nodes whose label is improbable by the other labels, the least probable first."""
-    own = post.pred_probs()[np.arange(len(post.labels)), post.labels.indices]
-    order = np.argsort(own, kind="stable")
-    return np.asarray(post.labels.nodes[order[own[order] < IMPROBABLE]])
+    p = post.pred_probs()
+    share = p[np.arange(len(p)), post.labels.indices] / p.max(axis=1)
+    order = np.argsort(share, kind="stable")
+    return np.asarray(post.labels.nodes[order[IMPROBABLE * share[order] < 1]])
 
 
 def _nodes(labels: dict[int, str]) -> Nodes:

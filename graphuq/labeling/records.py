@@ -91,18 +91,21 @@ class Stop:
     goal, risk : float
         The accuracy to reach, and the accepted probability that it is not.
     probability : float
-        That of an accuracy of at least ``goal``.
+        That of an accuracy of at least ``goal`` on the items without a label.
     reached : bool
         Whether ``probability`` is at least 1 - ``risk``.
+    waiting : int
+        Items of the random sample that nobody answered yet; they count as wrong.
     sample : int or None
-        A random sample of this size would probably show that the goal is reached. None if it would
-        not, or if questions do more.
+        A random sample of this size would probably show that the goal is reached. None while items
+        wait, and if it would have to be larger than the number of labels so far.
     """
 
     goal: float
     risk: float
     probability: float
     reached: bool
+    waiting: int
     sample: int | None
 
 
@@ -128,21 +131,6 @@ class Measured:
     interval: tuple[float, float]
 
 
-class Agreement(NamedTuple):
-    """How far people agree who labeled the same items.
-
-    Attributes
-    ----------
-    alpha : float or None
-        Krippendorff's alpha; None where all labels of these items are of one class.
-    n_items : int
-        Items that several people labeled.
-    """
-
-    alpha: float | None
-    n_items: int
-
-
 @dataclass(frozen=True)
 class Progress:
     """How far a session is.
@@ -165,8 +153,6 @@ class Progress:
         None where the curve allows none.
     stop : Stop or None
         Whether to stop. None before the first approximation.
-    agreement : Agreement or None
-        None where no item has labels of several people.
     busy : bool
         Whether the learner has answers yet to learn from.
     error : str or None
@@ -183,7 +169,6 @@ class Progress:
     measured: Measured | None
     forecast: Forecast | None
     stop: Stop | None
-    agreement: Agreement | None
     busy: bool
     error: str | None
 

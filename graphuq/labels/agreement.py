@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphuq.labels.annotators import read_votes
 
@@ -46,16 +45,6 @@ def krippendorff_alpha(frame: Any, classes: Any = None) -> float:
     votes = read_votes(frame, classes)
     counts = np.zeros((votes.n_items, votes.classes.size), dtype=np.int64)
     np.add.at(counts, (votes.item, votes.vote), 1)
-    return alpha_of_counts(counts)
-
-
-def alpha_of_counts(counts: NDArray[np.int64]) -> float:
-    """Return Krippendorff's alpha, given how many labels of each class each item has.
-
-    Parameters
-    ----------
-    counts : ndarray of int, shape (items, K)
-    """
     counts = counts[counts.sum(axis=1) > 1]
     size, total = counts.sum(axis=1), counts.sum(axis=0)
     n = int(total.sum())

@@ -64,7 +64,7 @@ class FakeSession:
         n, known = len(self.rows), self.before + len(self.rows)
         return Progress(
             self.n, n, known, known, self.threshold, *self.expected, None, None, self.stop,
-            None, self.busy, error=None,
+            self.busy, error=None,
         )  # fmt: skip
 
     def table(self):

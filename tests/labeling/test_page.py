@@ -111,7 +111,7 @@ def test_goals_are_set_and_samples_drawn(client, session):
     state = tell(client, "aim", **aims).json()["state"]
     assert (session.threshold, session.goal, session.risk) == (0.9, 0.99, 0.1)
     assert {"threshold": state["progress"]["threshold"], **state}.items() >= aims.items()
-    assert tell(client, "aim", **aims | {"goal": 0.5, "risk": 0.9}).status_code == 400
+    assert tell(client, "aim", **aims | {"goal": 0.5, "risk": 2}).status_code == 400
     assert session.goal == 0.99  # all of it or nothing
     assert tell(client, "sample", size=3).status_code == 400  # ten of twelve must stay
     assert 'max="2"' in client.get("/").text

@@ -232,7 +232,9 @@ def test_a_picture_is_enlarged_and_goals_and_downloads_are_there(make_browser, d
         def picture(place):
             return page.browser.find_element(By.CSS_SELECTOR, f"#{place} img")
 
-        for enlarge in (lambda: page.press("z"), lambda: picture("item").click()):
+        for enlarge in (
+            lambda: page.press("z"), lambda: picture("item").click(), page.part("enlarge").click,
+        ):  # fmt: skip
             enlarge()
             page.until(lambda: page.shown("zoom"))
             assert picture("zoom").size["height"] > 2 * picture("item").size["height"]
@@ -241,11 +243,17 @@ def test_a_picture_is_enlarged_and_goals_and_downloads_are_there(make_browser, d
         assert not served.session.history()
         page.view("progress")
         page.until(lambda: page.part("risk").get_attribute("value") == "5")
-        for name, value in (("goal", "80"), ("risk", "10")):
+        for name, value in (("goal", "80.55"), ("risk", "0.05")):
             page.part(name).clear()
             page.part(name).send_keys(value)
         page.part("risk").send_keys(Keys.ENTER)
-        page.until(lambda: (served.session.goal, served.session.risk) == (0.8, 0.1))
+        page.until(lambda: (served.session.goal, served.session.risk) == (0.8055, 0.0005))
+        served.session.set_goal(0.9, 0.2)  # on another page
+        page.until(lambda: page.part("goal").get_attribute("value") == "90")
+        page.part("size").clear()
+        page.part("size").send_keys("77", Keys.TAB)
+        time.sleep(3)
+        assert page.part("size").get_attribute("value") == "77"
         page.view("finish")
         assert not page.shown("report")
         script = "return fetch('/items.csv').then((found) => found.text())"

@@ -20,8 +20,9 @@ from graphuq.labeling.kept_progress import Kept
 from graphuq.labeling.known_labels import KnownLabels
 from graphuq.labeling.learner import BINS
 from graphuq.labeling.reasons import SENTENCES
-from graphuq.labeling.records import Answer
+from graphuq.labeling.records import Answer, Stop
 from graphuq.labeling.session import LabelingSession
+from graphuq.labeling.stopping import judge
 
 NAMES = np.array(["lower", "upper"])
 SECONDS = 120.0
@@ -769,6 +770,7 @@ import sys
 from pathlib import Path
 import graphuq as gq
 from graphuq.labeling.session import LabelingSession
+from graphuq.labeling.stopping import judge
 
 X, y = gq.datasets.two_moons(400, seed=0)
 graph = gq.knn_graph(X, n_neighbors=8, connect=True)
@@ -819,7 +821,10 @@ def test_the_table_has_a_row_for_each_item(moons, start):
     labeled = table["label"].notna()
     assert table[labeled]["label"].tolist() == session.labels().values.tolist()
     assert set(table.loc[before.nodes, "confidence"]) == {1.0}
-    assert table.loc[node, "who"] == "Ann, Ben"
+    assert table.loc[node, "who"] == "Ann; Ben"
+    session.answer(0, "upper", who="Ann"), session.answer(0, "upper", who="Ben")
+    session.answer(0, "lower", who="Cyd")
+    assert session.table().loc[0, "who"] == "Ann; Ben"  # who gave the label
     assert 0.7 < table.loc[node, "confidence"] < 1
     assert table.loc[~labeled, ["label", "confidence", "who"]].isna().all(axis=None)
     assert (table["prediction"] == y)[~labeled].mean() > 0.7
@@ -827,24 +832,6 @@ def test_the_table_has_a_row_for_each_item(moons, start):
         told = session.opinion(at)
         assert told.probability.max() == table.loc[at, "probability"]
         assert told.classes[told.probability.argmax()] == table.loc[at, "prediction"]
-
-
-def test_people_agree_as_their_labels_say(start):
-    session = start()
-    session.answer(0, "upper", who="Ann")
-    assert session.progress().agreement is None
-    session.answer(0, "upper", who="Ben")
-    assert session.progress().agreement == (None, 1)  # of one class alone
-    votes = [["upper", "lower"], ["lower", "lower"], ["upper", "upper"]]
-    for node, pair in enumerate(votes, 1):
-        for who, label in zip(("Ann", "Ben"), pair, strict=True):
-            session.answer(node, label, who=who)
-    session.answer(9, "lower", who="Ann")
-    agreement = session.progress().agreement
-    assert agreement.n_items == 4
-    assert agreement.alpha == pytest.approx(gq.krippendorff_alpha([["upper", "upper"], *votes]))
-    session.undo("Ann"), session.skip(1, who="Ben")
-    assert session.progress().agreement == (1.0, 3)
 
 
 def test_a_session_says_when_to_stop(moons, start):
@@ -862,6 +849,50 @@ def test_a_session_says_when_to_stop(moons, start):
     assert later.probability >= 0.95 > stop.probability
     session.set_goal(0.9999, 0.001)  # at once, without an answer
     assert not session.progress().stop.reached
+
+
+def test_items_of_the_sample_without_a_certain_label_do_not_make_sure(moons, start):
+    _, y, _ = moons
+    session = start(goal=0.8)
+    label(session, y, 20)
+    session.start_random_sample(30)
+    assert session.wait(SECONDS)
+    stop = session.progress().stop
+    assert (stop.reached, stop.waiting, stop.sample) == (False, 30, None)
+    n_left = 8
+    for _ in range(30 - n_left):
+        node = session.question("Ann").node
+        session.answer(node, y[node], who="Ann")
+    assert session.wait(SECONDS)
+    stop = session.progress().stop
+    assert (stop.reached, stop.waiting) == (False, n_left)
+    for _ in range(n_left):  # hard ones, perhaps
+        session.skip(session.question("Ann").node, who="Ann")
+    assert session.wait(SECONDS)
+    doubtful = session.progress().stop
+    assert (doubtful.reached, doubtful.waiting) == (False, 0)
+    # negative control: as if they had not been drawn
+    expected = session._learning.learned.expected
+    assert judge(expected, 0.8, 0.05, 20).reached
+    for node in session.drawn:
+        session.answer(node, y[node], who="Ann")
+    assert session.wait(SECONDS)
+    assert session.progress().stop.reached
+
+
+def test_proposed_samples_can_be_drawn(start):
+    X, y = gq.datasets.two_moons(14, seed=0)
+    path = start().path.with_name("few.csv")
+    graph = gq.knn_graph(X, n_neighbors=3, connect=True)
+    with LabelingSession(graph, path, classes=NAMES, goal=0.6, risk=0.2) as session:
+        for node in range(10):
+            session.answer(node, NAMES[y[node]], who="Ann")
+        assert session.wait(SECONDS)
+        assert (session.progress().stop.sample or 0) <= 4
+        for node in range(10, 14):
+            session.answer(node, NAMES[y[node]], who="Ann")
+        assert session.wait(SECONDS)
+        assert session.progress().stop == Stop(0.6, 0.2, 1.0, True, 0, None)
 
 
 def test_an_improbable_label_is_shown_to_a_second_person(moons, start):

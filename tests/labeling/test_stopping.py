@@ -9,7 +9,7 @@ import pytest
 
 from graphuq.labeling import stopping
 from graphuq.labeling.expected_accuracy import Expected
-from graphuq.labeling.stopping import judge
+from graphuq.labeling.stopping import Drawn, judge
 
 GOAL, RISK, N, LABELS = 0.85, 0.1, 2000, 300
 
@@ -41,7 +41,7 @@ def test_sessions_that_stop_have_reached_the_goal_but_for_the_risk():
 
     # negative control: a session that stops once it expects the goal
     def rash(expected):
-        return stopping.Stop(GOAL, RISK, 1.0, expected.accuracy >= GOAL, None)
+        return stopping.Stop(GOAL, RISK, 1.0, expected.accuracy >= GOAL, 0, None)
 
     share, stopped = too_early(0, rash)
     assert share > 2 * RISK
@@ -62,6 +62,21 @@ def test_the_proposed_sample_is_about_the_smallest_that_would_show_it(accuracy):
     assert judge(expected, GOAL, RISK, int(fewer / stopping.LARGEST)).sample is None
     half = found.sample // 2
     assert judge(expected.with_sample(0.87 * half, half), GOAL, RISK, needed).sample is None
+
+
+def test_a_sample_is_looked_at_once():
+    known = Expected(0.92, 0.92, 10.0, N)
+    sample = judge(known, GOAL, RISK, LABELS).sample
+    for answered in range(sample):
+        left = sample - answered
+        found = judge(known.with_sample(answered, answered), GOAL, RISK, LABELS,
+                      Drawn(left, left, N))  # fmt: skip
+        # it may end early only if the rest could not change what it shows
+        whole = judge(known.with_sample(answered, sample), GOAL, RISK, LABELS)
+        assert (found.reached, found.waiting, found.sample) == (whole.reached, left, None)
+    right = known.with_sample(sample - 3, sample - 3)
+    assert judge(right, GOAL, RISK, LABELS).reached
+    assert not judge(right, GOAL, RISK, LABELS, Drawn(3, 0, N)).reached  # skipped: not sure
 
 
 def test_no_sample_shows_what_is_not_expected():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.labeling.arguments import share
 from graphuq.labeling.learner import START
 from graphuq.labeling.page.finishing import Finishing
 from graphuq.labeling.page.given import MAX_NAME, Given, GivenError
@@ -126,10 +127,9 @@ class Desk:
 
     def aim(self, given: Given) -> dict[str, Any]:
         """Set the probability from which an item is decided, the goal and its risk."""
-        threshold, goal = given.number("threshold", 0.5, 0.9999), given.number("goal", 0.01, 0.9999)
-        risk = given.number("risk", 0.001, 0.5)
+        threshold = share("threshold", given.number("threshold", 0.5, 1))
+        self.session.set_goal(given.number("goal", 0, 1), given.number("risk", 0, 1))
         self.session.set_threshold(threshold)
-        self.session.set_goal(goal, risk)
         return {"state": self.state()}
 
     def draw_sample(self, given: Given) -> dict[str, Any]:

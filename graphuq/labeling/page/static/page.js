@@ -66,6 +66,7 @@ function showChoices() {
   }));
   if (!state.classes.length) fill($("classes"), part("p", {}, "There is no class yet. Name the first one below."));
   for (const id of ["skip", "unsure", "reveal"]) $(id).disabled = !state.question;
+  $("enlarge").hidden = state.question?.item.kind !== "picture";
 }
 
 function choose(name) {
@@ -163,7 +164,7 @@ function takeState(found) {
   // labels that the file already had are among the labeled, and not among the answers
   $("brief").textContent = `${plural(progress.n_answers, "answer")}. Labeled: ${number(progress.n_labeled)} of ${number(progress.n_items)}. `
     + `Decided: ${number(progress.decided)} of ${number(progress.n_items)}. `
-    + `Expected accuracy: ${accuracyInWords(progress)}. ${progress.stop?.reached ? `Goal: ${stopInWords(progress)}` : `Forecast: ${forecastInWords(progress)}`}.`
+    + `Expected accuracy: ${accuracyInWords(progress)}. ${progress.stop?.reached ? `Goal: ${stopInWords(progress.stop)}` : `Forecast: ${forecastInWords(progress)}`}.`
     + (progress.busy ? " The model is learning." : "");
   showFinish(state.finish);
   if (progress.error && progress.error !== state.error) complain(progress.error);
@@ -219,22 +220,23 @@ for (const button of document.querySelectorAll("nav button")) {
 
 // ---- buttons, forms and keys
 
-// The picture as large as the window; a click or a key goes back.
+// The picture as large as the window; a click or a key goes back, but keys of the browser enlarge it further.
 function zoom() {
   const picture = $("item").querySelector("img");
   if (!picture) return;
   fill($("zoom"), part("img", { class: picture.className, src: picture.src, alt: picture.alt }));
   $("zoom").showModal();
 }
-$("item").addEventListener("click", zoom);
+$("item").addEventListener("click", (event) => { if (event.target instanceof HTMLImageElement) zoom(); });
 $("zoom").addEventListener("click", () => $("zoom").close());
 $("zoom").addEventListener("keydown", (event) => {
   event.stopPropagation();  // it is no answer
-  if (!event.repeat) $("zoom").close();
+  const isShortcut = event.ctrlKey || event.metaKey || event.altKey || event.key === "Shift";
+  if (!event.repeat && !isShortcut) $("zoom").close();
 });
 
 const COMMANDS = { s: skip, n: toggleUnsure, u: undo, m: reveal, z: zoom, "?": showKeys };
-for (const [id, command] of [["skip", skip], ["unsure", toggleUnsure], ["undo", undo], ["reveal", reveal], ["help", showKeys]]) {
+for (const [id, command] of [["skip", skip], ["unsure", toggleUnsure], ["undo", undo], ["reveal", reveal], ["enlarge", zoom], ["help", showKeys]]) {
   $(id).addEventListener("click", command);
 }
 
@@ -272,8 +274,11 @@ onSubmit("new-class", async () => {
   if ($("problem").hidden) $("class-name").value = "";
   $("item-name").focus({ preventScroll: true });
 });
-onSubmit("aim", () => act("/api/aim", { threshold: $("threshold").value / 100, goal: $("goal").value / 100,
-  risk: $("risk").value / 100 }));
+onSubmit("aim", () => {
+  for (const id of ["threshold", "goal", "risk"]) $(id).dataset.shown = $(id).value;
+  return act("/api/aim", { threshold: $("threshold").value / 100, goal: $("goal").value / 100,
+    risk: $("risk").value / 100 });
+});
 onSubmit("sample", () => act("/api/sample", { size: +$("size").value }));
 onSubmit("find", () => act("/api/find", { name: $("name").value }));
 onSubmit("person", async () => {

@@ -25,20 +25,16 @@ export function forecastInWords(progress) {
   return `about ${plural(found.answers, "more answer")} to ${percent(found.goal, 1)}${range}`;
 }
 
-// Whether to stop; the random sample that is under way is to be answered first.
-export function stopInWords({ stop, measured }) {
-  if (!stop) return null;
-  const { goal, probability, reached, sample } = stop;
-  // 94.96% is less than 95%
-  const sure = `${percent(goal, 1)} is reached with a probability of ${(Math.floor(1000 * probability) / 10).toFixed(1)}%`;
-  if (reached) return `${sure}: you can stop`;
-  if (!sample || (measured && measured.total < measured.drawn)) return sure;
-  return `${sure}. A random sample of ${plural(sample, "item")} would probably show that it is reached`;
-}
+// A goal in full: 99.999% is not 100.0%.
+const exact = (share) => `${+(100 * share).toFixed(4)}%`;
 
-function agreementInWords({ alpha, n_items }) {
-  const items = `${plural(n_items, "item")} that several people labeled`;
-  return alpha === null ? `${items}, all of one class` : `Krippendorff’s alpha is ${alpha.toFixed(2)} on ${items}`;
+// Whether to stop, or what would show whether to.
+export function stopInWords(stop) {
+  const { goal, probability, reached, waiting, sample } = stop;
+  if (reached) return `${exact(goal)} is reached with a probability of ${percent(probability, 1)}: you can stop`;
+  if (waiting) return `${plural(waiting, "item")} of the random sample left: then it is known whether ${exact(goal)} is reached`;
+  const sure = `${exact(goal)} is reached with a probability of ${(Math.floor(1000 * probability) / 10).toFixed(1)}%`;
+  return sample ? `${sure}. A random sample of ${plural(sample, "item")} would probably show that it is reached` : sure;
 }
 
 function sampleInWords({ right, total, drawn, current, interval }) {
@@ -47,21 +43,24 @@ function sampleInWords({ right, total, drawn, current, interval }) {
   return `${right} of ${total} (${interval.map((end) => percent(end, 1)).join(" to ")})${old}${rest}`;
 }
 
+// Show the newest value in a field, unless somebody has typed another.
+function keepUp(field, value) {
+  if (document.activeElement === field || (field.dataset.shown ?? field.defaultValue) !== field.value) return;
+  field.value = field.dataset.shown = value;
+}
+
 export async function showProgress(progress, goal, risk) {
   const rows = [
     ["Answers", `${number(progress.n_answers)}, labeled ${number(progress.n_labeled)} of ${plural(progress.n_items, "item")}`],
     ["Decided", `${number(progress.decided)} of ${number(progress.n_items)}, with a probability of at least ${percent(progress.threshold, 1)}`],
     [progress.measured?.current ? "Expected accuracy, with the sample" : "Expected accuracy", accuracyInWords(progress)],
     ["Forecast", forecastInWords(progress)],
-    ["Goal", stopInWords(progress) ?? accuracyInWords(progress)],
-    ...(progress.agreement ? [["Agreement", agreementInWords(progress.agreement)]] : []),
+    ["Goal", progress.stop ? stopInWords(progress.stop) : notYet(progress)],
     ...(progress.measured ? [["Right on the random sample", sampleInWords(progress.measured)]] : []),
   ];
   fill($("numbers"), ...rows.flatMap(([name, value]) => [part("dt", {}, name), part("dd", {}, value)]));
-  for (const [id, value] of [["threshold", progress.threshold], ["goal", goal], ["risk", risk]]) {
-    if (document.activeElement !== $(id) && !$(id).value) $(id).value = +(100 * value).toFixed(2);
-  }
-  if (progress.stop?.sample && document.activeElement !== $("size")) $("size").value = progress.stop.sample;
+  for (const [id, value] of [["threshold", progress.threshold], ["goal", goal], ["risk", risk]]) keepUp($(id), +(100 * value).toFixed(4));
+  if (progress.stop?.sample) keepUp($("size"), progress.stop.sample);
   const { curve } = await read("/api/curve");
   const right = curve.map(([n, , share]) => [n, share]), floor = Math.min(0.5, ...right.map(([, share]) => share));
   drawCurve($("curve-accuracy"), right, { low: floor, high: 1, show: (value) => percent(value),
