@@ -32,7 +32,7 @@ const exact = (share) => `${+(100 * share).toFixed(4)}%`;
 export function stopInWords(stop) {
   const { goal, probability, reached, waiting, sample } = stop;
   if (reached) return `${exact(goal)} is reached with a probability of ${percent(probability, 1)}: you can stop`;
-  if (waiting) return `${plural(waiting, "item")} of the random sample left: then it is known whether ${exact(goal)} is reached`;
+  if (waiting) return `still to answer in the random sample: ${plural(waiting, "item")}, which show whether ${exact(goal)} is reached`;
   const sure = `${exact(goal)} is reached with a probability of ${(Math.floor(1000 * probability) / 10).toFixed(1)}%`;
   return sample ? `${sure}. A random sample of ${plural(sample, "item")} would probably show that it is reached` : sure;
 }
