@@ -97,8 +97,8 @@ class Stop:
     waiting : int
         Items of the random sample that nobody answered yet; they count as wrong.
     sample : int or None
-        A random sample of this size would probably show that the goal is reached. None while items
-        wait, and if it would have to be larger than the number of labels so far.
+        A random sample of this size may show that the goal is reached. None while items wait, and
+        if it would have to be larger than the number of labels so far.
     """
 
     goal: float

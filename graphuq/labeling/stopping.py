@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
+from dataclasses import replace
 from typing import NamedTuple
 
 from graphuq.labeling.expected_accuracy import Expected
@@ -70,7 +71,8 @@ def judge(
     >>> judge(expected.with_sample(48, 49), goal=0.9, risk=0.05, n_labels=100).reached
     True
     """
-    expected = expected.with_sample(0, drawn.unclear)
+    # they are still without a label, and so among the n items
+    expected = replace(expected, total=expected.total + drawn.unclear)
     probability = expected.probability(goal)
     reached = probability >= 1 - risk
     most = min(int(LARGEST * n_labels) - expected.total, drawn.most, expected.n - 1)

@@ -305,8 +305,9 @@ def quotes():
     yield label, says, told.iloc[:3]
     yield label, "alone decided, only {} of the {} had", [told.iloc[4], told.iloc[3]]
     yield label, "sessions took {} times as many", [cost]
-    says = "{} of the {} sessions that stop have reached the goal. But a session takes {} times"
-    yield session, says, [told.iloc[2], told.iloc[1], cost]
+    says = "{} of the {} sessions that stop have reached the goal, and"
+    yield session, says, [told.iloc[2], told.iloc[1]]
+    yield session, "But a session takes {} times", [cost]
     left = runs["sessions"] - runs["stop"]
     says = "{} sessions do not stop before the largest number of questions, {} of them on"
     yield session, says, [left.sum(), left[runs["data"] == "ionosphere"].sum()]

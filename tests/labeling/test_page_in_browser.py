@@ -240,6 +240,13 @@ def test_a_picture_is_enlarged_and_goals_and_downloads_are_there(make_browser, d
             assert picture("zoom").size["height"] > 2 * picture("item").size["height"]
             page.press("1")  # goes back, and answers nothing
             page.until(lambda: not page.shown("zoom"))
+        button = page.part("classes").find_element(By.TAG_NAME, "button")
+        page.browser.execute_script("arguments[0].focus()", button)
+        page.press("z")
+        page.until(lambda: page.shown("zoom"))
+        page.press(Keys.ENTER)  # nor where a class has the focus
+        page.until(lambda: not page.shown("zoom"))
+        time.sleep(0.5)
         assert not served.session.history()
         page.view("progress")
         page.until(lambda: page.part("risk").get_attribute("value") == "5")

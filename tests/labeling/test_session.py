@@ -229,7 +229,7 @@ def test_a_session_goes_on_where_it_was(moons, start):
     assert after.nodes.tolist() == before.nodes.tolist()
     assert after.values.tolist() == before.values.tolist()
     assert set(again.classes) == {"lower", "upper", "neither"}
-    assert again.question("Ann").node not in before.nodes
+    assert again.question("Ann").node not in before.nodes[before.nodes != 199]  # Ben said it
     assert again.undo("Ben") == 199
     assert again.history("Ben", k=1)[0].label == ""
 
@@ -874,10 +874,36 @@ def test_items_of_the_sample_without_a_certain_label_do_not_make_sure(moons, sta
     # negative control: as if they had not been drawn
     expected = session._learning.learned.expected
     assert judge(expected, 0.8, 0.05, 20).reached
+    for node in session.drawn[:4]:  # of which somebody is not sure
+        session.answer(node, y[node], confidence=0.7, who="Ann")
+    for node in session.drawn[4:]:
+        session.answer(node, y[node], who="Ann")
+    assert session.wait(SECONDS)
+    unsure, error = session.progress().stop, session.progress().error
+    assert (error, unsure.waiting) == (None, 0)
     for node in session.drawn:
         session.answer(node, y[node], who="Ann")
     assert session.wait(SECONDS)
     assert session.progress().stop.reached
+    assert session.progress().stop.probability > unsure.probability > doubtful.probability
+
+
+@pytest.mark.parametrize("sure", [None, 0.7])
+def test_a_sample_of_all_items_shows_nothing_if_none_is_sure(start, sure):
+    X, y = gq.datasets.two_moons(30, seed=0)
+    graph, path = gq.knn_graph(X, n_neighbors=4, connect=True), start().path.with_name("all.csv")
+    with LabelingSession(graph, path, classes=NAMES, goal=0.6, risk=0.2) as session:
+        for node in range(20):
+            session.answer(node, NAMES[y[node]], who="Ann")
+        session.start_random_sample(10)
+        for node in session.drawn[:9]:
+            if sure is None:
+                session.skip(node, who="Ann")
+            else:
+                session.answer(node, NAMES[y[node]], confidence=sure, who="Ann")
+        assert session.wait(SECONDS)
+        assert session.progress().error is None
+        assert not session.progress().stop.reached
 
 
 def test_proposed_samples_can_be_drawn(start):

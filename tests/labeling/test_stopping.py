@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -72,7 +73,8 @@ def test_a_sample_is_looked_at_once():
         found = judge(known.with_sample(answered, answered), GOAL, RISK, LABELS,
                       Drawn(left, left, N))  # fmt: skip
         # it may end early only if the rest could not change what it shows
-        whole = judge(known.with_sample(answered, sample), GOAL, RISK, LABELS)
+        given = dataclasses.replace(known.with_sample(answered, answered), total=sample)
+        whole = judge(given, GOAL, RISK, LABELS)
         assert (found.reached, found.waiting, found.sample) == (whole.reached, left, None)
     right = known.with_sample(sample - 3, sample - 3)
     assert judge(right, GOAL, RISK, LABELS).reached

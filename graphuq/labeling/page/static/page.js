@@ -230,9 +230,10 @@ function zoom() {
 $("item").addEventListener("click", (event) => { if (event.target instanceof HTMLImageElement) zoom(); });
 $("zoom").addEventListener("click", () => $("zoom").close());
 $("zoom").addEventListener("keydown", (event) => {
-  event.stopPropagation();  // it is no answer
-  const isShortcut = event.ctrlKey || event.metaKey || event.altKey || event.key === "Shift";
-  if (!event.repeat && !isShortcut) $("zoom").close();
+  event.stopPropagation();
+  if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Shift") return;
+  event.preventDefault();  // it is no answer, also where a button has the focus
+  if (!event.repeat) $("zoom").close();
 });
 
 const COMMANDS = { s: skip, n: toggleUnsure, u: undo, m: reveal, z: zoom, "?": showKeys };
@@ -279,7 +280,10 @@ onSubmit("aim", () => {
   return act("/api/aim", { threshold: $("threshold").value / 100, goal: $("goal").value / 100,
     risk: $("risk").value / 100 });
 });
-onSubmit("sample", () => act("/api/sample", { size: +$("size").value }));
+onSubmit("sample", () => {
+  $("size").dataset.shown = $("size").value;
+  return act("/api/sample", { size: +$("size").value });
+});
 onSubmit("find", () => act("/api/find", { name: $("name").value }));
 onSubmit("person", async () => {
   const before = who();

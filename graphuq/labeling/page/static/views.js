@@ -34,7 +34,7 @@ export function stopInWords(stop) {
   if (reached) return `${exact(goal)} is reached with a probability of ${percent(probability, 1)}: you can stop`;
   if (waiting) return `still to answer in the random sample: ${plural(waiting, "item")}, which show whether ${exact(goal)} is reached`;
   const sure = `${exact(goal)} is reached with a probability of ${(Math.floor(1000 * probability) / 10).toFixed(1)}%`;
-  return sample ? `${sure}. A random sample of ${plural(sample, "item")} would probably show that it is reached` : sure;
+  return sample ? `${sure}. A random sample of ${plural(sample, "item")} may show that it is reached` : sure;
 }
 
 function sampleInWords({ right, total, drawn, current, interval }) {
