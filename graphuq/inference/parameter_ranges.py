@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.labels.labels import RANDOM, Labels
+from graphuq.labels.labels import BY_CLASS, RANDOM, Labels
 from graphuq.likelihoods.bound import open_parameters
 from graphuq.likelihoods.contract import adopt
 from graphuq.priors.gaussian_prior import GaussianPrior, base_name
@@ -17,6 +17,10 @@ from graphuq.priors.hyperprior import LEVEL_SCALE, LINEAR
 from graphuq.utils import validation
 
 Ranges = dict[str, tuple[float, float]]
+
+# The deviation of the level for labels of any design, most of which answer questions of a model.
+# With 1, sessions on texts of eight classes took twice as many (docs/theory/labeling.md).
+ANY_LEVEL = 0.3
 
 
 def open_ranges(
@@ -87,11 +91,14 @@ def open_ranges(
 
 
 def fixed_level(labels: Labels) -> float:
-    """Return the deviation of a level of which labels say nothing, that of its prior.
+    """Return the deviation of a level of which labels say nothing.
 
-    One label of a class cannot tell the class's level from the field at its node. It is 0 then.
+    For labels by class it is that of the level's prior. One label of a class cannot tell the
+    class's level from the field at its node. The deviation is 0 then.
     """
-    return LEVEL_SCALE if np.bincount(labels.indices).max() > 1 else 0.0
+    if np.bincount(labels.indices).max() < 2:
+        return 0.0
+    return LEVEL_SCALE if labels.sampling == BY_CLASS else ANY_LEVEL
 
 
 def reopened(prior: GaussianPrior) -> GaussianPrior:

@@ -119,7 +119,7 @@ def tune(prior: Any, labels: Labels, likelihood: Any = Probit, **ranges: Any) ->
 
     Only labels drawn at random say how large classes are. For others, by ``sampling`` of `Labels`,
     an open level is not searched, unless its range is given. It is 1, the deviation of its prior,
-    or 0 if no class has two labels.
+    for labels "by class", 0.3 for labels of "any" design, and 0 if no class has two labels.
 
     For K > 2 classes a composite likelihood replaces the evidence, from the labels of two classes
     at a time; for K > 5, each class is paired with four others. With labels of little information,

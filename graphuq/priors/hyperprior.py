@@ -47,7 +47,7 @@ MEAN_ALPHA, MEAN_TAU = 4.0, 0.3
 # Deviation of the logarithm of parameters that have a typical value, `GaussianPrior.typical`.
 LOG_DEVIATION = 0.5
 
-# The deviation of the level's density, and of the level itself where labels say nothing of it.
+# The deviation of the level's density, and of the level itself for labels by class.
 LEVEL_SCALE = 1.0
 
 # Scales of gamma, for two classes and for more. On development sets the half-Cauchy density had

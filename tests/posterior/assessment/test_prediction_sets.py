@@ -62,7 +62,7 @@ def coin_nodes(rng, n_nodes, rounded=None, sharpness=1.0):
     return (p if rounded is None else np.round(p * rounded) / rounded), y
 
 
-def covered(make, coverage, n, rounded=None, sharpness=1.0, splits=1500):
+def covered(make, coverage, n, rounded=None, sharpness=1.0, splits=400):
     """Mean coverage of splits at random, and its standard error."""
     rng = np.random.default_rng(21)
     shares = []
