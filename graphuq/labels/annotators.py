@@ -22,6 +22,7 @@ from graphuq.labels.class_values import (
     to_one_type,
 )
 from graphuq.utils import validation
+from graphuq.utils.jit import cached_njit
 from graphuq.utils.typing import Array
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 # A rate has the prior Beta(1, 3), of mean 1/4, below that of chance.
 PRIOR = 1.0, 3.0
 
-# The smallest rate.
-LEAST = 1e-9
+# The smallest rate, and what keeps logarithms finite.
+LEAST, TINY = 1e-9, float(np.finfo(float).tiny)
 
 # Share of a rate's posterior within its interval, and sweeps to forget the start.
 INTERVAL, WARMUP = 0.9, 200
@@ -114,22 +115,18 @@ def annotator_rates(
     counts = np.bincount(votes.annotator, minlength=len(votes.names))
     rates, shares = np.full(counts.size, 0.2), np.full(K, 1 / K)
     kept = np.empty((draws, counts.size))
-    own = [np.flatnonzero(votes.annotator == a) for a in range(counts.size)]
+    order, ends = np.argsort(votes.annotator, kind="stable"), np.append(0, np.cumsum(counts))
+    item, vote = votes.item[order], votes.vote[order]
     log_p = _log_likelihood(votes, rates) + (np.log(shares) if given is None else given)
     for sweep in range(-WARMUP, draws):
         # 1. each rate, given what the others say of its items
-        for a, mine in enumerate(own):
-            items, vote = votes.item[mine], votes.vote[mine]
-            rest = log_p[items] - log_votes(vote, rates[a], K)
-            p = np.exp(rest - logsumexp(rest, axis=1, keepdims=True))
-            rates[a] = _slice(p[np.arange(mine.size), vote], rates[a], K, rng)
-            log_p[items] = rest + log_votes(vote, rates[a], K)
+        _draw_rates(item, vote, ends, log_p, rates, rng)
         # 2. the true classes, and the shares of the classes
         if given is None:
             truth = (log_p + rng.gumbel(size=log_p.shape)).argmax(axis=1)
             before = shares
             shares = rng.dirichlet(1.0 + np.bincount(truth, minlength=K))
-            shares = np.maximum(shares, np.finfo(float).tiny)
+            shares = np.maximum(shares, TINY)
             log_p += np.log(shares) - np.log(before)
         if sweep >= 0:
             kept[sweep] = rates
@@ -200,23 +197,60 @@ def log_votes(vote: NDArray[np.intp], rate: Any, n_classes: int) -> Array:
     return np.where(is_right, np.reshape(right, (-1, 1)), np.reshape(wrong, (-1, 1)))
 
 
-def _slice(p: Array, rate: float, n_classes: int, rng: np.random.Generator) -> float:
-    """Return a draw of a rate, where its votes are right with probabilities ``p`` beforehand.
+@cached_njit
+def _height(e: float, p: Array, n_classes: int) -> float:
+    """Return the log density of a rate e whose votes are right with probabilities ``p``."""
+    found = (PRIOR[0] - 1) * math.log(e) + (PRIOR[1] - 1) * math.log1p(-e)
+    for right in p:
+        found += math.log((1 - e) * right + e / (n_classes - 1) * (1 - right) + TINY)
+    return found
 
-    The density is log-concave. Its slice is found by shrinking the whole range (Neal 2003).
+
+@cached_njit
+def _draw_rates(
+    item: NDArray[np.intp],
+    vote: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    log_p: Array,
+    rates: Array,
+    rng: np.random.Generator,
+) -> None:
+    """Draw each rate given the others, and keep log_p, the sum of all votes, up to date.
+
+    Annotator a gave the votes from ends[a] to ends[a + 1]. The density of a rate is log-concave.
+    Its slice is found by shrinking the whole range (Neal 2003).
     """
-
-    def height(e: float) -> float:
-        terms = np.log((1 - e) * p + e / (n_classes - 1) * (1 - p) + np.finfo(float).tiny)
-        return float(terms.sum()) + (PRIOR[0] - 1) * math.log(e) + (PRIOR[1] - 1) * math.log1p(-e)
-
-    low, high = LEAST, 1 - 1 / n_classes
-    level = height(rate) - rng.standard_exponential()
-    while True:
-        moved = float(rng.uniform(low, high))
-        if height(moved) >= level or high - low < LEAST:
-            return moved
-        low, high = (moved, high) if moved < rate else (low, moved)
+    K = log_p.shape[1]
+    for a in range(rates.size):
+        # 1. the probability of each vote by the others
+        first, last = ends[a], ends[a + 1]
+        right, wrong = math.log1p(-rates[a]), math.log(rates[a] / (K - 1))
+        p = np.empty(last - first)
+        for j in range(first, last):
+            largest, total = -math.inf, 0.0
+            for k in range(K):
+                log_p[item[j], k] -= right if k == vote[j] else wrong
+                largest = max(largest, log_p[item[j], k])
+            for k in range(K):
+                total += math.exp(log_p[item[j], k] - largest)
+            p[j - first] = math.exp(log_p[item[j], vote[j]] - largest) / total
+        # 2. the slice
+        level = _height(rates[a], p, K) + math.log(1 - rng.random())
+        low, high = LEAST, 1 - 1 / K
+        while True:
+            moved = low + (high - low) * rng.random()
+            if _height(moved, p, K) >= level or high - low < LEAST:
+                break
+            if moved < rates[a]:
+                low = moved
+            else:
+                high = moved
+        rates[a] = moved
+        # 3. the votes with the new rate
+        right, wrong = math.log1p(-moved), math.log(moved / (K - 1))
+        for j in range(first, last):
+            for k in range(K):
+                log_p[item[j], k] += right if k == vote[j] else wrong
 
 
 def read_votes(frame: Any, classes: Any) -> Votes:
@@ -322,4 +356,4 @@ def _read_probabilities(probabilities: Any, votes: Votes) -> Array:
             f"rows of probabilities must sum to 1, and that of item {off[0]} sums to "
             f"{sums[off[0]]:.6g}: divide them by their sums"
         )
-    return np.log(np.maximum(found, np.finfo(float).tiny))
+    return np.log(np.maximum(found, TINY))

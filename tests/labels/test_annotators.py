@@ -47,6 +47,23 @@ def test_rates_lie_within_their_intervals(n_classes):
     assert np.mean(naive) < 0.9 - 5 * error
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_rate_of_one_annotator_has_its_density(n_classes):
+    rng = np.random.default_rng(n_classes)
+    p = rng.dirichlet(np.full(n_classes, 0.4), size=30)
+    votes = np.array([rng.choice(n_classes, p=q) for q in 0.8 * p + 0.2 / n_classes])
+    e = np.linspace(0, 1 - 1 / n_classes, 20_001)[1:-1]
+    right = p[np.arange(30), votes][:, None]
+    density = (1 - e) ** 2 * ((1 - e) * right + e / (n_classes - 1) * (1 - right)).prod(axis=0)
+    mean = np.average(e, weights=density)
+    error = np.sqrt(np.average((e - mean) ** 2, weights=density) / 4000)
+    found = gq.annotator_rates(votes[:, None], probabilities=p, draws=4000, seed=0)
+    assert abs(found["rate"][0] - mean) < 4 * error
+    share = np.cumsum(density) / density.sum()
+    ends = np.interp([0.05, 0.95], share, e)
+    np.testing.assert_allclose(found.loc[0, ["low", "high"]].astype(float), ends, atol=8 * error)
+
+
 @pytest.mark.slow
 def test_rates_of_annotators_who_share_no_item():
     """Other labels say what the annotators cannot."""
