@@ -12,6 +12,7 @@ from conftest import priors, quietly
 from sklearn.exceptions import NotFittedError
 
 import graphuq as gq
+from graphuq.posterior.netcdf import read_groups
 
 QUICK = {"draws": 200, "chains": 2, "seed": 0, "progress": False}
 PER_CLASS = ("mean", "probability", "mcse", "latent_mean", "latent_variance")
@@ -346,6 +347,14 @@ def test_round_trips_in_memory_through_our_file_and_through_arviz(posts, kind, t
     assert_same(gq.from_arviz(az.from_netcdf(str(tmp_path / "ours.nc"), engine="h5netcdf")), post)
     post.to_arviz().to_netcdf(str(tmp_path / "arviz.nc"), engine="h5netcdf")
     assert_same(gq.load(tmp_path / "arviz.nc"), post)
+    for name in ("ours.nc", "arviz.nc"):
+        found = read_groups(tmp_path / name)
+        with xr.open_datatree(tmp_path / name, engine="h5netcdf") as tree:
+            assert list(found) == list(tree.children)
+            for group, node in tree.children.items():
+                xr.testing.assert_identical(found[group], node.to_dataset().load())
+                for variable in found[group].variables:
+                    assert found[group][variable].dtype == node[variable].dtype
 
 
 def test_saving_replaces_whole_files_and_leaves_nothing_half_written(post, tmp_path, monkeypatch):
