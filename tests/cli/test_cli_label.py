@@ -250,6 +250,7 @@ def test_rows_hide_labels_and_show_what_differs(tmp_path, monkeypatch):
     assert page.stop() == 0
 
 
+@pytest.mark.slow
 def test_the_results_say_how_many_labels_are_new(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = pd.DataFrame({"a": np.arange(40.0), "label": ["x", "y", *[""] * 38]})

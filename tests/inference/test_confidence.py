@@ -21,6 +21,7 @@ SURER_THREE = gq.Labels([0, 13, 38], ["a", "c", "b"], confidence=[0.95, 0.85, 0.
 MODELS = [gq.Probit(0.3), gq.NoisyProbit(0.2, 0.1), gq.LevelSet(1.0)]
 POOR = "ignore:expectation propagation is poor"
 OPTIONS = {"draws": 4000, "seed": 1, "progress": False}
+SHORTER = OPTIONS | {"draws": 2500}
 
 
 def plain(labels):
@@ -36,7 +37,7 @@ def prior(small):
 @pytest.mark.parametrize("kind", ["projected", "approximated"])
 def test_two_classes_are_exact(small, kind, model):
     prior = priors(small[0], 8)[kind]
-    post = quietly(prior, model, TWO, gq.Harmonic(), **OPTIONS)
+    post = quietly(prior, model, TWO, gq.Harmonic(), **SHORTER)
     assert post.mcse.max() < 0.02
     assert errors_in_mcse(post, exact_mean(prior, model, TWO, NODES), NODES).max() < 5
     # the answer without confidences is another
@@ -54,7 +55,7 @@ def test_two_classes_are_exact(small, kind, model):
     ],
 )
 def test_every_sampler_is_exact(prior, sampler, model):
-    post = quietly(prior, model, TWO, sampler, **OPTIONS)
+    post = quietly(prior, model, TWO, sampler, **SHORTER)
     assert errors_in_mcse(post, exact_mean(prior, model, TWO, NODES), NODES).max() < 5
 
 

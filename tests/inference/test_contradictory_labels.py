@@ -56,7 +56,7 @@ def test_chains_find_the_rare_fields_or_disagree(seed, log_right):
     assert abs(post.probability[3] - exact) < 0.1 or post.trust().light == "red"
 
 
-@pytest.mark.parametrize("gamma", [0.5, 0.4])
+@pytest.mark.parametrize("gamma", [0.5, pytest.param(0.4, marks=pytest.mark.slow)])
 def test_the_evidence_has_an_error_that_covers_it(gamma, log_right):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -24,7 +24,7 @@ NODES = np.array([3, 11, 21, 34])
 
 
 def sampled(prior, model, labels=UNSEEN, **options):
-    options = {"draws": 4000, "seed": 1, "progress": False, **options}
+    options = {"draws": 2000, "seed": 1, "progress": False, **options}
     return quietly(prior, model, labels, gq.Harmonic(), **options)
 
 

@@ -203,7 +203,7 @@ def rank_one(*nodes_and_values):
 )
 def test_walls_of_collinear_fields_are_one_wall(nodes, values, gamma, net):
     prior, labels = rank_one(nodes, values)
-    post = quietly(prior, gq.LevelSet(gamma), labels, draws=8000, seed=0, progress=False)
+    post = quietly(prior, gq.LevelSet(gamma), labels, draws=4000, seed=0, progress=False)
     # the sign of the mode is right with odds exp(2 net / gamma^2)
     exact = np.full(6, np.tanh(net / gamma**2)) * [1, 1, 1, -1, -1, -1]
     np.testing.assert_array_less(abs(post.mean - exact), 5 * post.mcse + 1e-3)
@@ -213,7 +213,7 @@ def test_a_label_where_the_prior_has_no_field_says_nothing():
     path = np.diag(np.ones(8), 1)
     prior = gq.Prior.projected(gq.Graph(path + path.T), 1)  # node 4 is a zero of its mode
     labels = gq.Labels([0, 4], [0, 1])
-    post = gq.sample(prior, gq.LevelSet(1.0), labels, draws=8000, seed=0, progress=False)
+    post = gq.sample(prior, gq.LevelSet(1.0), labels, draws=4000, seed=0, progress=False)
     assert abs(post.mean[0] + np.tanh(1)) < 5 * post.mcse[0]
 
 
@@ -225,9 +225,9 @@ def test_duplicated_items_agree_with_elliptical_slice(gamma, twin):
     graph = gq.knn_graph(np.vstack([X, X[:5]]), n_neighbors=6, connect=True)
     prior = gq.Prior.projected(graph, 8)
     labels = gq.Labels([0, 40, 7, 13, 25, 38], [0, twin, 0, 1, 1, 1])
-    a = gq.sample(prior, gq.LevelSet(gamma), labels, draws=8000, seed=0, progress=False)
+    a = gq.sample(prior, gq.LevelSet(gamma), labels, draws=4000, seed=0, progress=False)
     b = quietly(
-        prior, gq.LevelSet(gamma), labels, gq.EllipticalSlice(), draws=4000, seed=1, progress=False
+        prior, gq.LevelSet(gamma), labels, gq.EllipticalSlice(), draws=2000, seed=1, progress=False
     )
     np.testing.assert_array_less(abs(a.mean - b.mean), 5 * np.hypot(a.mcse, b.mcse) + 1e-3)
 
@@ -237,6 +237,6 @@ def test_walls_once_each_is_what_makes_them_right(monkeypatch):
     monkeypatch.setattr(walls, "COLLINEAR", -1.0)
     walls.walls_at.cache_clear()
     prior, labels = rank_one([0, 3], [1, 0])
-    post = quietly(prior, gq.LevelSet(1.0), labels, draws=8000, seed=0, progress=False)
+    post = quietly(prior, gq.LevelSet(1.0), labels, draws=4000, seed=0, progress=False)
     walls.walls_at.cache_clear()
     assert abs(post.mean[0] - np.tanh(2)) > 5 * post.mcse[0]

@@ -89,7 +89,7 @@ def test_gaussian_plugin_has_its_closed_form_posterior(small, kind, plugin):
     gain = C[:, J] @ np.linalg.inv(C[np.ix_(J, J)] + 0.5**2 * np.eye(J.size))
     mean, covariance = gain @ labels.codes, C - gain @ C[J]
     traced = [3, 0, 30]
-    post = gq.sample(prior, plugin(0.5), labels, draws=4000, seed=2, nodes=traced, progress=False)
+    post = gq.sample(prior, plugin(0.5), labels, draws=2000, seed=2, nodes=traced, progress=False)
     ess = post.diagnostics().ess
     sd = np.sqrt(np.diag(covariance))
     np.testing.assert_array_less(abs(post.latent_mean - mean), 5 * sd / np.sqrt(ess))

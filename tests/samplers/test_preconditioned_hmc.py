@@ -42,7 +42,7 @@ def test_node_means_are_exact(small, model, rank):
     spectrum, labels, _ = small
     prior = gq.Prior.projected(spectrum, rank)
     exact = exact_mean(prior, model, labels, NODES)
-    post = quietly(prior, model, labels, HMC, draws=8000, seed=1, progress=False)
+    post = quietly(prior, model, labels, HMC, draws=4000, seed=1, progress=False)
     assert post.mcse.max() < 0.02
     assert errors_in_mcse(post, exact, NODES).max() < 5
 
@@ -102,7 +102,7 @@ def test_an_offset_of_the_reference_cancels(small, monkeypatch):
 
     monkeypatch.setattr(preconditioned_hmc, "reference_of", displaced)
     exact = exact_mean(prior, model, labels, NODES)
-    post = quietly(prior, model, labels, HMC, draws=8000, seed=1, progress=False)
+    post = quietly(prior, model, labels, HMC, draws=4000, seed=1, progress=False)
     assert errors_in_mcse(post, exact, NODES).max() < 5
 
 

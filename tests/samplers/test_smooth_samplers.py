@@ -46,7 +46,7 @@ def test_node_means_are_exact(small, kind, sampler, model):
     spectrum, labels, _ = small
     prior = priors(spectrum, 8)[kind]
     exact = exact_mean(prior, model, labels, NODES)
-    post = quietly(prior, model, labels, sampler, draws=15_000, seed=1, progress=False)
+    post = quietly(prior, model, labels, sampler, draws=6000, seed=1, progress=False)
     assert post.mcse.max() < 0.02
     assert errors_in_mcse(post, exact, NODES).max() < 5
 
@@ -57,7 +57,7 @@ def test_ginzburg_landau_agrees_with_quadrature(sampler):
     prior, labels = gq.Prior.full(graph), gq.Labels([0, 3], ["a", "b"])
     mean, variance, probability = ginzburg_landau_moments(prior, labels, 2.0, 0.6)
     model = gq.GinzburgLandau(2.0, 0.6)
-    post = quietly(prior, model, labels, sampler, draws=4000, seed=3, progress=False)
+    post = quietly(prior, model, labels, sampler, draws=2000, seed=3, progress=False)
     assert post.draws.stats.get("diverging", np.zeros(1)).mean() < 1e-3
     assert post.mcse.max() < 0.02
     assert errors_in_mcse(post, mean).max() < 5
@@ -114,7 +114,7 @@ class Flat:
 def test_the_prior_comes_back_where_the_labels_say_nothing(small, sampler):
     spectrum, labels, _ = small
     prior = gq.Prior.approximated(spectrum, 8)
-    post = gq.sample(prior, Flat(), labels, sampler, draws=4000, seed=4, progress=False)
+    post = gq.sample(prior, Flat(), labels, sampler, draws=2000, seed=4, progress=False)
     assert (post.draws.stats["acceptance_rate"] == 1).all()
     ess = post.diagnostics().ess
     np.testing.assert_array_less(abs(post.latent_mean), 5 / np.sqrt(ess) * 1.5)
@@ -251,7 +251,7 @@ def test_the_samplers_agree(small, kind, sampler, model):
     """The samplers agree also with more labels than modes."""
     labels = gq.reveal(np.repeat(["x", "y", "z"], [13, 13, 14]), counts=2, seed=0)
     prior = priors(small[0], 4)[kind]
-    post = quietly(prior, model, labels, gq.Harmonic(), draws=4000, seed=1, progress=False)
+    post = quietly(prior, model, labels, gq.Harmonic(), draws=2000, seed=1, progress=False)
     other = quietly(prior, model, labels, sampler, draws=1000, seed=2, progress=False)
     assert other.diagnostics().r_hat < 1.02
     spread = np.hypot(post.mcse, other.mcse)
@@ -266,9 +266,9 @@ def test_the_samplers_agree(small, kind, sampler, model):
 def test_fields_that_are_labels_themselves_agree(small):
     labels = THREE
     prior, model = gq.Prior.projected(small[0], 4), gq.GinzburgLandau(epsilon=5.0, gamma=0.3)
-    post = quietly(prior, model, labels, draws=4000, seed=0, progress=False)
+    post = quietly(prior, model, labels, draws=2000, seed=0, progress=False)
     assert post.settings["sampler"]["name"] == "HilbertHMC"
-    other = quietly(prior, model, labels, gq.PCN(thin=150), draws=2000, seed=1, progress=False)
+    other = quietly(prior, model, labels, gq.PCN(thin=150), draws=1000, seed=1, progress=False)
     assert post.diagnostics().r_hat < 1.02 > other.diagnostics().r_hat
     spread = np.hypot(post.mcse, other.mcse)
     assert (abs(post.mean - other.mean) / spread).max() < 5

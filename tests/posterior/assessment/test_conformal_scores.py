@@ -46,7 +46,7 @@ def test_a_node_without_neighbors_keeps_its_own():
     np.testing.assert_array_equal(conformal_scores(p, "daps", graph, u)[2], alone)
 
 
-def covered(make, kind, coverage=0.85, n=17, sharpness=3.0, splits=500):
+def covered(make, kind, coverage=0.85, n=17, sharpness=3.0, splits=200):
     rng = np.random.default_rng(5)
     shares = []
     for seed in range(splits):

@@ -18,7 +18,7 @@ from graphuq.posterior.assessment.estimated_shares import (
     shifted,
 )
 
-N = 300
+N, WORLDS = 300, 20
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def by_class(y, n_classes, each, rng):
 @pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_intervals_hold_the_shares_of_worlds_with_labels_at_random(world, n_classes):
     covered = []
-    for seed in range(40):
+    for seed in range(WORLDS):
         y, rng = classes_of(world, n_classes, seed)
         nodes = rng.choice(N, 60, replace=False)
         labels = gq.Labels(nodes, y[nodes], np.arange(n_classes), sampling="random")
@@ -54,12 +54,12 @@ def test_intervals_hold_the_shares_of_worlds_with_labels_at_random(world, n_clas
         low, high = post.class_shares().interval(0.9)[0].T
         truth = np.bincount(y, minlength=n_classes) / N
         covered.append(np.mean((low <= truth + 1e-9) & (truth <= high + 1e-9)))
-    assert abs(np.mean(covered) - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 40)
+    assert abs(np.mean(covered) - 0.9) < 4 * np.sqrt(0.9 * 0.1 / WORLDS)
 
 
 def test_labels_by_class_need_more_than_the_posterior(world):
     truths, ends = [], {"by class": [], "random": []}
-    for seed in range(40):
+    for seed in range(WORLDS):
         y, rng = classes_of(world, 2, seed)
         if np.bincount(y, minlength=2).min() < 20:
             continue
@@ -72,7 +72,7 @@ def test_labels_by_class_need_more_than_the_posterior(world):
     truth = np.array(truths)
     hold = {name: np.mean((np.array(each).T[0] <= truth) & (truth <= np.array(each).T[1]))
             for name, each in ends.items()}  # fmt: skip
-    assert len(truth) >= 20
+    assert len(truth) >= WORLDS / 2
     assert hold["by class"] > 0.9 - 4 * np.sqrt(0.9 * 0.1 / len(truth))
     assert hold["random"] < 0.6  # the control
 
@@ -148,7 +148,7 @@ def test_counts_in_groups_move_with_those_of_all_items():
 def test_groups_by_a_feature_are_held(world):
     """Predictions of a class differ between such groups."""
     covered = []
-    for seed in range(40):
+    for seed in range(WORLDS):
         y, rng = classes_of(world, 2, seed)
         if np.bincount(y, minlength=2).min() < 25:
             continue
@@ -157,7 +157,7 @@ def test_groups_by_a_feature_are_held(world):
         low, high = np.moveaxis(post.class_shares(half).interval(0.9)[:, 1], -1, 0)
         truth = np.array([y[~half].mean(), y[half].mean()])
         covered.append(np.mean((low <= truth + 1e-9) & (truth <= high + 1e-9)))
-    assert len(covered) >= 20
+    assert len(covered) >= WORLDS / 2
     assert np.mean(covered) > 0.75
 
 

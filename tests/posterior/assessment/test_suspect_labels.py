@@ -30,7 +30,7 @@ def test_ranking_by_hand():
 def test_probabilities_of_sign_models_are_exact(small, model):
     spectrum, labels, _ = small
     prior = priors(spectrum, 8)["projected"]
-    post = gq.sample(prior, model, labels, draws=4000, seed=2, progress=False)
+    post = gq.sample(prior, model, labels, draws=2000, seed=2, progress=False)
     found = post.suspect_labels().set_index("node")["probability_wrong"][labels.nodes]
     exact = (1 - labels.codes * exact_mean(prior, model, labels, labels.nodes)) / 2
     errors = abs(found - exact) / (post.mcse[labels.nodes] / 2)
@@ -43,7 +43,7 @@ def test_under_ginzburg_landau_the_sign_of_the_field_counts(small):
     spectrum, labels, _ = small
     prior = gq.Prior.projected(spectrum, 3)
     model = gq.GinzburgLandau(epsilon=20.0, gamma=1.0)
-    post = quietly(prior, model, labels, draws=4000, seed=3, progress=False)
+    post = quietly(prior, model, labels, draws=2000, seed=3, progress=False)
     positive = ginzburg_landau_moments(prior, labels, 20.0, 1.0)[2][labels.nodes]
     found = post.suspect_labels().set_index("node")["probability_wrong"][labels.nodes]
     np.testing.assert_allclose(found, np.where(labels.codes > 0, 1 - positive, positive), atol=0.03)
