@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from graphuq.posterior.to_arviz import groups_of
@@ -121,7 +122,7 @@ def _decode(content: io.BytesIO) -> dict[str, xr.Dataset]:
 
     with h5py.File(content, "r") as file:
         return {
-            name: xr.decode_cf(_read_group(group))
+            name: xr.decode_cf(_read_group(group)).load()
             for name, group in file.items()
             if isinstance(group, h5py.Group)
         }
@@ -136,7 +137,7 @@ def _read_group(group: Any) -> xr.Dataset:
         texts = stored.dtype.metadata and stored.dtype.metadata.get("vlen") is str
         scales = [scale[0].name for scale in stored.dims if len(scale)]
         dimensions = [scale.rpartition("/")[2] for scale in scales] or [name] * stored.ndim
-        values = stored.asstr()[()].astype(str) if texts else stored[()]
+        values = np.asarray(stored.asstr()[()], dtype=np.str_) if texts else stored[()]
         variables[name] = (dimensions, values, _attributes(stored))
     return xr.Dataset(variables, attrs=_attributes(group))
 
