@@ -1,4 +1,4 @@
-"""Seconds of whole fresh processes: import, first draw on a given adjacency, the demo.
+"""Seconds of whole fresh processes: import, first draw on a given adjacency, the demo, its file.
 
 python -m benchmarks.speed.startup [--quick]
 """
@@ -27,6 +27,9 @@ prior = gq.Prior.approximated(graph, rank=50)
 gq.sample(prior, gq.Probit(0.1), labels, draws={draws}, warmup={warmup}, seed=0, progress=False)
 """
 
+LOAD = "import sys, graphuq as gq; gq.load(sys.argv[1])"
+XARRAY = "import sys, graphuq, xarray; xarray.open_datatree(sys.argv[1], engine='h5netcdf').load()"
+
 
 def main() -> None:
     options = report.options(__doc__.splitlines()[0])
@@ -44,6 +47,8 @@ def main() -> None:
             "import to first draw": [*python, draw, str(adjacency)],
             "import to 4 x 250 draws": [*python, thousand, str(adjacency)],
             "graphuq demo": [sys.executable, "-m", "graphuq", "demo", "--out", folder],
+            "gq.load of its result": [*python, LOAD, f"{folder}/result/posterior.nc"],
+            "xarray instead": [*python, XARRAY, f"{folder}/result/posterior.nc"],
         }
         rows = []
         for name, command in commands.items():

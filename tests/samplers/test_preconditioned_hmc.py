@@ -66,7 +66,7 @@ def test_it_agrees_with_the_harmonic_sampler(many, model):
             ("0.125 * ...", "0.0 * ..."),
             ("rng.random() < alpha", "rng.random() < alpha + 0.3"),
             ("... + change", "... + 0.5 * change"),
-            ("g_start[:] = g", "pass"),
+            ("copy_matrix(g, g_start)", "copy_matrix(g, g)"),
         ]
     ),
 )

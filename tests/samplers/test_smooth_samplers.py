@@ -73,7 +73,7 @@ def test_ginzburg_landau_agrees_with_quadrature(sampler):
             (hilbert_hmc, "trajectories", "0.125 * ...", "0.0 * ..."),
             (hilbert_hmc, "trajectories", "rng.random() < alpha", "rng.random() < alpha + 0.3"),
             (hilbert_hmc, "trajectories", "... + change", "... + 0.5 * change"),
-            (hilbert_hmc, "trajectories", "g_start[:] = g", "pass"),
+            (hilbert_hmc, "trajectories", "copy_matrix(g, g_start)", "copy_matrix(g, g)"),
             (hilbert_hmc, "trajectories", "... + end", "..."),
             (elliptical_slice, "_slide", "math.log(1.0 - rng.random())", "-1.0"),
             (elliptical_slice, "_slide", "phi_w <= level", "True"),
