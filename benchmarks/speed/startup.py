@@ -8,9 +8,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
 import timeit
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +31,6 @@ gq.sample(prior, gq.Probit(0.1), labels, draws={draws}, warmup={warmup}, seed=0,
 """
 
 
-def seconds(read: Callable[[], object]) -> list[float]:
-    """Return the seconds of some calls."""
-    return [timeit.timeit(read, number=1) for _ in range(6)]
-
-
 def main() -> None:
     options = report.options(__doc__.splitlines()[0])
     with tempfile.TemporaryDirectory() as folder:
@@ -53,23 +48,19 @@ def main() -> None:
             "import to 4 x 250 draws": [*python, thousand, str(adjacency)],
             "graphuq demo": [sys.executable, "-m", "graphuq", "demo", "--out", folder],
         }
-        rows = []
-        for name, command in commands.items():
-            times = []
-            for _ in range(2 if options.quick else 6):
-                begun = time.perf_counter()
-                subprocess.run(command, check=True, capture_output=True)
-                times.append(time.perf_counter() - begun)
-            # the first run fills the caches
-            rows.append({"fresh process": name, "first run, s": times[0],
-                         "median of the rest, s": float(np.median(times[1:]))})  # fmt: skip
         result = f"{folder}/result/posterior.nc"
-        for name, times in {
-            "gq.load of the demo's result, in one process": seconds(lambda: gq.load(result)),
-            "xarray's reader, which makes no posterior": seconds(
-                lambda: xr.open_datatree(result, engine="h5netcdf").load().close()
-            ),
-        }.items():
+        calls: dict[str, Callable[[], object]] = {
+            name: partial(subprocess.run, command, check=True, capture_output=True)
+            for name, command in commands.items()
+        }
+        calls["gq.load of the demo's result, in one process"] = lambda: gq.load(result)
+        calls["xarray's reader, which makes no posterior"] = lambda: (
+            xr.open_datatree(result, engine="h5netcdf").load().close()
+        )
+        rows = []
+        for name, call in calls.items():
+            times = [timeit.timeit(call, number=1) for _ in range(2 if options.quick else 6)]
+            # the first run fills the caches
             rows.append({"fresh process": name, "first run, s": times[0],
                          "median of the rest, s": float(np.median(times[1:]))})  # fmt: skip
     warm = {row["fresh process"]: row["median of the rest, s"] for row in rows}

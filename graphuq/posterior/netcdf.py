@@ -132,7 +132,7 @@ def _read_group(group: Any) -> xr.Dataset:
     """Return the variables of a group as they are stored."""
     variables = {}
     for name, stored in group.items():
-        if not hasattr(stored, "dims") or _text(stored.attrs.get("NAME")).startswith(NO_VARIABLE):
+        if not hasattr(stored, "dims") or NO_VARIABLE in str(stored.attrs.get("NAME")):
             continue
         texts = stored.dtype.metadata and stored.dtype.metadata.get("vlen") is str
         scales = [scale[0].name for scale in stored.dims if len(scale)]
@@ -149,7 +149,3 @@ def _attributes(stored: Any) -> dict[str, Any]:
         for name, value in stored.attrs.items()
         if name not in OF_THE_FORMAT and not name.startswith("_Netcdf4")
     }
-
-
-def _text(value: Any) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")

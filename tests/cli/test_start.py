@@ -57,14 +57,19 @@ def test_a_lack_of_memory_in_a_command_is_no_bug():
 )
 def test_a_terminal_of_another_encoding_shows_codes(code, tmp_path):
     (tmp_path / "items.csv").write_text("id,\u03b1,label\na,1,u\nb,2,v\n", encoding="utf-8")
-    run = [sys.executable, "-m", "graphuq", "sample", "items.csv", "--label", "kind"]
+    (tmp_path / "\u03b1").mkdir()
     environment = {
         **os.environ, "PYTHONIOENCODING": code, "PYTHONPATH": os.pathsep.join(sys.path)
     }  # fmt: skip
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, env=environment, check=False)
-    assert done.returncode == 2
-    shown = done.stderr.decode(code)
-    assert ("'\N{GREEK SMALL LETTER ALPHA}'" if code == "utf-8" else "'\\u03b1'") in shown
+    shows, refused = "example irises --out \u03b1", "sample items.csv --label kind"
+    for number, run in ((0, shows), (2, refused)):
+        done = subprocess.run(
+            [sys.executable, "-m", "graphuq", *run.split()],
+            cwd=tmp_path, capture_output=True, env=environment, check=False,
+        )  # fmt: skip
+        assert done.returncode == number, done.stderr
+        shown = (done.stderr if number else done.stdout).decode(code)
+        assert ("\N{GREEK SMALL LETTER ALPHA}" if code == "utf-8" else "\\u03b1") in shown
 
 
 @pytest.mark.slow
