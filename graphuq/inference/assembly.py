@@ -17,7 +17,6 @@ from graphuq.inference.runner import Outcome, run_chains
 from graphuq.likelihoods.bound import parameters_of
 from graphuq.posterior.assessment.diagnostics import effective_size, quick_messages
 from graphuq.posterior.node_statistics import (
-    MAX_WAIT_SECONDS,
     Statistics,
     Summaries,
     batch_length,
@@ -31,8 +30,8 @@ from graphuq.utils.progress import warn_of_long_work
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
-# Draws of each chain that the statistics of nodes use at least.
-MIN_DRAWS = 20
+# Draws of each chain that the statistics of nodes use if Ctrl-C ends those of all draws.
+LAST_DRAWS = 100
 
 
 def posterior_of(
@@ -71,8 +70,7 @@ def _assemble(run: Run, records: list[ChainRecord], outcome: Outcome) -> Posteri
             name = type(problem.likelihood).__name__
             raise ValueError(f"{name}: {' '.join(outcome.stopped)}")
         raise KeyboardInterrupt("interrupted during warm-up: there are no draws to return")
-    in_haste = not outcome.complete and not outcome.stopped
-    statistics, few = _statistics(run, kept, in_haste)
+    statistics, few = _statistics(run, kept)
     return Posterior(
         prior=problem.prior,
         labels=problem.labels,
@@ -111,12 +109,10 @@ def _overlap(record: ChainRecord, problem: Problem, sampled: tuple[str, ...]) ->
     return np.array([one.overlap(n_classes) for one in each])
 
 
-def _statistics(
-    run: Run, records: list[ChainRecord], in_haste: bool
-) -> tuple[Statistics, int | None]:
+def _statistics(run: Run, records: list[ChainRecord]) -> tuple[Statistics, int | None]:
     """Return the statistics of all nodes, and the draws that they use if these are not all.
 
-    After Ctrl-C, and if it is pressed here, the last draws have to do if all of them take long.
+    If Ctrl-C is pressed here, the last draws have to do.
 
     Raises
     ------
@@ -136,16 +132,12 @@ def _statistics(
     ]
     draws = sum(record.draws for record in records)
     seconds = seconds_needed(run.conditional, draws, bound.n_fields, plan.threads)
-    if not in_haste:
-        warn_of_long_work(
-            seconds, "computing the statistics of all nodes", "ask for fewer draws", stacklevel=5
-        )
-    if not in_haste or seconds <= MAX_WAIT_SECONDS:
-        with suppress(KeyboardInterrupt):
-            return _node_statistics(run, summaries, records[0].rounds), None
-    # or from the last of them, in half the time: other threads may still be busy
-    few = max(MIN_DRAWS, int(MAX_WAIT_SECONDS / 2 / seconds * draws / len(records)))
-    few = min(few, *(record.draws for record in records))
+    warn_of_long_work(
+        seconds, "computing the statistics of all nodes", "ask for fewer draws", stacklevel=5
+    )
+    with suppress(KeyboardInterrupt):
+        return _node_statistics(run, summaries, records[0].rounds), None
+    few = min(LAST_DRAWS, *(record.draws for record in records))
     return _node_statistics(run, [_last(chain, few) for chain in summaries], [few]), few
 
 

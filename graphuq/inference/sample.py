@@ -43,8 +43,8 @@ def sample(
 ) -> Posterior:
     """Sample the posterior over the labels of all nodes.
 
-    Ctrl-C returns the draws so far, in a posterior marked incomplete. To return quickly,
-    node statistics may then use only the last draws of each chain.
+    Ctrl-C returns the draws so far, in a posterior marked incomplete. If it is pressed while the
+    statistics of nodes are computed, they use the last 100 draws of each chain.
 
     Parameters
     ----------

@@ -16,12 +16,7 @@ see `graphuq.posterior.node_kernels`.
 from __future__ import annotations
 
 import copy
-import signal
-import threading
-import time
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -63,11 +58,6 @@ MAX_ERROR_RATIO = 2.3
 
 # About how long a node takes for each draw and field, and for each number of the draw's summary.
 NODE_SECONDS, SUMMARY_SECONDS = 2e-8, 1e-11
-
-# Seconds that Ctrl-C waits for the rest of the statistics.
-MAX_WAIT_SECONDS = 0.6
-
-FINISHED = "Ctrl-C came when the statistics of nodes were nearly done: they are complete"
 
 
 def draws_per_block(n_fields: int) -> int:
@@ -352,11 +342,6 @@ def node_statistics(
         Largest number of threads; by default one per core.
     progress : bool
         Show a progress bar.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Ctrl-C, if the rest would take more than a moment, or if it is pressed twice.
     """
     nodes: dict[str, Array] = {}
     changes: Array | float = 0.0
@@ -368,12 +353,8 @@ def node_statistics(
     )
     basis, which = conditional.basis, conditional.which
     bar = progress_bar(basis.shape[0], progress, "node")
-    draws = sum(len(chain.values) for chain in chains)
-    rest = _Rest(basis.shape[0], seconds_needed(conditional, draws, n_fields, threads))
-    with bar, rest.finish_if_short():
-        done = map_rows(work, basis, width, which, threads=threads, bar=bar)
-        for rows, (part, squares) in done:
-            rest.done = rows.stop
+    with bar:
+        for rows, (part, squares) in map_rows(work, basis, width, which, threads=threads, bar=bar):
             for name, values in part.items():
                 if name not in nodes:
                     nodes[name] = np.empty((basis.shape[0], *values.shape[1:]))
@@ -388,52 +369,6 @@ def seconds_needed(
     """Return about how long the statistics of all nodes take."""
     each = n_fields * (NODE_SECONDS + SUMMARY_SECONDS * conditional.n_summary)
     return conditional.basis.shape[0] * draws * each / (threads or cpu_count())
-
-
-class _Rest:
-    """The work that is left when Ctrl-C is pressed.
-
-    Attributes
-    ----------
-    done : int
-        Number of rows that are done.
-    """
-
-    def __init__(self, total: int, expected: float) -> None:
-        self._total, self._expected = total, expected
-        self._begun, self.done = time.monotonic(), 0
-
-    @property
-    def seconds(self) -> float:
-        """About how long it takes, by the pace so far."""
-        if not self.done:
-            return self._expected
-        return (time.monotonic() - self._begun) * (self._total / self.done - 1)
-
-    @contextmanager
-    def finish_if_short(self) -> Iterator[None]:
-        """Finish after a first Ctrl-C if it takes at most `MAX_WAIT_SECONDS`, and say so."""
-        before = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is not threading.main_thread() or before is None:
-            yield
-            return
-
-        pressed = False
-
-        def press(*_: object) -> None:
-            nonlocal pressed
-            signal.signal(signal.SIGINT, before)
-            pressed = True
-            if self.seconds > MAX_WAIT_SECONDS:
-                raise KeyboardInterrupt("interrupted while computing the statistics of nodes")
-
-        signal.signal(signal.SIGINT, press)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-        if pressed:
-            warnings.warn(FINISHED, RuntimeWarning, stacklevel=2)
 
 
 def _compute_rows(

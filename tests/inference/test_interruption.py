@@ -15,7 +15,7 @@ import pytest
 from conftest import quietly
 
 import graphuq as gq
-from graphuq.inference import assembly, runner
+from graphuq.inference import runner
 from graphuq.likelihoods.label_rule import Sign
 from graphuq.posterior import node_statistics as statistics
 from graphuq.samplers import harmonic
@@ -171,24 +171,11 @@ def test_ctrl_c_in_the_statistics_takes_the_last_draws(small, monkeypatch):
         yield from map_rows(*arguments, **options)
 
     monkeypatch.setattr(statistics, "map_rows", interrupting)
-    # The rest takes a moment: it is finished, and that is said
-    with pytest.warns(RuntimeWarning, match="nearly done: they are complete"):
-        post = quietly(*model, **run)
-    np.testing.assert_array_equal(post.mean, whole.mean)
-    assert post.draws.complete
-    # The rest takes long
-    presses.append(None)
-    monkeypatch.setattr(statistics, "MAX_WAIT_SECONDS", 0.0)
-    with pytest.warns(gq.ConvergenceWarning, match=r"use the last 300 draws .* run again"):
+    with pytest.warns(gq.ConvergenceWarning, match=r"use the last 100 draws .* run again"):
         post = gq.sample(*model, **run)
     assert not post.draws.complete
     np.testing.assert_array_equal(post.draws.modes, whole.draws.modes)
-    presses.append(None)
-    monkeypatch.setattr(assembly, "MAX_WAIT_SECONDS", 0.0)
-    with pytest.warns(gq.ConvergenceWarning, match=f"last {assembly.MIN_DRAWS} draws"):
-        post = gq.sample(*model, **run)
-    assert post.draws.modes.shape == whole.draws.modes.shape
-    assert abs(post.mean - whole.mean).max() < 1.0
+    assert abs(post.mean - whole.mean).max() < 6 * post.mcse.max()
     assert (post.mcse > whole.mcse).mean() > 0.9
 
 
@@ -197,7 +184,6 @@ def test_a_checkpoint_stays_if_the_statistics_were_interrupted(small, tmp_path, 
     run = {"draws": 300, "seed": 0, "progress": False, "checkpoint": tmp_path / "run.npz"}
     monkeypatch.setattr("graphuq.inference.checkpoint.INTERVAL_SECONDS", 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr(statistics, "MAX_WAIT_SECONDS", 0.0)
         patch.setattr(statistics, "progress_bar", lambda *_: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):  # here at each attempt
             gq.sample(*model, **run)
@@ -277,7 +263,7 @@ def test_absurd_graphs_say_so_before_they_start(monkeypatch):
 
 
 STAGES = """
-import sys, time, warnings
+import sys, time
 import numpy as np
 import graphuq as gq
 
@@ -304,11 +290,8 @@ stages = {
 print("begin", flush=True)
 try:
     while True:
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            found = stages[sys.argv[1]]()
-        finished = any("they are complete" in str(one.message) for one in said)
-        if isinstance(found, gq.Posterior) and (finished or not found.draws.complete):
+        found = stages[sys.argv[1]]()
+        if isinstance(found, gq.Posterior) and not found.draws.complete:
             print("draws", time.time(), flush=True)
             break
 except KeyboardInterrupt as error:

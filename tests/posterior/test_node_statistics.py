@@ -1,5 +1,3 @@
-import signal
-
 import numpy as np
 import pytest
 
@@ -66,30 +64,6 @@ def test_threads_change_nothing(problem, monkeypatch):
     runs = [node_statistics(*problem, ROUNDS, "sign", threads=threads) for threads in (1, 2, 5)]
     for other in runs[1:]:
         assert_same(runs[0], other)
-
-
-def test_one_interruption_is_ignored_and_a_second_is_not(problem, monkeypatch):
-    conditional, kept = problem
-    undisturbed = node_statistics(conditional, kept, ROUNDS, "sign")
-    map_rows = module.map_rows
-
-    def pressed(times):
-        def interrupting(*arguments, **options):
-            for _ in range(times):
-                signal.raise_signal(signal.SIGINT)
-            yield from map_rows(*arguments, **options)
-
-        return interrupting
-
-    monkeypatch.setattr(module, "map_rows", pressed(1))
-    with pytest.warns(RuntimeWarning, match="nearly done: they are complete"):
-        finished = node_statistics(conditional, kept, ROUNDS, "sign")
-    assert_same(finished, undisturbed)
-    monkeypatch.setattr(module, "map_rows", pressed(2))
-    with pytest.raises(KeyboardInterrupt):
-        node_statistics(conditional, kept, ROUNDS, "sign")
-    with pytest.raises(KeyboardInterrupt):  # the handler is restored
-        signal.raise_signal(signal.SIGINT)
 
 
 def test_single_precision_modes_move_nothing_that_matters(small):

@@ -165,8 +165,7 @@ def _messages(
     if "statistics_draws" in settings:
         messages.append(
             f"The statistics of nodes use the last {settings['statistics_draws']:,} draws"
-            " of each chain, because all of them would have taken long after Ctrl-C: run again to "
-            "use all."
+            " of each chain, because Ctrl-C ended those of all draws: run again to use all."
         )
     frozen = np.ptp(draws.stats["lp"], axis=1) == 0
     if length > 1 and frozen.any():
