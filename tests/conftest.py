@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import sys
 import warnings
 from typing import Any
@@ -25,6 +26,9 @@ settings.register_profile(
     derandomize="CI" in os.environ,
 )
 settings.load_profile("patient")
+
+# a process in the background of a shell ignores Ctrl-C, which tests press
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,7 +1,6 @@
 """What ends the command line while it imports its commands, or without memory: one line."""
 
 import os
-import signal
 import subprocess
 import sys
 import tomllib
@@ -43,7 +42,6 @@ def test_what_ends_the_start(way, event, tmp_path):
     ended = subprocess.run(
         [sys.executable, *WAYS[way], "sample", "items.csv"],
         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     assert (ended.returncode, ended.stderr, ended.stdout) == (code, f"graphuq: {line}\n", "")
 

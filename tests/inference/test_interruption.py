@@ -348,12 +348,10 @@ def test_an_interruption_that_python_drops_is_raised_at_the_end():
 def test_ctrl_c_returns_from_each_stage(stage, tmp_path):
     script = tmp_path / "stages.py"
     script.write_text(STAGES)
-    # Processes in the background of a shell ignore SIGINT unless told otherwise
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", str(script), stage, str(tmp_path / "report.html")],
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     with process, ended_at_last(process):
