@@ -14,7 +14,9 @@ from references.mutation import plant
 from references.selection import each_once, first_of
 
 import graphuq as gq
+from graphuq.likelihoods.bound import bind
 from graphuq.samplers import pcn
+from graphuq.samplers.protocol import Target
 
 MODELS = {"probit": gq.Probit(0.3), "level-set": gq.LevelSet(0.7)}
 
@@ -77,6 +79,30 @@ class GaussianLabels:
 @dataclass(frozen=True)
 class GaussianEverywhere(GaussianLabels):
     reads = "all"
+
+
+def deviation_at_power(power):
+    """Errors of the mean field at a power of the likelihood, the largest, in standard errors."""
+    prior = gq.Prior.full(gq.Graph([[0, 1, 1, 0], [1, 0, 1, 0.5], [1, 1, 0, 1], [0, 0.5, 1, 0]]))
+    labels = gq.Labels([0, 1, 3], [0, 1, 1])
+    target = Target(prior.at(labels.nodes), bind(GaussianLabels(0.5), labels, 4), power)
+    sampler, rng = gq.PCN(beta=0.4), np.random.default_rng(0)
+    state = sampler.start(target, rng)
+    _, chunk = sampler.advance(target, state, rng, draws=4000, thin=40, tune=False)
+    C = prior.covariance(labels.nodes, labels.nodes)
+    mean = C @ np.linalg.solve(C + 0.25 / power * np.eye(3), labels.codes)
+    batches = chunk.fields[:, 0].reshape(40, 100, 3).mean(axis=1)
+    return float((abs(batches.mean(0) - mean) / (batches.std(0, ddof=1) / np.sqrt(40))).max())
+
+
+@pytest.mark.parametrize("power", [0.1, 0.4, 1.0])
+def test_powers_of_a_likelihood_have_closed_form_posteriors(power):
+    assert deviation_at_power(power) < 4.5
+
+
+def test_powers_that_are_forgotten_fail(monkeypatch):
+    plant(monkeypatch, pcn, "_walk", "_tempered(there, power)", "there")
+    assert deviation_at_power(0.4) > 4.5
 
 
 @pytest.mark.parametrize("plugin", [GaussianLabels, GaussianEverywhere])
