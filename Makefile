@@ -73,7 +73,8 @@ $(TOOLS)/installed:
 
 # Every benchmark except those of papers and those that need other packages (samplers.beside_peers,
 # samplers.multiclass_beside_peers, trust.side_by_side, trust.annotate_cells: pip install
-# graphuq[peers]). Takes an hour or two; each says whether its claims hold.
+# graphuq[peers]; mutants: pip install cosmic-ray). Takes an hour or two; each says whether its claims
+# hold.
 STUDY = samplers.pcn speed.startup speed.node_statistics speed.threads speed.pixels \
     samplers.ginzburg_landau samplers.angle trust.active_labeling trust.active_scikit trust.approximation trust.calibration trust.suspect_labels \
     trust.suspects_beside_cleanlab \
