@@ -14,8 +14,8 @@ from graphuq.utils.words import count
 
 # A value dwarfs all others if it is at least this many times as large as the next, where values
 # within a factor 2 of the largest count as copies of it. Of equal values less shows that they are
-# marks, such as -999: what is measured seldom has the same extreme twice.
-DWARFING_RATIO, RATIO_OF_EQUALS = 1e3, 100.0
+# marks, such as -99: what is measured seldom has the same extreme twice.
+DWARFING_RATIO, RATIO_OF_EQUALS = 1e3, 10.0
 
 # Values in one block.
 BLOCK_SIZE = 2**22

@@ -87,9 +87,13 @@ def test_labels_that_count_from_1_are_told(written):
 
 
 def test_a_mark_that_repeats_is_told(written):
-    cells = ["14.21", "-999", "11.5", "13", "12.25", "15"]
-    with pytest.warns(RuntimeWarning, match="'-999' dwarfs"):
-        read(written(table(cells)))
+    for mark, cells in (
+        ("-999", ["14.21", "-999", "11.5", "13", "12.25", "15"]),
+        ("99", ["1", "5", "99", "3", "4", "2"]),
+        ("-99", ["0.3", "-2.1", "1.7", "-99", "4.4", "3.5"]),
+    ):
+        with pytest.warns(RuntimeWarning, match=f"'{mark}' dwarfs"):
+            read(written(table(cells)))
 
 
 def test_weights_of_edges_have_decimal_commas(written):

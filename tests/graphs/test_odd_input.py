@@ -192,6 +192,8 @@ def test_heavy_tails_and_rare_values_do_not_dwarf():
             rng.random(5000) < 0.001,
             rng.poisson(0.01, 5000),
             np.zeros(5000),
+            rng.lognormal(0, 1, 5000).round(),
+            rng.geometric(0.3, 5000),
         ]
     )
     assert not find_dwarfing(X, np.median(X, axis=0)).column.size
