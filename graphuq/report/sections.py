@@ -73,18 +73,21 @@ def opening(subject: Subject) -> Paragraph:
     counts = [
         f"{n:,} {choose_form(n, 'is', 'are')} {c}" for n, c in zip(sizes, classes, strict=True)
     ]
-    listed = f"{', '.join(counts[:-1])} and {counts[-1]}"
     meaning = (
         f"probability lies between {1 - SURE:.0%} and {SURE:.0%}."
         if classes.size == 2
         else f"most probable class has a probability below {SURE:.0%}."
     )
+    others = (
+        f" Predictions for the {hidden.size:,} others: {', '.join(counts[:-1])} and {counts[-1]}. "
+        f"The class of {n_unsure:,} of them is unsure: its {meaning}"
+    )
     return Paragraph(
         f"The graph links {posterior.n_nodes:,} items. "
         f"{len(posterior.labels):,} of them came with a label, which may be wrong. From these "
-        "labels graphuq computes the probability of each class for every item. Predictions for "
-        f"the {hidden.size:,} others: {listed}. The class of {n_unsure:,} of them is unsure: its "
-        f"{meaning}"
+        "labels graphuq computes the probability of each class for every item."
+        + others
+        * bool(hidden.size)
     )
 
 

@@ -294,6 +294,15 @@ def test_the_page_shows_what_was_run(full, good):
     assert "With the same files: graphuq sample 'a & b.csv'" in full.text("reproduce")
 
 
+def test_predictions_are_counted_where_there_are_some(small):
+    prior, classes = gq.Prior.projected(small[0], 8), np.arange(40) % 2
+    for n_labels in (39, 40):
+        post = gq.approximate(prior, gq.Probit(1.0), gq.Labels(range(n_labels), classes[:n_labels]))
+        text = sections.opening(Subject(post)).text
+        assert f"{n_labels} of them came with a label" in text
+        assert ("unsure" in text) == (n_labels < 40)
+
+
 def test_names_given_by_users_stay_text(small, prior, tmp_path):
     bad = "<script>alert(1)</script>&\"'"
     _, labels, y = small
