@@ -50,7 +50,7 @@ examples:
   graphuq label scans.npz --images --ignore y --classes 0 1 2 3 4 5 6 7 8 9
   graphuq label birds.csv --images photo --classes tit finch
   graphuq label photos --classes cat dog --question "Which animal is this?"
-  graphuq sample mail.csv --text body --labels labels.csv --sampling any
+  graphuq sample mail.csv --text body --labels labels.csv
                  (what the button Finish does)
 
 Only this machine can reach the page, and only with the token in the address that is printed. From

@@ -182,8 +182,7 @@ def test_texts_are_labeled_from_nothing_to_a_folder_of_results(mail, tmp_path):
         "--draws",
         "50",
     ]
-    # the file does not say that the page asked for the labels
-    assert main([*again, "--sampling", "any", "--out", "again"]) == 0
+    assert main([*again, "--out", "again"]) == 0
     other = pd.read_csv("again/nodes.csv")
     assert abs(other["confidence"] - nodes["confidence"]).mean() < 0.05
 

@@ -86,6 +86,18 @@ def test_labels_that_count_from_1_are_told(written):
     assert any("If your ids count from 1, subtract 1" in note for note in notes)
 
 
+def test_answers_of_a_page_are_no_random_sample(written):
+    path = written("x,y\n" + "".join(f"{k % 5}.5,{k % 3}.1\n" for k in range(12)))
+    names = ["id,label,confidence,who,when,apart", "0,a,1,Ann,,0", "1,b,1,Ann,,0", ""]
+    page = read(path, ReadOptions(labels=written("\n".join(names), "page.csv")))
+    assert page.labels().sampling == "any"
+    assert page.labels("random").sampling == "random"
+    assert any("(--sampling any)" in note for note in page.notes)
+    plain = read(path, ReadOptions(labels=written("id,label\n0,a\n1,b\n", "plain.csv")))
+    assert plain.labels().sampling == "by class"
+    assert not any("--sampling" in note for note in plain.notes)
+
+
 def test_a_mark_that_repeats_is_told(written):
     for mark, cells in (
         ("-999", ["14.21", "-999", "11.5", "13", "12.25", "15"]),

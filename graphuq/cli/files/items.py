@@ -64,6 +64,8 @@ class Items:
         Gray levels of items that are pictures in files.
     linked : bool
         Whether the graph has links that were not made of the features.
+    sampling : str or None
+        How the labels were chosen, if the file says so; see `Labels`.
     """
 
     path: Path
@@ -83,9 +85,10 @@ class Items:
     shown: pd.DataFrame | None = None
     images: Array | None = None
     linked: bool = False
+    sampling: str | None = None
 
     def labels(self, sampling: str | None = None) -> Labels:
-        """Return the known labels, and how they were chosen, if that is known.
+        """Return the known labels, chosen as ``sampling`` says, or else as the file does.
 
         Raises
         ------
@@ -108,7 +111,7 @@ class Items:
         classes = sorted({*values, *self.classes})
         self._require_classes(values, classes)
         trust = None if self.confidence is None else self.confidence[nodes]
-        return Labels(nodes, values, classes, confidence=trust, sampling=sampling)
+        return Labels(nodes, values, classes, confidence=trust, sampling=sampling or self.sampling)
 
     def _require_classes(self, values: list[str], classes: list[str]) -> None:
         """Refuse a single class, names of items and measurements."""

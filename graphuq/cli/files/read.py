@@ -52,7 +52,9 @@ from graphuq.cli.files.recognize_edges import lists_edges
 from graphuq.cli.files.shown_columns import choose_columns
 from graphuq.cli.files.table import TABLES, Table, kind, open_table, require_file
 from graphuq.cli.files.text_table import TextTable
+from graphuq.labeling.answers import is_answers
 from graphuq.labels.class_values import MAYBE_CLASS, MOST
+from graphuq.labels.labels import ANY
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count, list_names
 
@@ -138,6 +140,9 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         notes += ("every item has a label: there is nothing to predict",)
     if lost:
         notes += (f"the dropped items include {count(lost, 'labeled item')}",)
+    asked = options.labels is not None and is_answers(options.labels)
+    if asked:
+        notes += (f"{options.labels}: a page chose the items to ask about (--sampling any)",)
     return Items(
         path,
         ids[kept],
@@ -156,6 +161,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         None if contents.shown is None else contents.shown[kept].reset_index(drop=True),
         contents.images,
         contents.linked,
+        ANY if asked else None,
     )
 
 
