@@ -62,6 +62,17 @@ def test_a_line_of_totals_is_told(tmp_path):
     files.read(tmp_path / "rare.csv")
 
 
+def test_a_line_of_totals_may_leave_columns_blank(tmp_path):
+    rows = "".join(f"r{k};{k * k % 7}.25;{k % 5};{'uv'[k] if k < 2 else ''}\n" for k in range(9))
+    x = sum(k * k % 7 + 0.25 for k in range(9))
+    header = "id;x;y;label\n"
+    with pytest.raises(ValueError, match="line 11: the numbers in 'x' are the sums of those above"):
+        read(tmp_path, f"{header}{rows}Total;{x};;\n", missing="fill")
+    assert read(tmp_path, f"{header}{rows}Total;{x};;\n", missing="drop").ids.size == 9
+    assert read(tmp_path, f"{header}{rows}r9;{x + 1};;\n", missing="fill").ids.size == 10
+    assert read(tmp_path, f"{header}{rows}r9;{x};3;\n", missing="fill").ids.size == 10
+
+
 def test_whole_numbers_that_are_ids_by_name_are_told(tmp_path):
     values = np.random.default_rng(0).choice(10**6, 20, replace=False)
     rows = [f"{value},{k % 7}.5,{'uv'[k] if k < 2 else ''}" for k, value in enumerate(values)]
