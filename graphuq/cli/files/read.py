@@ -140,7 +140,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULTS) -> Items:
         notes += ("every item has a label: there is nothing to predict",)
     if lost:
         notes += (f"the dropped items include {count(lost, 'labeled item')}",)
-    asked = options.labels is not None and is_answers(options.labels)
+    asked = options.labels is not None and is_answers(Path(options.labels))
     if asked:
         notes += (f"{options.labels}: a page chose the items to ask about (--sampling any)",)
     return Items(
