@@ -14,8 +14,9 @@ from graphuq.utils.words import count
 
 # A value dwarfs all others if it is at least this many times as large as the next, where values
 # within a factor 2 of the largest count as copies of it. Of equal values less shows that they are
-# marks, such as -99: what is measured seldom has the same extreme twice.
-DWARFING_RATIO, RATIO_OF_EQUALS = 1e3, 10.0
+# marks, such as -999: what is measured seldom has the same extreme twice. Still less does, such as
+# -99, where most values are not the usual one, as they are in a pixel at the border of images.
+DWARFING_RATIO, RATIO_OF_EQUALS, RATIO_AMONG_VARIED = 1e3, 100.0, 10.0
 
 # Values in one block.
 BLOCK_SIZE = 2**22
@@ -62,14 +63,16 @@ def find_dwarfing(X: Array, center: Array) -> Dwarfing:
         largest = size[at, np.arange(d)]
         row = np.where(largest > top, block.start + at, row)
         top = np.maximum(top, largest)
-    rest, n_copies, n_equal = np.zeros(d), np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.int64)
+    rest, (n_copies, n_equal, n_off) = np.zeros(d), np.zeros((3, d), dtype=np.int64)
     for block in blocks:
         size = _distances(X[block], center)
         copy = size >= top / 2
         n_copies += copy.sum(axis=0)
         n_equal += (size == top).sum(axis=0)
+        n_off += (size > 0).sum(axis=0)
         rest = np.maximum(rest, np.where(copy, 0.0, size).max(axis=0))
-    ratio = np.where((n_equal > 1) & (n_equal == n_copies), RATIO_OF_EQUALS, DWARFING_RATIO)
+    of_equals = np.where(2 * n_off > n, RATIO_AMONG_VARIED, RATIO_OF_EQUALS)
+    ratio = np.where((n_equal > 1) & (n_equal == n_copies), of_equals, DWARFING_RATIO)
     column = np.flatnonzero((rest > 0) & (top >= ratio * rest))
     return Dwarfing(column, row[column], n_copies[column], rest[column])
 
