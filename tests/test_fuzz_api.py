@@ -234,7 +234,7 @@ CALLS = {
         {"held_out": gq.Labels(np.arange(10, 24), Y[10:24]), "coverage": 0.5, "score": "daps",
          "graph": GRAPH},
     ),
-    "pred_probs": (QUICK.pred_probs, {"prior": PRIOR}),
+    "pred_probs": (QUICK.pred_probs, {"prior": PRIOR, "mistakes": False}),
     "find_mistakes": (gq.find_mistakes, {"post": QUICK, "prior": PRIOR}),
     "suspect_labels": (QUICK.suspect_labels, {"false_discovery_rate": 0.2}),
     "ranking": (QUICK.ranking, {"by": "entropy"}),

@@ -74,9 +74,10 @@ def annotator_rates(
     frame : pandas.DataFrame or array_like, shape (items, annotators)
         As `Labels.from_annotators`.
     probabilities : array_like, shape (items, K), optional
-        The probability of each class of each item without its annotators, such as
-        `Posterior.pred_probs` of its labels. Without it, the annotators alone say which class
-        an item has, and items of one annotator each say nothing.
+        The probability of each true class of each item without its annotators, such as
+        ``post.pred_probs(mistakes=False)`` under `NoisyProbit`, whose ``flip_rate`` keeps mistakes
+        apart from the overlap of classes. Without it, the annotators alone say which class an item
+        has, and items of one annotator each say nothing.
     classes : array_like, optional
         All classes, if some of them may not occur.
     draws : int

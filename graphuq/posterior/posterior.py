@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from graphuq.graphs import Graph
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.label_rule import as_by_class, label_rule
+from graphuq.likelihoods.sign_model import SignModel
 from graphuq.posterior.assessment.calibration import Calibration, calibrate
 from graphuq.posterior.assessment.diagnostics import Diagnostics, diagnose
 from graphuq.posterior.assessment.model_trust import ModelTrust, trust_in_model
@@ -636,19 +637,22 @@ class Posterior(PredictionMixin):
         found = self._label_draws(math.ceil(self._label_terms / MAX_TERMS))
         return Doubts(by_class, found.mistake.mean(axis=0), found.overlap.mean(axis=0))
 
-    def pred_probs(self, prior: GaussianPrior | None = None) -> Array:
+    def pred_probs(self, prior: GaussianPrior | None = None, *, mistakes: bool = True) -> Array:
         """Return what all other labels say of each label: out-of-sample predictions.
 
         They are the ``pred_probs`` of cleanlab's functions, whose ``labels`` are
-        ``post.labels.indices``, and may calibrate conformal sets of other packages. Mistakes that
-        the likelihood expects of labels are part of them, and doubts about this label, its
-        confidence, are not. Draws are weighed as
+        ``post.labels.indices``, and may calibrate conformal sets of other packages. Doubts about
+        this label, its confidence, are no part of them. Draws are weighed as
         `graphuq.posterior.left_out` says.
 
         Parameters
         ----------
         prior : Prior, optional
             The prior of the posterior; needed if it was sampled and read from a file.
+        mistakes : bool
+            Whether the mistakes that the likelihood expects, its ``flip_rate``, are part of the
+            predictions. Without them these are of the true class, which
+            `graphuq.annotator_rates` asks for.
 
         Returns
         -------
@@ -676,6 +680,16 @@ class Posterior(PredictionMixin):
         >>> pred_probs.shape, int(pred_probs[np.arange(20), wrong.indices].argmin())
         ((20, 2), 3)
         """
+        validation.boolean("mistakes", mistakes)
+        found = self._left_out(prior)
+        if mistakes:
+            return found
+        K = self.labels.classes.size
+        model = SignModel.flipping(0.0, self.settings["sign_model"]["flip_rate"], K)
+        return np.asarray(model.of_class(found, K))
+
+    def _left_out(self, prior: GaussianPrior | None) -> Array:
+        """Return what all other labels say of each label, with mistakes."""
         if self.settings.get("sign_model") is None:
             raise ValueError(
                 "predictions of labels need a sign model, such as gq.Probit, and "

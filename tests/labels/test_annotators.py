@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
@@ -86,6 +87,31 @@ def test_rates_of_annotators_who_share_no_item():
     alone = gq.annotator_rates(votes, draws=2000, seed=0)
     assert (alone["high"] - alone["low"]).min() > 0.3
     assert 0.75 <= np.mean(inside) <= 1.0
+
+
+@pytest.mark.filterwarnings("ignore:expectation propagation is poor")
+def test_rates_follow_from_predictions_of_the_true_classes():
+    """With mistakes in the predictions of labels, rates are too small."""
+    X, y = gq.datasets.two_moons(600, seed=0)
+    spectrum = gq.Spectrum.of(gq.knn_graph(X, 8, connect=True), 60)
+    inside: dict[bool, list[bool]] = {True: [], False: []}
+    rates = np.array([0.1, 0.3])
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        nodes = np.sort(rng.choice(600, 300, replace=False))
+        who = rng.integers(0, 2, 300)
+        given = np.where(rng.random(300) < rates[who], 1 - y[nodes], y[nodes])
+        labels = gq.Labels(nodes, given)
+        post = gq.approximate(spectrum, gq.NoisyProbit(), labels)
+        votes = np.full((300, 2), None, dtype=object)
+        votes[np.arange(300), who] = given
+        for mistakes, held in inside.items():
+            p = post.pred_probs(mistakes=mistakes)
+            found = gq.annotator_rates(votes, probabilities=p, draws=500)
+            held.extend((found["low"] <= rates) & (rates <= found["high"]))
+    least = 0.9 - 3 * math.sqrt(0.9 * 0.1 / 12)
+    assert np.mean(inside[False]) > least
+    assert np.mean(inside[True]) < least
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

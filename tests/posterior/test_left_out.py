@@ -57,6 +57,18 @@ def test_predictions_of_two_classes_are_those_of_the_approximation(small, prior,
     assert abs(post.pred_probs() - quick.pred_probs()).max() < 0.03
 
 
+@pytest.mark.parametrize("labels", [gq.Labels([0, 7, 25], ["x", "y", "x"]), THREE], ids=len)
+def test_predictions_without_mistakes_are_of_the_true_class(prior, labels):
+    flip_rate, K = 0.2, labels.classes.size
+    post = quietly(prior, gq.NoisyProbit(0.3, flip_rate), labels, **OPTIONS)
+    found = post.pred_probs(mistakes=False)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    label = flip_rate / (K - 1) * (1 - found) + (1 - flip_rate) * found
+    np.testing.assert_allclose(post.pred_probs(), label)
+    without = quietly(prior, gq.Probit(0.3), labels, **OPTIONS)
+    assert np.array_equal(without.pred_probs(mistakes=False), without.pred_probs())
+
+
 def test_predictions_are_those_without_the_label_if_labels_outnumber_modes(small):
     spectrum, _, y = small
     prior, model = gq.Prior.projected(spectrum, 4), gq.Probit(0.3)
