@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -115,20 +115,10 @@ def _row(copy: Path, file: Path, position: tuple[int, int], name: str, index: in
     }
 
 
-def _killed_by(copy: Path, rooms: tuple[str, ...] | list[str]) -> str:
+def _killed_by(copy: Path, rooms: Sequence[str]) -> str:
     """Return the first quick test of these rooms that fails, or an empty text."""
     cache = copy.parent / "compiled"
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-m",
-        "not slow",
-        "-p",
-        "no:cacheprovider",
-    ]
+    command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", "-m", "not slow"]
     environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(cache)}
     try:
         done = subprocess.run(

@@ -78,16 +78,16 @@ def opening(subject: Subject) -> Paragraph:
         if classes.size == 2
         else f"most probable class has a probability below {SURE:.0%}."
     )
-    others = (
-        f" Predictions for the {hidden.size:,} others: {', '.join(counts[:-1])} and {counts[-1]}. "
-        f"The class of {n_unsure:,} of them is unsure: its {meaning}"
-    )
+    others = ""
+    if hidden.size:
+        others = (
+            f" Predictions for the {hidden.size:,} others: {', '.join(counts[:-1])} and "
+            f"{counts[-1]}. The class of {n_unsure:,} of them is unsure: its {meaning}"
+        )
     return Paragraph(
         f"The graph links {posterior.n_nodes:,} items. "
         f"{len(posterior.labels):,} of them came with a label, which may be wrong. From these "
-        "labels graphuq computes the probability of each class for every item."
-        + others
-        * bool(hidden.size)
+        f"labels graphuq computes the probability of each class for every item.{others}"
     )
 
 

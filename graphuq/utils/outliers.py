@@ -13,9 +13,9 @@ from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
 # A value dwarfs all others if it is at least this many times as large as the next, where values
-# within a factor 2 of the largest count as copies of it. Of equal values less shows that they are
-# marks, such as -999: what is measured seldom has the same extreme twice. Still less does, such as
-# -99, where most values are not the usual one, as they are in a pixel at the border of images.
+# within a factor 2 of the largest count as copies of it. Equal values need a smaller ratio to be
+# marks, such as -999: what is measured seldom has the same extreme twice. The smallest one, for
+# -99, is for columns that vary: most pixels at the border of images are 0, and others may be equal.
 DWARFING_RATIO, RATIO_OF_EQUALS, RATIO_AMONG_VARIED = 1e3, 100.0, 10.0
 
 # Values in one block.

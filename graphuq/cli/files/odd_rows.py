@@ -68,7 +68,7 @@ def report_odd_rows(
     total = np.nansum(X[:-1], axis=0)
     several = np.count_nonzero(np.nan_to_num(X[:-1]), axis=0) > 1
     close = np.isclose(X[-1], total, rtol=ROUNDING, atol=0) & several
-    given = ~np.isnan(X[-1])
+    given = ~np.isnan(X[-1])  # a total beside blanks is told by itself
     partial = not are_dropped and close.any() and close[given].all() and not given.all()
     if partial or _are_most(close[None])[0]:
         summed = [name for name, same in zip(names, close, strict=True) if same]
