@@ -66,6 +66,7 @@ def add(commands: Any) -> None:
         help="table with columns id and label, and optionally confidence; rows without a label "
         "are ignored",
     )
+    add_read_option(parser, "label")
     add_read_option(parser, "annotators")
     add_read_option(parser, "unlabeled")
     add_read_option(parser, "classes")

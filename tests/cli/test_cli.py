@@ -474,18 +474,20 @@ def test_the_truth_of_a_report(karate, capsys):
     capsys.readouterr()
     for file, message in (
         ("short.csv", f"short.csv: the true class of item '{names.max()}' is missing"),
-        ("odd.csv", "odd.csv has no column 'label' (--truth)"),
+        ("odd.csv", "(--truth): give this name to one of its columns: '', 'who', 'club', 'age'"),
+        ("unsure.csv", "is 'unknown', which is not one of the classes 'Mr. Hi', 'Officer': corr"),
         ("none.csv", "there is no file none.csv"),
         ("parties.csv", "the true class of item"),
     ):
         table.assign(label="x").to_csv("parties.csv", index=False)
+        table.assign(label=["unknown", *table["label"][1:]]).to_csv("unsure.csv", index=False)
         assert main(["report", "karate-graphuq", "--truth", file]) == 2
         error = capsys.readouterr().err
         assert message in error
         assert error.count("\n") == 1
     assert main(["report", "quick.nc", "--out", "quick.nc"]) == 2
     assert "let the name end in .html" in capsys.readouterr().err
-    assert {*os.listdir()} - {*before} == {"short.csv", "odd.csv", "parties.csv"}
+    assert {*os.listdir()} - {*before} == {"short.csv", "odd.csv", "parties.csv", "unsure.csv"}
     assert gq.load("quick.nc").n_nodes == 34
 
 

@@ -181,8 +181,11 @@ def test_labels_may_be_corrected_and_classes_added(moons, capsys):
     Path("more.csv").write_text(f"id,label\n{wrong},{flipped}\n{other},{nodes['label'].iloc[1]}\n")
     assert main(["update", "result", "--labels", "more.csv", "--draws", "20"]) == 0
     assert "replaced 1 label by those of more.csv" in capsys.readouterr().out
-    Path("more.csv").write_text("id,label\nm1,between\n")
-    assert main(["update", "result", "--labels", "more.csv", "--draws", "20"]) == 0
+    Path("more.csv").write_text("id,seen,who\nm1,between,ann\n")
+    assert main(["update", "result", "--labels", "more.csv", "--draws", "20"]) == 2
+    assert "name one of its columns: 'id', 'seen', 'who'" in capsys.readouterr().err
+    seen = ["--label", "seen"]
+    assert main(["update", "result", "--labels", "more.csv", "--draws", "20", *seen]) == 0
     assert "new in more.csv: 'between'" in capsys.readouterr().out
     run = run_of("result")
     assert run["classes"] == ["between", "lower", "upper"]

@@ -81,7 +81,13 @@ def _is_list(value: Any) -> bool:
 
 
 def read_class_column(
-    values: Any, source: str, options: ReadOptions, problems: Problems, path: str = ""
+    values: Any,
+    source: str,
+    options: ReadOptions,
+    problems: Problems,
+    path: str = "",
+    *,
+    are_true: bool = False,
 ) -> tuple[NDArray[Any], tuple[str, ...]]:
     """Return the class of each item, None where it is unknown, and notes on what was decided.
 
@@ -96,6 +102,9 @@ def read_class_column(
         Collects values that may be classes or marks of unknown labels.
     path : str
         The file, for messages about problems, unless ``source`` names it.
+    are_true : bool
+        The values are true classes, which all items need: what may mark an unknown one is compared
+        with the classes of the labels, as other names are.
     """
     place = f"{path}, {source}" if path else source
     several = next((value for value in values if _is_list(value)), None)
@@ -108,7 +117,7 @@ def read_class_column(
     found = find_unlabeled(
         values if is_unsigned else names, marks=options.unlabeled, classes=options.classes
     )
-    for text, n in found.doubtful.items():
+    for text, n in () if are_true else found.doubtful.items():
         problems.add(
             f"{place}: {text!r} occurs in {count(n, 'row')}: use --unlabeled {quote(text)} if it "
             f"marks items without a label, or --class {quote(text)} if it is a class"
@@ -130,6 +139,7 @@ def read_class_column(
         f"{source}: kept {text!r} as a class in {count(n, 'row')}, because blanks mark items "
         f"without a label (if it marks them too, use --unlabeled {quote(text)})"
         for text, n in found.kept.items()
+        if not are_true
     ]
     notes += [
         f"{source}: no item has the value {text!r} (--unlabeled)"

@@ -72,7 +72,7 @@ def read_classes(
     problems = Problems()
     found = read_label_table(Path(path), ids, options, problems, option)
     problems.require_none()
-    return found[LABEL]
+    return found[options.label or LABEL]
 
 
 def read_label_table(
@@ -149,8 +149,9 @@ def read_label_table(
     for name in wanted:
         how = options if name == own else for_truth(options, found[own].names)
         # The rows of the table decide what is missing, not the items that it leaves out.
+        are_true = name != own or option == "--truth"
         values, notes = read_class_column(
-            frame[name].to_numpy(object)[rows], f"{path}", how, problems
+            frame[name].to_numpy(object)[rows], f"{path}", how, problems, are_true=are_true
         )
         column = np.full(ids.size, None, dtype=object)
         column[places] = values
@@ -218,7 +219,11 @@ def no_column(path: Path, option: str, name: str, names: Sequence[str]) -> str:
     near = get_close_matches(name, names, n=1)
     guess = f"did you mean {near[0]!r}? Or " if near else ""
     columns = list_names(names) or "none"
-    return f"{path} has no column {name!r} ({option}): {guess}name one of its columns: {columns}"
+    # --truth names a column only of the main file
+    remedy = "give this name to" if (option, name) == ("--truth", LABEL) else "name"
+    return (
+        f"{path} has no column {name!r} ({option}): {guess}{remedy} one of its columns: {columns}"
+    )
 
 
 def _known_rows(

@@ -318,7 +318,7 @@ def _classes(
 
     of_truth = for_truth(options, known)
     if truth in contents.columns and truth not in found:
-        found[truth] = _read_column(path, contents, truth, of_truth, problems)
+        found[truth] = _read_column(path, contents, truth, of_truth, problems, are_true=True)
     elif truth not in found and _is_table(truth):
         table = replace(of_truth, label=None, truth=None)
         found[truth] = read_label_table(Path(truth), ids, table, problems, "--truth")[LABEL]
@@ -402,12 +402,19 @@ def _require_shown(
 
 
 def _read_column(
-    path: Path, contents: Contents, name: str, options: ReadOptions, problems: Problems
+    path: Path,
+    contents: Contents,
+    name: str,
+    options: ReadOptions,
+    problems: Problems,
+    *,
+    are_true: bool = False,
 ) -> ClassColumn:
     """Return the classes in a column of the file."""
-    source = f"column {name!r}"
-    column = read_class_column(contents.columns[name], source, options, problems, f"{path}")
-    return ClassColumn(*column)
+    source, cells = f"column {name!r}", contents.columns[name]
+    return ClassColumn(
+        *read_class_column(cells, source, options, problems, f"{path}", are_true=are_true)
+    )
 
 
 def _combine_columns(
