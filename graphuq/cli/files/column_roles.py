@@ -62,12 +62,14 @@ class ColumnRoles:
         wanted = dict.fromkeys([own, options.truth, options.groups, *people])
         self.classes = [name for name in wanted if name is not None and name in names]
         self.named = {*self.classes, self.key, *table.empty_columns}
-        roles = self.named | {*options.ignore}
+        index = {""} - {self.key}  # as pandas writes that of a data frame
+        roles = self.named | {*options.ignore} | index
         texts = [name for name in options.text if name in names]
         self.as_text = [*self.classes, *texts, *([] if self.key is None else [self.key])]
         self.features = [name for name in names if name not in roles]
         self.described: dict[str | None, str] = {
             **{name: "not used" for name in names if name not in self.features},
+            **dict.fromkeys(index, "not used, it has no name"),
             options.groups: "groups",
             options.truth: "true classes",
             own: LABELS,
@@ -116,9 +118,9 @@ def own_label(names: Sequence[str], options: ReadOptions) -> str | None:
 
 
 def default_id(names: Sequence[str], ignore: Sequence[str]) -> str | None:
-    """Return the column ``id``, or a first column without a name, unless it is ignored."""
-    found = next((name for name in names if name.lower() == ID or name == ""), None)
-    return None if found in ignore else found
+    """Return the column ``id``, or else one without a name, unless it is ignored."""
+    found = [name for name in names if name.lower() == ID or name == ""]
+    return max((name for name in found if name not in ignore), key=len, default=None)
 
 
 def _require_columns(table: Table, options: ReadOptions, problems: Problems) -> bool:
