@@ -19,10 +19,11 @@ def format_columns(columns: Sequence[Column]) -> list[str]:
 
     Examples
     --------
-    >>> for line in format_columns([Column("size", "numbers", 9, 1, "--fill-missing")]):
+    >>> ages = Column("age", "numbers", 40, 1, "--fill-missing", range="18 to 93")
+    >>> for line in format_columns([ages]):
     ...     print(line)
-      column  read as  distinct  missing  to use it
-    ? size    numbers         9        1  --fill-missing
+      column  read as  range     distinct  missing  to use it
+    ? age     numbers  18 to 93        40        1  --fill-missing
     """
     listed = [column for column in columns if not _is_plain(column)]
     if len(columns) - len(listed) <= MOST_PLAIN:
@@ -33,6 +34,7 @@ def format_columns(columns: Sequence[Column]) -> list[str]:
         (
             shorten(visible(c.name), NAME_LENGTH),
             shorten(visible(c.read_as), MOST_READ_AS),
+            c.range,
             f"{c.distinct:,}",
             f"{c.missing:,}",
             visible(c.use),
@@ -40,14 +42,14 @@ def format_columns(columns: Sequence[Column]) -> list[str]:
         for c in shown
     ]
     uses = "to use it" if any(c.use for c in shown) else ""
-    rows.insert(0, ("column", "read as", "distinct", "missing", uses))
-    widths = [max(len(row[k]) for row in rows) for k in range(4)]
+    rows.insert(0, ("column", "read as", "range", "distinct", "missing", uses))
+    widths = [max(len(row[k]) for row in rows) for k in range(5)]
     lines = []
     odd = [("", ""), *((c.use, c.odd) for c in shown)]
-    for (asked, note), (name, how, distinct, missing, use) in zip(odd, rows, strict=True):
-        mark = "?" if asked else " "
-        line = f"{mark} {name:{widths[0]}}  {how:{widths[1]}}  {distinct:>{widths[2]}}"
-        lines.append(f"{line}  {missing:>{widths[3]}}  {use}".rstrip())
+    for (asked, note), (*texts, distinct, missing, use) in zip(odd, rows, strict=True):
+        left = "  ".join(f"{text:{width}}" for text, width in zip(texts, widths, strict=False))
+        line = f"{'?' if asked else ' '} {left}  {distinct:>{widths[3]}}"
+        lines.append(f"{line}  {missing:>{widths[4]}}  {use}".rstrip())
         if note:
             lines.append(f"    {visible(note)}")
     others = [column for column in columns if column not in listed]

@@ -122,7 +122,7 @@ def _columns(subject: Subject) -> list[Block]:
     if not rows:
         return []
     more = [Paragraph(f"And {n - len(rows):,} more.")] if n > len(rows) else []
-    return [Table(("column", "read as", "different values", "missing"), rows), *more]
+    return [Table(("column", "read as", "range", "different values", "missing"), rows), *more]
 
 
 def _run(subject: Subject) -> list[Block]:

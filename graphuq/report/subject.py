@@ -55,9 +55,9 @@ class Subject:
         All nodes that were drawn, if some of them got no certain label.
     groups : array_like, shape (N,), optional
         The group of each node, whose shares of the classes are wanted.
-    columns : sequence of (str, str, int, int), optional
-        Columns of the table of the items: name, how it was read, numbers of different and of
-        missing values.
+    columns : sequence of (str, str, str, int, int), optional
+        Columns of the table of the items: name, how it was read, range, numbers of different and
+        of missing values.
     table : DataFrame, N rows, optional
         What is known of each node; lists of items show it.
     origins : dict of str to str, optional
@@ -78,7 +78,7 @@ class Subject:
     sample: Labels | None = None
     drawn: Any = None
     groups: Any = None
-    columns: Sequence[tuple[str, str, int, int]] = ()
+    columns: Sequence[tuple[str, str, str, int, int]] = ()
     table: Any = None
     origins: Mapping[str, str] = field(default_factory=dict)
     label_next: Any = None

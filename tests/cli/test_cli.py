@@ -582,7 +582,7 @@ def test_errors_are_one_line_with_exit_code_2(arguments, message, tmp_path, caps
     assert main([*arguments, *own]) == 2
     first, *table = capsys.readouterr().err.splitlines()
     assert message in first
-    assert not table or table[0].split() == ["column", "read", "as", "distinct", "missing"]
+    assert not table or table[0].split() == ["column", "read", "as", "range", "distinct", "missing"]
     error = "\n".join([first, *table])
     assert "Traceback" not in error
     assert sorted(os.walk(".")) == before

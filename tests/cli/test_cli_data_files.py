@@ -621,18 +621,18 @@ def test_a_messy_table_is_through_in_two_runs(capsys):
     error = refused(capsys, "sample", "messy.csv")
     assert error.splitlines()[:9] == [
         "graphuq sample: how should the columns marked ? be used?",
-        "  column  read as                  distinct  missing  to use it",
-        "  id      ids                             6        0",
-        "? joined  dates, as days                  5        1  --fill-missing (column mean), or "
-        "--drop-missing (2 rows)",
-        "? height  numbers, decimal commas         5        1  --fill-missing (column mean), or "
-        "--drop-missing (2 rows)",
-        "? team    text: red, blue                 2        0  --categorical team, or "
-        "--ignore team",
-        "? city    text: Rome, Oslo                2        1  --categorical city, or "
-        "--ignore city",
-        "  votes   numbers                         6        0",
-        "  label   labels                          2        2",
+        "  column  read as                  range                     distinct  missing  to use it",
+        "  id      ids                                                       6        0",
+        "? joined  dates, as days           2018-02-20 to 2021-11-11         5        1  "
+        "--fill-missing (column mean), or --drop-missing (2 rows)",
+        "? height  numbers, decimal commas  1.6 to 1.91                      5        1  "
+        "--fill-missing (column mean), or --drop-missing (2 rows)",
+        "? team    text: red, blue                                           2        0  "
+        "--categorical team, or --ignore team",
+        "? city    text: Rome, Oslo                                          2        1  "
+        "--categorical city, or --ignore city",
+        "  votes   numbers                  2 to 12                          6        0",
+        "  label   labels                                                    2        2",
     ]
     remedy = remedy_of(error, "messy.csv")
     assert remedy == "--categorical team --categorical city --fill-missing"

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from graphuq.utils.typing import Array
 from graphuq.utils.words import shorten
 
 # The role of the column of labels, and all roles but that of a feature.
@@ -51,6 +51,8 @@ class Column(NamedTuple):
         What to do to use the column; "" if nothing is asked.
     odd : str
         What is odd about it; "" if that is plain.
+    range : str
+        The least and the greatest number or date; "" for other columns.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Column(NamedTuple):
     missing: int
     use: str = ""
     odd: str = ""
+    range: str = ""
 
     @property
     def is_feature(self) -> bool:
@@ -77,7 +80,7 @@ def tabulate_columns(
     frame: pd.DataFrame,
     roles: Mapping[str | None, str],
     forms: Mapping[str, ColumnForm],
-    invalid: Mapping[str, NDArray[np.bool_]],
+    cells: Mapping[str, Array],
     questions: Mapping[str, Question],
     constant: Collection[str] = (),
 ) -> tuple[Column, ...]:
@@ -91,8 +94,8 @@ def tabulate_columns(
         What columns are, other than features.
     forms : mapping of str to ColumnForm
         How columns of features were read.
-    invalid : mapping of str to ndarray of bool, shape (rows,)
-        Which cells of features are missing or invalid.
+    cells : mapping of str to ndarray, shape (rows, any)
+        The features that columns become, NaN where a cell is missing or invalid.
     questions : mapping of str to Question
         Columns that cannot be used as they are.
     constant : collection of str
@@ -103,18 +106,19 @@ def tabulate_columns(
     >>> frame = pd.DataFrame(
     ...     {"id": [*"abc"], "size": [1, 2, np.nan], "town": ["Ulm", "Ulm", "Bonn"]}
     ... )
-    >>> gaps = {"size": frame["size"].isna()}
+    >>> cells = {"size": frame[["size"]].to_numpy()}
     >>> forms, asked = {"size": ColumnForm("numbers")}, {"town": Question("--ignore town", "")}
-    >>> for column in tabulate_columns(frame, {"id": "ids"}, forms, gaps, asked):
-    ...     print(*column[:4], sep=", ")
-    id, ids, 3, 0
-    size, numbers, 2, 1
-    town, text: Ulm, Bonn, 2, 0
+    >>> for column in tabulate_columns(frame, {"id": "ids"}, forms, cells, asked):
+    ...     print(*column, sep=", ")
+    id, ids, 3, 0, , ,
+    size, numbers, 2, 1, , , 1 to 2
+    town, text: Ulm, Bonn, 2, 0, --ignore town, ,
     """
     rows = []
     for name in frame.columns:
         column = frame[name]
-        missing = invalid[name] if name in invalid else column.isna()
+        values = cells.get(name)
+        missing = column.isna() if values is None else np.isnan(values).any(axis=1)
         known = column[~np.asarray(missing)]
         try:
             distinct = int(known.nunique())
@@ -124,13 +128,25 @@ def tabulate_columns(
         if name in constant:
             how = "constant: not used"
         asked = questions.get(name, Question("", ""))
-        rows.append(Column(str(name), how, distinct, int(missing.sum()), *asked))
+        span = "" if values is None else _describe_range(values, forms[name].form)
+        rows.append(Column(str(name), how, distinct, int(missing.sum()), *asked, span))
     return tuple(rows)
 
 
-def for_report(columns: Iterable[Column]) -> list[tuple[str, str, int, int]]:
+def for_report(columns: Iterable[Column]) -> list[tuple[str, str, str, int, int]]:
     """Return what a report shows of the columns: those with a role come first."""
-    return [column[:4] for column in sorted(columns, key=lambda column: column.is_feature)]
+    return [
+        (column.name, column.read_as, column.range, column.distinct, column.missing)
+        for column in sorted(columns, key=lambda column: column.is_feature)
+    ]
+
+
+def _describe_range(values: Array, form: str) -> str:
+    """Return the least and the greatest number or date, for marks and errors to be seen."""
+    if form == DATES:
+        ends = np.array([np.nanmin(values), np.nanmax(values)]).astype("datetime64[D]")
+        return f"{ends[0]} to {ends[1]}"
+    return f"{np.nanmin(values):g} to {np.nanmax(values):g}" if form.startswith(NUMBERS) else ""
 
 
 def _describe(column: pd.Series, form: ColumnForm | None, asked: bool) -> str:

@@ -51,8 +51,8 @@ class Features(NamedTuple):
         None if there are problems.
     columns : dict of str to ColumnForm
         How columns were read.
-    invalid : dict of str to ndarray of bool, shape (rows,)
-        Which of their cells are missing or invalid.
+    cells : dict of str to ndarray, shape (rows, any)
+        Their values before they are scaled, NaN where a cell is missing or invalid.
     constant : collection of str
         Columns that are not used, since their values in the rows that are kept are equal.
     """
@@ -62,7 +62,7 @@ class Features(NamedTuple):
     notes: tuple[str, ...]
     encoding: Encoding | None = None
     columns: Mapping[str, ColumnForm] = {}
-    invalid: Mapping[str, NDArray[np.bool_]] = {}
+    cells: Mapping[str, Array] = {}
     constant: Collection[str] = ()
 
 
@@ -95,14 +95,13 @@ def build_features(
             f"{table.path} has no feature columns, only ids and labels: add columns of features, "
             "or name fewer columns with --ignore"
         )
-    forms, blocks, words = _encode(table, frame, options, problems)
-    invalid = {name: np.asarray(np.isnan(block).any(axis=1)) for name, block in blocks.items()}
+    forms, blocks, words = _encode(table, frame, options, problems, labels)
     if problems.found:
         every = np.ones(len(frame), dtype=np.bool_)
-        return Features(np.empty((len(frame), 0)), every, (), columns=forms, invalid=invalid)
-    cells = np.column_stack(list(invalid.values()))
-    kept, notes = choose_rows(str(table.path), cells, options.missing)
-    notes += describe_invalid(table, frame[list(forms)], cells, options.missing)
+        return Features(np.empty((len(frame), 0)), every, (), columns=forms, cells=blocks)
+    invalid = np.column_stack([np.isnan(block).any(axis=1) for block in blocks.values()])
+    kept, notes = choose_rows(str(table.path), invalid, options.missing)
+    notes += describe_invalid(table, frame[list(forms)], invalid, options.missing)
     notes += [note for name in words for note in _describe_words(name, words[name], blocks[name])]
     numbers = [name for name, form in forms.items() if form.form not in (CATEGORIES, TEXT)]
     warn_of_outliers(
@@ -130,7 +129,7 @@ def build_features(
         tuple(notes),
         encoding._replace(words=words),
         forms,
-        invalid,
+        blocks,
         forms.keys() - used,
     )
 

@@ -252,7 +252,7 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
     if roles.key is None:
         notes += (NUMBERED,)
     problems.columns = tabulate_columns(
-        frame, roles.described, found.columns, found.invalid, problems.questions, found.constant
+        frame, roles.described, found.columns, found.cells, problems.questions, found.constant
     )
     encoding = found.encoding
     if encoding is not None:
