@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from graphuq.cli.files import ReadOptions, read
+from graphuq.cli.files.problems import FileProblemsError
 
 
 def table(cells, header="id,value,label"):
@@ -106,6 +108,36 @@ def test_a_mark_that_repeats_is_told(written):
     ):
         with pytest.warns(RuntimeWarning, match=f"'{mark}' dwarfs"):
             read(written(table(cells)))
+
+
+def test_what_is_known_of_labeled_items_alone_is_no_feature(written):
+    """When and by whom an item was labeled, as Label Studio exports it, tells that it was."""
+    labeled = [f"{k},{k % 5},pos,7,2.{k}\n{k + 50},{k % 7},neg,8,3.{k}\n" for k in range(6)]
+    others = [f"{k},{k % 5},,,{{}}\n" for k in range(100, 120)]
+    content = "id,x,label,annotator,lead_time\n" + "".join(labeled + others)
+    with pytest.raises(FileProblemsError) as caught:
+        read(written(content.replace("{}", "")))
+    assert caught.value.remedy == "--ignore annotator --ignore lead_time"
+    # a time of an unlabeled item tells nothing
+    with pytest.raises(FileProblemsError) as caught:
+        read(written(content.replace("{}", "9", 1).replace("{}", "")))
+    assert caught.value.remedy == "--ignore annotator --fill-missing"
+
+
+def test_the_index_of_a_data_frame_is_no_feature(written):
+    frame = pd.read_csv(written(table(["1", "2", "4"])))
+    frame.sample(frac=1, random_state=1).to_csv("t.csv")
+    items = read(Path("t.csv"))
+    assert sorted(items.ids) == sorted(frame["id"])
+    assert items.features.shape == (12, 1)
+    assert items.columns[0].read_as == "not used, it has no name"
+    assert read(Path("t.csv"), ReadOptions(ignore=("id",))).ids.tolist() != items.ids.tolist()
+
+
+def test_the_range_of_numbers_shows_marks_and_codes(written):
+    """Nothing else says that -99 is no age, and 91E1 no number."""
+    found = read(written(table(["41", "-99", "60"]))), read(written(table(["91E1", "12E3"])))
+    assert [items.columns[1].range for items in found] == ["-99 to 60", "910 to 12000"]
 
 
 def test_weights_of_edges_have_decimal_commas(written):

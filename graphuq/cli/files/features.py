@@ -67,7 +67,11 @@ class Features(NamedTuple):
 
 
 def build_features(
-    table: Table, frame: pd.DataFrame, options: ReadOptions, problems: Problems
+    table: Table,
+    frame: pd.DataFrame,
+    options: ReadOptions,
+    problems: Problems,
+    labels: pd.Series | None = None,
 ) -> Features:
     """Return the columns of ``frame`` as numbers.
 
@@ -84,6 +88,8 @@ def build_features(
     options : ReadOptions
     problems : Problems
         Collects values that are not numbers, with their places; the features are empty then.
+    labels : Series, optional
+        The column of labels. Others that are missing in the same rows tell of the labeling.
 
     Raises
     ------
@@ -172,7 +178,11 @@ def warn_of_outliers(X: Array, name: Callable[[int, int], str]) -> None:
 
 
 def _encode(
-    table: Table, frame: pd.DataFrame, options: ReadOptions, problems: Problems
+    table: Table,
+    frame: pd.DataFrame,
+    options: ReadOptions,
+    problems: Problems,
+    known: pd.Series | None,
 ) -> tuple[dict[str, ColumnForm], dict[str, Array], dict[str, Words]]:
     """Return the form of each column, its values, NaN where invalid, and the words of texts."""
     blocks: dict[str, Array] = {}
@@ -224,7 +234,7 @@ def _encode(
             blocks[name] = to_indicators(column, categories)
         else:
             undeclared.append(column)
-    _report(table, frame, options, problems, forms, blocks, undeclared)
+    _report(table, frame, options, problems, forms, blocks, undeclared, known)
     return forms, blocks, words
 
 
@@ -240,6 +250,7 @@ def _report(
     forms: Mapping[str, ColumnForm],
     blocks: Mapping[str, Array],
     undeclared: Sequence[pd.Series],
+    known: pd.Series | None,
 ) -> None:
     """Ask about columns that cannot be features as they are, or may have another use."""
     plain = {
@@ -271,7 +282,9 @@ def _report(
             for name, block in blocks.items()
             if name not in people
         }
-        report_invalid(table, frame, invalid, labels, problems)
+        alike = [frame[name] for name in labels] if known is None else [known]
+        unlabeled = [np.asarray(column.isna()) for column in alike]
+        report_invalid(table, frame, invalid, labels, unlabeled, problems)
     named = options.id_column is not None or default_id(table.columns, options.ignore) is not None
     report_counters(table, plain, named or ids is not None, problems)
 

@@ -15,17 +15,22 @@ from graphuq.cli.files.problems import MAX_NAMED, Problems, flag
 from graphuq.cli.files.table import Table
 from graphuq.utils.words import count, list_names
 
+# The values of fewer rows are missing beside their labels by chance.
+MIN_UNLABELED = 3
+
 
 def report_invalid(
     table: Table,
     frame: pd.DataFrame,
     invalid: Mapping[str, NDArray[np.bool_]],
     labels: Sequence[str],
+    unlabeled: Sequence[NDArray[np.bool_]],
     problems: Problems,
 ) -> None:
     """Ask what to do with missing or invalid values: name the first of them, and the columns.
 
-    Columns that are probably the labels are asked about one by one.
+    Columns that are probably the labels are asked about one by one, and so are those that are
+    missing in the rows ``unlabeled``, such as the time at which an item was labeled.
     """
     for name in [name for name in labels if name in invalid]:
         n_missing, option = int(invalid[name].sum()), flag("--label", name)
@@ -37,6 +42,17 @@ def report_invalid(
             option if len(labels) == 1 else "",
         )
     names = [name for name, mask in invalid.items() if mask.any() and name not in labels]
+    patterns = [rows for rows in unlabeled if rows.sum() >= MIN_UNLABELED]
+    told = [n for n in names if any(np.array_equal(invalid[n], rows) for rows in patterns)]
+    for name in told:
+        exclude = flag("--ignore", name)
+        problems.ask(
+            name,
+            f"{table.path}, column {name!r}: the values of exactly the unlabeled items are missing",
+            f"{exclude} (known for labeled items only), or --fill-missing",
+            exclude,
+        )
+    names = [name for name in names if name not in told]
     if not names:
         return
     rows = np.column_stack([invalid[name] for name in names])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from graphuq.cli.files.archive import LABEL_ARRAYS, features_of, read_archive
 from graphuq.cli.files.cells import read_h5ad
 from graphuq.cli.files.class_column import ClassColumn, read_class_column, to_ids
-from graphuq.cli.files.column_roles import ColumnRoles
+from graphuq.cli.files.column_roles import ColumnRoles, own_label
 from graphuq.cli.files.columns import LABELS, Column, tabulate_columns
 from graphuq.cli.files.combined_labels import combine_labels
 from graphuq.cli.files.contents import NUMBERED, Contents
@@ -241,7 +241,8 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
         if not unclear or (pd.api.types.is_numeric_dtype(frame[name]) and frame[name].notna().all())
     ]
     if options.features is None:
-        found = build_features(table, frame[features], options, problems)
+        labels = frame.get(own_label(table.columns, options))
+        found = build_features(table, frame[features], options, problems, labels)
     else:
         X = read_features(options.features, len(frame))
         values, kept, more, _, own = features_of(options.features, X, options)
