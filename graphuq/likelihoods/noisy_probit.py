@@ -34,7 +34,7 @@ class NoisyProbit(Likelihood):
     Raises
     ------
     ValueError
-        ``gamma`` not positive, or above 1e5, ``flip_rate`` outside (0, 1/2).
+        ``gamma`` below 1e-8 or above 1e5, ``flip_rate`` outside (0, 1/2).
 
     Examples
     --------

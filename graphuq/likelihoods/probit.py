@@ -20,10 +20,7 @@ def check_noise(gamma: object) -> float:
         "smaller noise changes no label, take 0.01; larger noise leaves a label to chance, leave "
         "those labels out"
     )
-    number = validation.positive("gamma", gamma, MAX_NOISE, remedy)
-    if number < MIN_NOISE:
-        raise ValueError(f"gamma must be at least {MIN_NOISE:g}, got {number:g}; {remedy}")
-    return number
+    return validation.positive("gamma", gamma, MAX_NOISE, remedy, low=MIN_NOISE)
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Probit(Likelihood):
     Raises
     ------
     ValueError
-        ``gamma`` not positive, or above 1e5.
+        ``gamma`` below 1e-8 or above 1e5.
 
     Examples
     --------

@@ -34,12 +34,19 @@ def is_auto(value: object) -> bool:
     return isinstance(value, str) and value == AUTO
 
 
-def positive(name: str, value: object, high: float = MAX_MAGNITUDE, remedy: str = "") -> float:
-    """Return ``value`` as a positive float in the range where squares and inverses are finite."""
+def positive(
+    name: str,
+    value: object,
+    high: float = MAX_MAGNITUDE,
+    remedy: str = "",
+    *,
+    low: float = MIN_POSITIVE,
+) -> float:
+    """Return ``value`` as a positive float, by default one whose square and inverse are finite."""
     number = real(name, value)
-    if not MIN_POSITIVE <= number <= high:
+    if not low <= number <= high:
         raise ValueError(
-            f"{name} must be positive, from {MIN_POSITIVE:g} to {high:g}, got {number:g}"
+            f"{name} must be positive, from {low:g} to {high:g}, got {number:g}"
             + (f"; {remedy}" if remedy else "")
         )
     return number
