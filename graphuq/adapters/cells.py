@@ -8,7 +8,6 @@ columns with "/", as in "CD4+/CD25", are not allowed there.
 from __future__ import annotations
 
 import reprlib
-import warnings
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +23,7 @@ from graphuq.posterior.predictions import most_probable
 from graphuq.utils.features import check_features
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.warnings import warn
 from graphuq.utils.words import count, list_names
 
 if TYPE_CHECKING:
@@ -158,11 +158,9 @@ def read_labels(adata: Any, label: str, unknown: Collection[str]) -> Labels:
         )
     most = find_most([str(value) for value in values] if known.size == len(values) else [None])
     if most is not None:
-        warnings.warn(
+        warn(
             f"every cell has a label, and {most[1]} of {len(values)} have {most[0]!r}: list it in "
-            "unknown=[...] if it marks cells without a label",
-            RuntimeWarning,
-            stacklevel=3,
+            "unknown=[...] if it marks cells without a label"
         )
     return Labels(known, [values[at] for at in known])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy.sparse import linalg
 from graphuq.graphs import Graph
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
-from graphuq.utils.warnings import ConvergenceWarning
+from graphuq.utils.warnings import ConvergenceWarning, warn
 from graphuq.utils.words import choose_form, count
 
 # Iterations with a residual above this have diverged.
@@ -130,12 +129,11 @@ def refine_small_scores(Z: Array, M: Any, alpha: float, source: Array) -> Array:
         change = abs(Z - previous)
         if (change <= SWEEP_TOLERANCE * Z + np.finfo(np.float64).tiny).all():
             return Z
-    warnings.warn(
+    warn(
         "the relative change of the smallest scores is still "
         f"{np.max(change[Z > 0] / Z[Z > 0]):.1e}: the class of nodes far from all labels may be "
         "wrong; reduce the reach of labels (a larger gamma, a smaller alpha)",
         ConvergenceWarning,
-        stacklevel=2,
     )
     return Z
 
@@ -149,10 +147,9 @@ def _relative_residual(residual: Array, source: Array) -> float:
 def _warn_unless_converged(method: str, residual: float, tol: float, slack: float = 1) -> None:
     """Warn if the relative residual is NaN or exceeds ``slack * tol``."""
     if not residual <= slack * tol:
-        warnings.warn(
+        warn(
             f"{method} stopped at a relative residual of {residual:.1e}, above the tolerance of "
             f"{tol:.0e}: raise max_iter, or reduce the reach of labels and features (a smaller "
             "alpha, delta)",
             ConvergenceWarning,
-            stacklevel=3,
         )

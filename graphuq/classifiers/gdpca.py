@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.features import check_node_features
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 
 RECIPES = ("exact", "paper")
 SOLVERS = ("auto", "power", "gmres")
@@ -275,9 +275,8 @@ def _row_medians(X: Any) -> Array:
 
 def _warn_unless_convex(radius: float) -> None:
     if radius >= 1:
-        warnings.warn(
+        warn(
             f"problem (4) is not convex: alpha rho(M) = {radius:.3g}, so the solution is a saddle "
             "point and power iteration diverges; take a smaller delta or alpha",
             UserWarning,
-            stacklevel=3,
         )

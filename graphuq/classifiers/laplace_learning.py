@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy import linalg
 
@@ -13,7 +11,7 @@ from graphuq.labels.labels import Labels
 from graphuq.utils import validation
 from graphuq.utils.linear_solve import solve_positive_definite
 from graphuq.utils.typing import Array
-from graphuq.utils.warnings import ConvergenceWarning
+from graphuq.utils.warnings import ConvergenceWarning, warn
 from graphuq.utils.words import choose_form, count
 
 # Probabilities whose sum over classes differs from 1 by more than this raise a warning.
@@ -84,12 +82,11 @@ class LaplaceLearning(TransductiveClassifier):
         off = np.abs(inside.sum(axis=1) - 1)
         if not off.max() <= MAX_SUM_ERROR:
             bad = ~(off <= MAX_SUM_ERROR)
-            warnings.warn(
+            warn(
                 f"the unnormalized probabilities of {count(int(bad.sum()), 'node')}, first node "
                 f"{hidden[bad.argmax()]}, do not sum to 1, by up to {off.max():.1e}: {_REMEDY}, "
                 "or raise max_iter",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         F[hidden] = np.clip(inside, 0.0, 1.0)  # the maximum principle holds except for rounding
         return F

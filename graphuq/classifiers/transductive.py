@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from graphuq.labels.labels import Labels
 from graphuq.posterior.predictions import PredictionMixin
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 
 
 def _has_distributions(classifier: Any) -> bool:
@@ -93,12 +93,11 @@ class TransductiveClassifier(PredictionMixin, ClassifierMixin, BaseEstimator):
         reached = abs(scores).max(axis=1)
         lost = np.flatnonzero(reached <= self._resolution * reached.max())
         if lost.size:
-            warnings.warn(
+            warn(
                 f"no label reaches {lost.size} of {reached.size} nodes, first node {lost[0]}, by "
                 f"more than the solver's error: their scores are meaningless, and their class "
                 f"{labels.classes[0]} is a placeholder; label a node near them",
                 UserWarning,
-                stacklevel=3,
             )
         self.labels_, self.classes_ = labels, labels.classes
         self.decision_scores_ = scores

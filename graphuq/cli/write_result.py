@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from graphuq.cli.saved_problem import SavedProblem
 from graphuq.inference.find_mistakes import with_mistakes
 from graphuq.posterior.predictions import ReweightedPredictions
 from graphuq.utils.csv_file import write_csv
+from graphuq.utils.warnings import warn
 from graphuq.utils.words import visible
 
 
@@ -81,11 +81,7 @@ def sample_and_write(
             predictions = data.shares.of(post)
         except ValueError as error:  # only the posterior shows it, and sampling took long
             data = data._replace(shares=None)
-            warnings.warn(
-                f"{error}; the result is written without the shares",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            warn(f"{error}; the result is written without the shares")
     subject = Subject(
         post,
         predictions=predictions,

@@ -6,7 +6,6 @@ such as citations and similar words, have a union.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from graphuq.utils import validation
 from graphuq.utils.features import check_features
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.warnings import warn
 
 # Neighbors of an item, if their number is not given.
 N_NEIGHBORS = 20
@@ -463,11 +463,9 @@ def _shortest_edges(X: Array, inside: Nodes, outside: Nodes) -> tuple[Nodes, Nod
         if squared.size > MAX_LINKS:
             i, j, squared, cut = i[:MAX_LINKS], j[:MAX_LINKS], squared[:MAX_LINKS], True
     if cut:
-        warnings.warn(
+        warn(
             f"more than {MAX_LINKS:.0e} edges between two components are equally short: only so "
-            "many are added, and which ones depends on the order of the rows; drop duplicate rows",
-            RuntimeWarning,
-            stacklevel=5,
+            "many are added, and which ones depends on the order of the rows; drop duplicate rows"
         )
     return i, j, squared
 

@@ -7,7 +7,6 @@ filter in single precision.
 from __future__ import annotations
 
 import inspect
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from graphuq.utils.progress import announce_long_work, progress_bar
 from graphuq.utils.row_blocks import column_signs
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 
 # What Ctrl-C interrupts.
 DOING = "computing eigenpairs"
@@ -139,7 +139,7 @@ def smallest_eigenpairs(
     single = precision == "single" or (precision == "auto" and n > SINGLE_NODES)
     if dense:
         require_memory(DENSE_BYTES * n**2, *too_large)
-        announce_long_work(DENSE_SECONDS * n**3, *too_large, stacklevel=3)
+        announce_long_work(DENSE_SECONDS * n**3, *too_large)
     # one BLAS thread is as fast here, and only one thread gives reproducible digits
     bar = progress_bar(0, progress and not dense, "product")
     with one_blas_thread(), bar:
@@ -173,11 +173,9 @@ def smallest_eigenpairs(
         vectors *= column_signs(vectors)
         residuals = _residuals(M, values, vectors)
     if residuals.max() > MAX_RESIDUAL * bound:
-        warnings.warn(
+        warn(
             f"eigenpair {residuals.argmax() + 1} has residual {residuals.max():.2g}, above "
-            f"{MAX_RESIDUAL * bound:g}: treat results as approximate",
-            RuntimeWarning,
-            stacklevel=3,
+            f"{MAX_RESIDUAL * bound:g}: treat results as approximate"
         )
     return Eigenpairs(values, vectors, residuals, beyond)
 

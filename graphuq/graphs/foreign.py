@@ -13,6 +13,7 @@ from graphuq.graphs.mistaken_weights import warn_of_unused_weights
 from graphuq.utils import validation
 from graphuq.utils.memory import require_memory
 from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.warnings import warn
 from graphuq.utils.words import count
 
 # Two weights are the same up to this relative difference, the rounding of single precision.
@@ -59,11 +60,9 @@ def are_whole(names: Iterable[Any]) -> bool:
 def _warn_of_numbers(nodes: Nodes) -> None:
     """Warn of names that are other numbers than the positions, by which labels refer to nodes."""
     if (nodes != np.arange(nodes.size)).any():
-        warnings.warn(
+        warn(
             f"the nodes are called {nodes.min()} to {nodes.max()}, and gq.Labels counts them from "
-            "0: give labels by name, gq.Labels({name: class, ...}, graph)",
-            RuntimeWarning,
-            stacklevel=5,
+            "0: give labels by name, gq.Labels({name: class, ...}, graph)"
         )
 
 
@@ -97,7 +96,7 @@ def _from_networkx(network: Any) -> tuple[sparse.csr_array, list[Any]]:
     names = list(network.nodes)
     if are_whole(names) and sorted(names) == list(range(len(names))):
         names.sort()  # a file of edges names them in another order
-    warn_of_unused_weights((data for *_, data in network.edges(data=True)), stacklevel=4)
+    warn_of_unused_weights((data for *_, data in network.edges(data=True)))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", np.exceptions.ComplexWarning)
@@ -121,7 +120,7 @@ def _from_igraph(graph: Any) -> tuple[sparse.csr_array, list[Any] | None]:
     """
     weighted = "weight" in graph.es.attributes()
     first = {name: values[0] for name in graph.es.attributes() if (values := graph.es[name])}
-    warn_of_unused_weights([first], stacklevel=4)
+    warn_of_unused_weights([first])
     weights = graph.es["weight"] if weighted else np.ones(graph.ecount())
     edges = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2).T
     try:

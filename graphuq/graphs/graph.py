@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from graphuq.utils import validation
 from graphuq.utils.outliers import DWARFING_RATIO
 from graphuq.utils.read_only import freeze_matrix
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 from graphuq.utils.words import choose_form, count
 
 Matrix = Any  # a dense float64 ndarray or a scipy.sparse.csr_array
@@ -105,8 +105,8 @@ class Graph:
         if is_foreign(adjacency):
             adjacency, nodes = read_foreign(adjacency, nodes)
         self.adjacency = freeze_matrix(_check_adjacency(adjacency))
-        _warn_of_heavy_edges(self.adjacency, stacklevel=2)
-        warn_of_distances(self.adjacency, stacklevel=2)
+        _warn_of_heavy_edges(self.adjacency)
+        warn_of_distances(self.adjacency)
         n = self.adjacency.shape[0]
         self.nodes: NDArray[Any] = (
             np.arange(n) if nodes is None else validation.unmasked("nodes", nodes)
@@ -327,7 +327,7 @@ def _check_adjacency(adjacency: Any) -> Matrix:
     return (A + A.T) / 2 if gap.max() > 0 else A
 
 
-def _warn_of_heavy_edges(A: Matrix, stacklevel: int) -> None:
+def _warn_of_heavy_edges(A: Matrix) -> None:
     """Warn of edges that outweigh the rest."""
     weights = A.data if sparse.issparse(A) else A.ravel()
     heaviest = weights.max(initial=0.0)
@@ -337,12 +337,10 @@ def _warn_of_heavy_edges(A: Matrix, stacklevel: int) -> None:
     few = n_heavy <= max(2, HEAVY_SHARE * np.count_nonzero(weights))  # an edge has two entries
     if few and 0 < next_weight <= heaviest / DWARFING_RATIO:
         i, j = _entry(A, int(weights.argmax()))
-        warnings.warn(
+        warn(
             f"edge ({i}, {j}) has weight {heaviest:g}, and all lighter edges have at most "
             f"{next_weight:g}: it outweighs them and isolates its two nodes; "
-            "correct it, or rescale the weights, for example by their logarithms",
-            RuntimeWarning,
-            stacklevel=stacklevel + 1,
+            "correct it, or rescale the weights, for example by their logarithms"
         )
 
 

@@ -9,7 +9,6 @@ fourth measures the errors.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from graphuq.graphs.spectrum import Spectrum
 from graphuq.utils.row_blocks import collect_rows, column_signs, map_rows, take_rows
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 
 # Since a_ii = 1, every degree is at least 1; an estimate below this means that the extension fails.
 MIN_DEGREE = 0.5
@@ -92,11 +92,9 @@ def compute_spectrum(
     n = X.shape[0]
     passes = _pass_over_degrees(X, kernel, bar)
     if n_replaced := int(np.count_nonzero(passes.replaced)):
-        warnings.warn(
+        warn(
             f"{n_replaced} of {n} items are far from all landmarks and get the weights of the "
-            "nearest landmark: take a larger tau or more landmarks",
-            RuntimeWarning,
-            stacklevel=3,
+            "nearest landmark: take a larger tau or more landmarks"
         )
     volume = passes.degrees.sum()
     mu, W = _small_eigenpairs(kernel, passes, volume, rank)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable
 from numbers import Real
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 
 # Names of distances.
 DISTANCES = ("distance", "dist", "length", "cost", "time", "km", "miles")
@@ -40,7 +40,7 @@ RATIO = 5.0
 ROUNDING, FULL = 5e-3, 0.98
 
 
-def warn_of_distances(A: Any, stacklevel: int) -> None:
+def warn_of_distances(A: Any) -> None:
     """Warn of a matrix of distances, of which similarities are the opposite.
 
     Its diagonal is 0, nearly all other entries are positive, and no side of a triangle is longer
@@ -50,15 +50,15 @@ def warn_of_distances(A: Any, stacklevel: int) -> None:
     ----------
     A : ndarray or csr_array, shape (n, n)
         Symmetric, finite and non-negative.
-    stacklevel : int
 
     Examples
     --------
     >>> x = np.linspace(0, 1, 10)
+    >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     warn_of_distances(abs(x[:, None] - x), 1)
-    ...     warn_of_distances(np.exp(-100 * (x[:, None] - x) ** 2) - np.eye(10), 1)
+    ...     warn_of_distances(abs(x[:, None] - x))
+    ...     warn_of_distances(np.exp(-100 * (x[:, None] - x) ** 2) - np.eye(10))
     >>> len(caught)
     1
     """
@@ -69,12 +69,10 @@ def warn_of_distances(A: Any, stacklevel: int) -> None:
     some = np.unique(np.linspace(0, n - 1, MAX_COMPARED).astype(int))
     D = A[some][:, some].toarray() if sparse.issparse(A) else A[np.ix_(some, some)]
     if _are_lengths(D) or _are_lengths(np.sqrt(D)):
-        warnings.warn(
+        warn(
             "the weights look like distances: they are 0 on the diagonal and positive elsewhere, "
             "and fulfill the triangle inequality. Similar nodes need large weights, such as "
-            "np.exp(-(D / scale) ** 2); of features, gq.knn_graph(X) builds a graph",
-            RuntimeWarning,
-            stacklevel=stacklevel + 1,
+            "np.exp(-(D / scale) ** 2); of features, gq.knn_graph(X) builds a graph"
         )
 
 
@@ -87,37 +85,37 @@ def _are_lengths(D: Array) -> bool:
     return bool((detour + ROUNDING * D.max() >= D).all())
 
 
-def warn_of_adjacency(X: Array, stacklevel: int) -> None:
+def warn_of_adjacency(X: Array) -> None:
     """Warn of features that are a symmetric matrix, which holds pairs of items instead.
 
     Examples
     --------
+    >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     warn_of_adjacency(np.ones((10, 10)), 1)
+    ...     warn_of_adjacency(np.ones((10, 10)))
     >>> len(caught)
     1
     """
     n, d = X.shape
     if n == d >= MIN_COMPARED and np.count_nonzero(X) >= 2 * n and np.allclose(X, X.T, 1e-9, 0):
-        warnings.warn(
+        warn(
             "X is symmetric, as matrices of weights, kernels and distances are, and its rows are "
-            'used as features: gq.Graph(X), or affinity="precomputed", takes weights',
-            RuntimeWarning,
-            stacklevel=stacklevel + 1,
+            'used as features: gq.Graph(X), or affinity="precomputed", takes weights'
         )
 
 
 def warn_of_unused_weights(
-    edges: Iterable[dict[str, Any]], stacklevel: int, remedy: str = "call it 'weight'"
+    edges: Iterable[dict[str, Any]], remedy: str = "call it 'weight'"
 ) -> None:
     """Warn of numbers at the edges of a graph, if none of them is called ``weight``.
 
     Examples
     --------
+    >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     warn_of_unused_weights([{"value": 2}, {}], 1)
+    ...     warn_of_unused_weights([{"value": 2}, {}])
     >>> print(caught[0].message)
     edges have the attribute 'value', which is not used: call it 'weight' if it is their weight
     """
@@ -131,9 +129,7 @@ def warn_of_unused_weights(
     if numeric:
         name = next(iter(numeric))
         far = "; of distances, 1 / distance is one" * names_distances(name)
-        warnings.warn(
+        warn(
             f"edges have the attribute {name!r}, which is not used: {remedy} if it is their "
-            f"weight{far}",
-            RuntimeWarning,
-            stacklevel=stacklevel + 1,
+            f"weight{far}"
         )

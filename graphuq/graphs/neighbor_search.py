@@ -6,7 +6,6 @@ of the rows and on rounding, so that all of them are kept.
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from graphuq.utils import validation
 from graphuq.utils.interruption import interruptible
 from graphuq.utils.progress import announce_long_work
 from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.warnings import warn
 
 # What Ctrl-C interrupts.
 DOING = "looking for nearest neighbors"
@@ -158,11 +158,9 @@ class Approximate:
             if self.recall >= MIN_RECALL:
                 return
             if self._index.nprobe >= cells:
-                warnings.warn(
+                warn(
                     f"single precision finds only {self.recall:.0%} of the nearest neighbors of a "
-                    "sample: rescale X, or take method='exact'",
-                    RuntimeWarning,
-                    stacklevel=5,
+                    "sample: rescale X, or take method='exact'"
                 )
                 return
             self._index.nprobe *= 2
@@ -290,10 +288,8 @@ def squared_lengths(X: Array, i: Nodes, j: Nodes, Y: Array | None = None) -> Arr
 
 
 def _warn_of_ties(rows: Nodes, k: int, size: int) -> None:
-    warnings.warn(
+    warn(
         f"more than {size} neighbors of {rows.size} items, first item {rows[0]}, are as near as "
         f"the {k}-th: {size} are kept, and which ones depends on the order of the rows; drop "
-        "duplicate rows, or add features that distinguish items",
-        RuntimeWarning,
-        stacklevel=5,
+        "duplicate rows, or add features that distinguish items"
     )

@@ -154,8 +154,8 @@ def center_of(X: Array) -> Array:
     for start in range(0, X.shape[1], MEDIAN_COLUMNS):
         part = slice(start, start + MEDIAN_COLUMNS)
         center[part] = np.median(X[:, part], axis=0)
-    warn_of_outliers(X, center, stacklevel=4)
-    warn_of_adjacency(X, stacklevel=4)
+    warn_of_outliers(X, center)
+    warn_of_adjacency(X)
     return center
 
 

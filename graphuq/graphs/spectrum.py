@@ -11,7 +11,6 @@ of them would depend on this basis, and so on the order of the nodes: `whole_eig
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +25,7 @@ from graphuq.utils.atomic_files import holds_arrays, read_npz, require_replaceab
 from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import is_dask, product, transposed_product
 from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.warnings import warn
 from graphuq.utils.words import choose_form, count
 
 # The largest residual of a graph's own eigenpairs, relative to the width of the spectrum.
@@ -415,14 +415,12 @@ def _warn_of_falling_apart(value: float, vector: Array) -> None:
     """Warn of nodes that are attached to the others by small weights only."""
     apart = (vector < 0) != (vector[0] < 0)  # from node 0: the sign of the vector is arbitrary
     side = np.flatnonzero(apart if 2 * np.count_nonzero(apart) <= apart.size else ~apart)
-    warnings.warn(
+    warn(
         f"the graph nearly falls apart: lambda_1 = {value:.2g}; "
         f"{count(side.size, 'node')}, first node {side[0]}, "
         f"{choose_form(side.size, 'is', 'are')} attached to the others by small weights only, so "
         "that labels on one side say little about the other; take larger weights (tau, "
-        "n_neighbors), or one part alone",
-        RuntimeWarning,
-        stacklevel=3,
+        "n_neighbors), or one part alone"
     )
 
 
@@ -576,7 +574,7 @@ def compute_eigenspaces(graph: Any, rank: int, laplacian: str = "normalized") ->
     return spectrum
 
 
-def warn_of_split(spectrum: Spectrum, stacklevel: int) -> None:
+def warn_of_split(spectrum: Spectrum) -> None:
     """Warn of a rank that moved down, or that stays inside a repeated eigenvalue."""
     if spectrum.asked is None or spectrum.rank > spectrum.asked:
         return
@@ -585,9 +583,7 @@ def warn_of_split(spectrum: Spectrum, stacklevel: int) -> None:
         if spectrum.splits
         else f"the first {spectrum.rank} modes are kept"
     )
-    warnings.warn(
+    warn(
         f"rank {spectrum.asked} lies inside a repeated eigenvalue, so that {moved}: take "
-        "Prior.approximated, which may cut a repeated eigenvalue, or a larger rank",
-        RuntimeWarning,
-        stacklevel=stacklevel + 1,
+        "Prior.approximated, which may cut a repeated eigenvalue, or a larger rank"
     )

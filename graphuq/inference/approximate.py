@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
 from functools import partial
 from typing import Any
 
@@ -54,6 +53,7 @@ from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import map_rows
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 
 # Draws of the fields at each labeled node, from the Gaussian with and without its label each.
 DRAWS = 512
@@ -156,8 +156,7 @@ def approximate(
         )
     except KeyboardInterrupt:  # the approximation is done
         doubt = "interrupted before it was known whether probabilities are poor"
-    if doubt:
-        warnings.warn(doubt, RuntimeWarning, stacklevel=2)
+    warn(doubt)
     return post
 
 

@@ -132,9 +132,7 @@ def _statistics(run: Run, records: list[ChainRecord]) -> tuple[Statistics, int |
     ]
     draws = sum(record.draws for record in records)
     seconds = seconds_needed(run.conditional, draws, bound.n_fields, plan.threads)
-    warn_of_long_work(
-        seconds, "computing the statistics of all nodes", "ask for fewer draws", stacklevel=5
-    )
+    warn_of_long_work(seconds, "computing the statistics of all nodes", "ask for fewer draws")
     with suppress(KeyboardInterrupt):
         return _node_statistics(run, summaries, records[0].rounds), None
     few = min(LAST_DRAWS, *(record.draws for record in records))

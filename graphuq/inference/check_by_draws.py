@@ -55,7 +55,8 @@ def describe_poor_probabilities(problem: Problem, by_class: Array, correction: f
             if error[worst] > MAX_ERROR and least[worst] > CERTAIN_ERROR:
                 return describe_poor(
                     f"a probability differs by {error[worst]:.2f} at node {some[worst]} from that "
-                    "of a short run of the exact sampler"
+                    "of a short run of the exact sampler",
+                    "gq.sample and see its diagnostics",
                 )
             if error.max() <= MAX_ERROR:
                 return ""

@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -20,6 +19,7 @@ from graphuq.utils import validation
 from graphuq.utils.atomic_files import read_npz, require_destination, write_atomically
 from graphuq.utils.fingerprint import same_fingerprint
 from graphuq.utils.pytree import flatten, unflatten
+from graphuq.utils.warnings import warn
 
 # Seconds between two writes.
 INTERVAL_SECONDS = 60.0
@@ -162,11 +162,9 @@ class Checkpoint:
             with write_atomically(self.path) as temporary, open(temporary, "wb") as file:
                 np.savez(file, header=np.array(json.dumps(head, default=_plain)), **arrays)
         except OSError as error:
-            warnings.warn(
+            warn(
                 f"the checkpoint {self.path} could not be written ({error}): the run continues, "
-                "and the previous state is kept",
-                RuntimeWarning,
-                stacklevel=4,
+                "and the previous state is kept"
             )
         self._written = time.monotonic()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from graphuq.likelihoods.contract import Likelihood, adopt
 from graphuq.priors.gaussian_prior import GaussianPrior, require_chosen
 from graphuq.priors.prior import Prior
 from graphuq.priors.sum_prior import SumPrior
+from graphuq.utils.warnings import warn
 from graphuq.utils.words import choose_form, count
 
 # A share of the largest variance that is rounding.
@@ -102,13 +102,11 @@ def check_components(prior: GaussianPrior, labels: Labels) -> None:
     bare = np.flatnonzero(~np.isin(component, component[labels.nodes]))
     if bare.size:
         n_bare = np.unique(component[bare]).size
-        warnings.warn(
+        warn(
             f"{n_bare} of {component.max() + 1} components {choose_form(n_bare, 'has', 'have')} no "
             f"label ({count(bare.size, 'node')}, first node {bare[0]}), and "
             f"{choose_form(n_bare, 'gets', 'get')} the base rate of the classes: label a node of "
-            "each, or add features, gq.FeaturePrior(X)",
-            RuntimeWarning,
-            stacklevel=4,
+            "each, or add features, gq.FeaturePrior(X)"
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from graphuq.likelihoods import NoisyProbit
 from graphuq.posterior.assessment.suspect_labels import Doubts
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors.some_nodes import SomeNodes
+from graphuq.utils.warnings import warn
 
 # Labels x classes beyond which mistakes are not searched unasked: the search would take minutes.
 MOST_FIELDS = 2000
@@ -111,7 +111,7 @@ def with_mistakes(post: Posterior, *, survives_interrupt: bool = False) -> Poste
             return find_mistakes(post)
         except caught as error:
             why = str(error) or "interrupted"
-    warnings.warn(f"mistakes were not searched: {why}", RuntimeWarning, stacklevel=3)
+    warn(f"mistakes were not searched: {why}")
     unknown = np.full(len(labels), np.nan)
     return dataclasses.replace(
         post, doubts=Doubts(post.latent_by_class[labels.nodes], unknown, unknown)

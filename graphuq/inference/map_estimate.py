@@ -7,7 +7,6 @@ quasi-Newton method at the labeled nodes.
 from __future__ import annotations
 
 import math
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -31,7 +30,7 @@ from graphuq.utils.memory import require_memory
 from graphuq.utils.row_blocks import product
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array
-from graphuq.utils.warnings import ConvergenceWarning
+from graphuq.utils.warnings import ConvergenceWarning, warn
 from graphuq.utils.words import count
 
 METHODS = ("auto", "newton", "flow", "quasi-newton")
@@ -222,12 +221,11 @@ def map_estimate(
             end = _flow(prior.law, bound, field, tol, max_iter)
     converged = end.gradient_norm <= tol
     if not converged:
-        warnings.warn(
+        warn(
             f"the MAP estimate stopped after {count(end.iterations, 'iteration')} of {method} at a "
             f"gradient norm of {end.gradient_norm:.1e}, above tol = {tol:.0e}: raise max_iter or "
             "tol" + (", or take method 'newton'" if method == "flow" and _is_probit(bound) else ""),
             ConvergenceWarning,
-            stacklevel=2,
         )
     return MapEstimate(
         labels,

@@ -49,7 +49,7 @@ def announce_run(sampler: Sampler, target: Target, plan: Plan) -> None:
     each = CHAIN_SECONDS + draws * sampler.draw_seconds(target, plan.thin)
     workers = min(plan.chains, plan.threads or cpu_count())
     what = f"sampling {plan.chains:,} chains of {draws:,} draws, warm-up included,"
-    announce_long_work(plan.chains * each / workers, what, FEWER, stacklevel=3)
+    announce_long_work(plan.chains * each / workers, what, FEWER)
 
 
 class Forecast:

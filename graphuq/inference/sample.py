@@ -21,7 +21,7 @@ from graphuq.samplers.choice import choose_sampler, require_sampler
 from graphuq.samplers.protocol import Sampler
 from graphuq.utils import validation
 from graphuq.utils.interruption import named_interruption
-from graphuq.utils.warnings import warn
+from graphuq.utils.warnings import ConvergenceWarning, warn
 
 
 def sample(
@@ -151,5 +151,5 @@ def sample(
         announce_run(sampler, target, plan)
     # 3. chains that sample the field that is read, then the statistics of all nodes
     posterior, messages = posterior_of(run, checkpoint)
-    warn(messages, stacklevel=2)
+    warn(" ".join(messages), ConvergenceWarning)
     return posterior

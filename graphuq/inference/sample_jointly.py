@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import warnings
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ from graphuq.samplers.joint import LARGEST, Joint, informed_shares
 from graphuq.samplers.protocol import Target
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
-from graphuq.utils.warnings import warn
+from graphuq.utils.warnings import ConvergenceWarning, silenced, warn
 
 # Likelihoods whose parameters are coordinates of a point: gamma and flip_rate.
 TUNABLE = (Probit, LevelSet, NoisyProbit)
@@ -188,7 +187,7 @@ def sample_jointly(
     announce_run(sampler, target, plan)
     # 3. chains that sample z and hyperparameters, then the statistics of all nodes
     posterior, messages = posterior_of(run, checkpoint)
-    warn(messages, stacklevel=2)
+    warn(" ".join(messages), ConvergenceWarning)
     return _at_means(posterior, chosen, problem)
 
 
@@ -200,8 +199,7 @@ def _at_means(posterior: Posterior, prior: GaussianPrior, problem: Problem) -> P
         if name != LARGEST
     }
     prior, likelihood = with_values(prior, problem.likelihood, means)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # said when the ranges were checked
+    with silenced():  # what was said when the ranges were checked
         problem = Problem.check(prior, likelihood, problem.labels, problem.traced)
     of_means = settings_of_problem(problem)
     settings = {**posterior.settings, **of_means, "noise": of_means["sign_model"]["noise"]}

@@ -7,7 +7,6 @@ are seen, questions spread over the graph (V-optimal).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.priors.some_nodes import SomeNodes
 from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.warnings import silenced
 
 # Parameters are chosen again once there are this many times the labels that chose them. They matter
 # most while labels are few: with 2 instead, MNIST's 4 and 9 took 22 answers to 95%, not 18.
@@ -191,9 +191,6 @@ class Learner:
         self.prior: GaussianPrior = default_sum(graph, features, links=links)
         self.likelihood, self._seed = likelihood, seed
         self._spread = without_labels(graph)
-        # The session says how far it can be trusted. The filters of warnings are those of all
-        # threads, so that none can be set for a while.
-        warnings.filterwarnings("ignore", module=r"graphuq\.labeling\.learner")
         self.tuned: Tuning | None = None
         self._n_tuned, self._seen = 0, 0
         # questions that need no label
@@ -241,7 +238,8 @@ class Learner:
         if same_classes:
             yield self._look(task, labels, self._kept(task, labels))
         if outgrown:
-            self.tuned = tune(self.prior, labels, self.likelihood)
+            with silenced():  # the session says how far it can be trusted
+                self.tuned = tune(self.prior, labels, self.likelihood)
             self._n_tuned, self._seen = len(labels), seen
             self._view = None
             yield self._look(task, labels, self._kept(task, labels))
@@ -265,6 +263,7 @@ class Learner:
         looked_at = [self._panel, labels.nodes, _nodes(task.sample), self._uncertain]
         return np.unique(np.concatenate(looked_at))
 
+    @silenced()
     def _look(self, task: Task, labels: Labels, kept: Nodes) -> Learned:
         """Return what the approximation with the present parameters says of some nodes."""
         assert self.tuned is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -27,6 +26,7 @@ from graphuq.labels.class_values import (
 )
 from graphuq.utils import validation
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import silenced, warn
 from graphuq.utils.words import count, list_names
 
 # How the labels came about: items drawn at random, a set number of each class, or chosen in some
@@ -555,8 +555,7 @@ def _require_order(truth: Any, n_nodes: int) -> None:
 
 def _positions(labels: Mapping[Any, Any], graph: Any) -> tuple[list[int], list[Any]]:
     """Return the positions of named nodes, and their classes."""
-    with warnings.catch_warnings():  # by names other than positions, as here
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with silenced():  # of names other than positions, as here
         names = Graph.of(graph).nodes.tolist()
     position = {name: node for node, name in enumerate(names)}
     repeated = [name for node, name in enumerate(names) if position[name] != node]
@@ -575,9 +574,7 @@ def _warn_of_alike(classes: NDArray[Any]) -> None:
     """Warn of classes that differ only in case or spaces."""
     alike = find_alike(classes.tolist()) if classes.dtype.kind == "U" else []
     if alike:
-        warnings.warn(
+        warn(
             f"the classes {list_names(alike[0])} differ only in case or spaces: write them alike, "
-            "or list all classes, gq.Labels(..., classes=[...])",
-            RuntimeWarning,
-            stacklevel=3,
+            "or list all classes, gq.Labels(..., classes=[...])"
         )

@@ -42,7 +42,7 @@ from graphuq.utils import validation
 from graphuq.utils.features import check_new_features, check_new_weights
 from graphuq.utils.read_only import read_only
 from graphuq.utils.typing import Array
-from graphuq.utils.warnings import warn
+from graphuq.utils.warnings import ConvergenceWarning, warn
 from graphuq.utils.words import choose_form, count
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Posterior(PredictionMixin):
         ConvergenceWarning
             With what was seen and what to do.
         """
-        warn(self._diagnostics.messages, stacklevel=3)
+        warn(" ".join(self._diagnostics.messages), ConvergenceWarning)
         return self._diagnostics
 
     @cached_property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from graphuq.priors.propagated_features import HOPS, PropagatedFeatures
 from graphuq.priors.sum_prior import Level, SumPrior, check_level
 from graphuq.utils import validation
 from graphuq.utils.features import check_node_features, require_spread
+from graphuq.utils.warnings import warn
 
 
 def default_prior(graph: Any, X: Any = None, labels: Any = None) -> GaussianPrior:
@@ -169,11 +169,9 @@ def _are_constant(X: Any, graph_weight: float | str) -> bool:
             f"graph_weight={graph_weight:g} leaves a share to features, and all features are "
             "constant: give graph_weight=1, or features that differ"
         )
-    warnings.warn(
+    warn(
         "all features are constant and carry no information: the prior uses the graph alone, as "
-        "with graph_weight=1",
-        RuntimeWarning,
-        stacklevel=4,
+        "with graph_weight=1"
     )
     return True
 

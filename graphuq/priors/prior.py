@@ -514,7 +514,7 @@ def modes_of(graph: Any, rank: Any, whole: bool) -> Spectrum:
         spectrum = whole_eigenspaces(graph, rank) if whole else graph.truncated(rank)
     else:
         spectrum = compute_eigenspaces(graph, rank) if whole else Spectrum.of(graph, rank)
-    warn_of_split(spectrum, stacklevel=3)
+    warn_of_split(spectrum)
     return spectrum
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
 from graphuq.utils.typing import Array
-from graphuq.utils.warnings import ConvergenceWarning
+from graphuq.utils.warnings import ConvergenceWarning, warn
 
 # Default of the largest relative residual |A x - b| / |b|.
 TOLERANCE = 1e-10
@@ -72,11 +71,10 @@ def solve_positive_definite(
         if norm > 0:
             worst = max(worst, float(np.linalg.norm(A @ x[:, k] - columns[:, k]) / norm))
     if not worst <= RESIDUAL_SLACK * tolerance:
-        warnings.warn(
+        warn(
             f"conjugate gradients stopped at a relative residual of {worst:.1e}, above the "
             f"tolerance of {tolerance:.0e}: allow more iterations where there is a max_iter, or "
             "move the parameters away from where the system is singular",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return x.reshape(b.shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 from graphuq.utils.words import count
 
 # A value dwarfs all others if it is at least this many times as large as the next, where values
@@ -110,7 +110,7 @@ def describe_outliers(X: Array, center: Array, name: Callable[[int, int], str]) 
     )
 
 
-def warn_of_outliers(X: Array, center: Array, stacklevel: int) -> None:
+def warn_of_outliers(X: Array, center: Array) -> None:
     """Warn of cells that dwarf their column, as the values that stand for missing ones do.
 
     Parameters
@@ -118,15 +118,13 @@ def warn_of_outliers(X: Array, center: Array, stacklevel: int) -> None:
     X : ndarray, shape (n, d)
     center : ndarray, shape (d,)
         The median of each column.
-    stacklevel : int
     """
     found = describe_outliers(
         X, center, lambda row, k: f"row {row}, column {k} of X is {X[row, k]:g}, which"
     )
     if found:
-        warnings.warn(
+        warn(
             f"{found}: if it stands for a missing value, fill it in or drop the row; else take "
             "the logarithm of the column",
             OutlierWarning,
-            stacklevel=stacklevel + 1,
         )

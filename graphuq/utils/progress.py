@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from graphuq.utils.warnings import warn
+
 # Receive what is done, of how much, and the unit, instead of a bar.
 Listener = Callable[[int, int, str], None]
 _listeners: list[Listener] = []
@@ -72,7 +74,7 @@ class _Count:
         """Accept what a bar shows beside the count."""
 
 
-def announce_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 2) -> None:
+def announce_long_work(seconds: float, what: str, remedy: str) -> None:
     """Warn of work that takes more than ten minutes before it starts, and refuse one of weeks.
 
     Parameters
@@ -83,8 +85,6 @@ def announce_long_work(seconds: float, what: str, remedy: str, stacklevel: int =
         The work, the subject of the sentence.
     remedy : str
         What takes less time.
-    stacklevel : int
-        Counted from the caller.
 
     Raises
     ------
@@ -101,15 +101,15 @@ def announce_long_work(seconds: float, what: str, remedy: str, stacklevel: int =
     if seconds > MAX_SECONDS:
         duration = describe_duration(seconds)
         raise ValueError(f"{what} takes about {duration}, more than a week: {remedy}")
-    warn_of_long_work(seconds, what, remedy, stacklevel + 1)
+    warn_of_long_work(seconds, what, remedy)
 
 
-def warn_of_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 2) -> None:
+def warn_of_long_work(seconds: float, what: str, remedy: str) -> None:
     """Warn of work that takes more than ten minutes, also if it has begun.
 
     Parameters
     ----------
-    seconds, what, remedy, stacklevel
+    seconds, what, remedy
         See `announce_long_work`.
 
     Examples
@@ -117,11 +117,7 @@ def warn_of_long_work(seconds: float, what: str, remedy: str, stacklevel: int = 
     >>> warn_of_long_work(20.0, "sampling", "ask for fewer draws")
     """
     if seconds > MAX_SILENT_SECONDS:
-        warnings.warn(
-            f"{what} takes about {describe_duration(seconds)}: {remedy}",
-            RuntimeWarning,
-            stacklevel=stacklevel + 1,
-        )
+        warn(f"{what} takes about {describe_duration(seconds)}: {remedy}")
 
 
 class Pace:
@@ -179,12 +175,10 @@ class Pace:
         exceeded = sum(seconds > limit for limit in (silent, MAX_SECONDS))
         if exceeded > self._said:
             self._said = exceeded
-            warnings.warn(
+            warn(
                 f"{self._what} takes about {describe_duration(seconds)} more"
                 + (", beyond the limit of a week" if seconds > MAX_SECONDS else "")
-                + (f": {advice}. {self._remedy}" if advice else f": {self._remedy}"),
-                RuntimeWarning,
-                stacklevel=2,
+                + (f": {advice}. {self._remedy}" if advice else f": {self._remedy}")
             )
 
 

@@ -1,8 +1,17 @@
-"""The warning that samplers and solvers issue."""
+"""Warnings: that of samplers and solvers, and at which line they are issued."""
 
 from __future__ import annotations
 
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+PACKAGE = str(Path(__file__).parents[1])
+
+_SILENCED = ContextVar("silenced", default=False)
 
 
 class ConvergenceWarning(UserWarning):
@@ -26,7 +35,41 @@ class ConvergenceWarning(UserWarning):
     """
 
 
-def warn(messages: tuple[str, ...], stacklevel: int) -> None:
-    """Issue one `ConvergenceWarning` with all messages, if there are any."""
-    if messages:
-        warnings.warn(" ".join(messages), ConvergenceWarning, stacklevel=stacklevel + 1)
+def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Warn at the line that called the package, unless the message is empty.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn("the graph is split")
+    ...     warn("")
+    >>> [str(each.message) for each in caught]
+    ['the graph is split']
+    """
+    if not message or _SILENCED.get():
+        return
+    level = outside = 1
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        if frame.f_code.co_filename.startswith(PACKAGE):
+            outside = level + 1
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=outside)
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Leave out the package's own warnings, in this thread alone.
+
+    Examples
+    --------
+    >>> with silenced():
+    ...     warn("the graph is split")
+    """
+    before = _SILENCED.set(True)
+    try:
+        yield
+    finally:
+        _SILENCED.reset(before)

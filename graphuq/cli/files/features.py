@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -36,6 +35,7 @@ from graphuq.cli.files.undeclared_columns import (
 from graphuq.utils import validation
 from graphuq.utils.outliers import describe_outliers
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 from graphuq.utils.words import choose_form, count
 
 
@@ -169,11 +169,9 @@ def warn_of_outliers(X: Array, name: Callable[[int, int], str]) -> None:
     """
     found = describe_outliers(X, np.nanmedian(X, axis=0), name)
     if found:
-        warnings.warn(
+        warn(
             f"{found}: if it stands for a missing value, make it blank or NaN and use "
-            "--drop-missing or --fill-missing; else take the logarithm of the column",
-            RuntimeWarning,
-            stacklevel=2,
+            "--drop-missing or --fill-missing; else take the logarithm of the column"
         )
 
 

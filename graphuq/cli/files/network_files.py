@@ -48,7 +48,7 @@ def read_network(path: Path, suffix: str, weight: str | None) -> Contents:
         notes += ("added the weights of edges listed more than once",)
     edges = [data for *_, data in network.edges(data=True)]
     if weight is None:
-        warn_of_unused_weights(edges, stacklevel=2, remedy="name it with --weight")
+        warn_of_unused_weights(edges, remedy="name it with --weight")
     elif not any(weight in data for data in edges):
         theirs = list_names(sorted({key for data in edges for key in data})) or "none"
         raise ValueError(

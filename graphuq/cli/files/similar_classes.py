@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from difflib import get_close_matches
@@ -11,6 +10,7 @@ from shlex import quote
 
 from graphuq.cli.files.problems import Problems
 from graphuq.labels.class_values import find_alike
+from graphuq.utils.warnings import warn
 from graphuq.utils.words import count
 
 # Names of classes that are this similar, by `difflib`, may be meant to be one.
@@ -68,11 +68,9 @@ def _warn_of_typos(rows: Mapping[str, int], place: str, listed: Set[str]) -> Non
     for name in rows:
         near = get_close_matches(name, usual, n=1, cutoff=NEARLY)
         if name not in usual and near and _letters(name) != _letters(near[0]):
-            warnings.warn(
+            warn(
                 f"{place}: {name!r} in 1 row is nearly {near[0]!r}: correct it if it is a typing "
-                "error; now it is a class of its own",
-                RuntimeWarning,
-                stacklevel=2,
+                "error; now it is a class of its own"
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -13,6 +12,7 @@ from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.texts import UNSPACED
 from graphuq.utils.typing import Array
+from graphuq.utils.warnings import warn
 
 # A text column with more different values is probably a column of names, or of sentences.
 MAX_CATEGORIES = 50
@@ -128,9 +128,5 @@ def report_counters(
                 odd="whole numbers, each once",
             )
         else:
-            warnings.warn(
-                f"{text}: if they count the items, use {use}; now it is a feature",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            warn(f"{text}: if they count the items, use {use}; now it is a feature")
         named = True

@@ -36,7 +36,7 @@ from graphuq.utils.memory import require_memory
 from graphuq.utils.progress import Pace, announce_long_work
 from graphuq.utils.threads import cpu_count, one_blas_thread
 from graphuq.utils.typing import Array
-from graphuq.utils.warnings import warn
+from graphuq.utils.warnings import ConvergenceWarning, warn
 
 # Walls that can be crossed rise by at most this at a stone, however equal the energies of the draws
 # are: at moderate heights a chain finds fields that have fewer wrong labels and are rare. Above
@@ -197,7 +197,7 @@ def annealed_evidence(
             f"The chains' estimates of the log evidence disagree (standard error "
             f"{found.mcse:.2g}, should be below {MAX_MCSE:g}): raise draws or chains."
         )
-        warn((message,), stacklevel=2)
+        warn(message, ConvergenceWarning)
     return found
 
 
@@ -206,7 +206,7 @@ def _announce(sampler: Sampler, target: Target, draws: int, rounds: float) -> No
     thin = sampler.thin
     n_draws = draws + sampler.warmup(draws)
     each = CHAIN_SECONDS + n_draws * sampler.draw_seconds(target, thin)
-    announce_long_work(FEW_STONES * rounds * each, WHAT, REMEDY, stacklevel=3)
+    announce_long_work(FEW_STONES * rounds * each, WHAT, REMEDY)
 
 
 def _raise_walls(climb: _Climb, law: Gaussian, bound: Bound) -> AnnealedEvidence:

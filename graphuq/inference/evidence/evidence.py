@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from graphuq.propagation.sign_propagation import (
 from graphuq.utils import validation
 from graphuq.utils.threads import one_blas_thread
 from graphuq.utils.typing import Array, Nodes
+from graphuq.utils.warnings import warn
 
 # With V above RARE_FLIPS, flips of odds below e^-5, sites are compared with those of V =
 # COMMON_FLIPS. A difference up to EP_ERROR may be the error of expectation propagation itself.
@@ -104,8 +104,7 @@ def evidence(
         estimate = annealed_evidence(prior, likelihood, labels, seed=seed)
         return LogEvidence(estimate.log_evidence, "annealing", mcse=estimate.mcse)
     sites = converged_sites(prior, likelihood, bound)
-    if doubt := describe_poor_evidence(sites, bound):
-        warnings.warn(doubt, RuntimeWarning, stacklevel=2)
+    warn(describe_poor_evidence(sites, bound))
     return log_evidence_of(sites)
 
 

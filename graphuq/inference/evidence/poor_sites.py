@@ -97,9 +97,9 @@ def _describe_large_correction(sites: Sites) -> str:
     )
 
 
-def describe_poor(reason: str) -> str:
+def describe_poor(reason: str, instead: str = "gq.annealed_evidence") -> str:
     """Return the sentence that says so, and what to do."""
     return (
-        f"expectation propagation is poor here, since {reason}: take gq.sample and see "
-        "its diagnostics, take more modes, or allow more noise (gamma) or flips"
+        f"expectation propagation is poor here, since {reason}: take {instead}, take more modes, "
+        "or allow more noise (gamma) or flips"
     )

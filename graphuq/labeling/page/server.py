@@ -6,7 +6,6 @@ import errno
 import secrets
 import socket
 import threading
-import warnings
 from collections.abc import Callable
 
 import uvicorn
@@ -14,6 +13,7 @@ from starlette.types import ASGIApp
 
 from graphuq.labeling.page.security import LOOPBACK
 from graphuq.utils import validation
+from graphuq.utils.warnings import warn
 
 # The port that is tried first, if none is given.
 PORT = 8765
@@ -51,12 +51,10 @@ class PageServer:
         shown = "[::1]" if shown == "::" else f"[{shown}]" if ":" in shown else shown
         self.address = f"http://{shown}:{self.port}/?token={token}"
         if host not in LOOPBACK:
-            warnings.warn(
+            warn(
                 f"the page listens on {host}: others on the network can reach it, and whoever has "
                 "the token can label; it is sent without encryption, so prefer a tunnel, such as "
-                f"ssh -L {self.port}:localhost:{self.port}",
-                RuntimeWarning,
-                stacklevel=3,
+                f"ssh -L {self.port}:localhost:{self.port}"
             )
         try:
             app = build(token, host, f"graphuq-label-{self.port}")
