@@ -108,11 +108,9 @@ def tabulate_columns(
     ... )
     >>> cells = {"size": frame[["size"]].to_numpy()}
     >>> forms, asked = {"size": ColumnForm("numbers")}, {"town": Question("--ignore town", "")}
-    >>> for column in tabulate_columns(frame, {"id": "ids"}, forms, cells, asked):
-    ...     print(*column, sep=", ")
-    id, ids, 3, 0, , ,
-    size, numbers, 2, 1, , , 1 to 2
-    town, text: Ulm, Bonn, 2, 0, --ignore town, ,
+    >>> columns = tabulate_columns(frame, {"id": "ids"}, forms, cells, asked)
+    >>> [(column.read_as, column.range, column.missing) for column in columns]
+    [('ids', '', 0), ('numbers', '1 to 2', 1), ('text: Ulm, Bonn', '', 0)]
     """
     rows = []
     for name in frame.columns:

@@ -415,5 +415,7 @@ def test_weights_of_few_draws_in_many_dimensions_say_nothing(small, monkeypatch)
 def test_a_large_leading_error_gives_a_warning(small, monkeypatch):
     monkeypatch.setattr("graphuq.inference.evidence.poor_sites.MAX_CORRECTION", 0.001)
     prior = gq.Prior.projected(small[0], 4)
-    with pytest.warns(RuntimeWarning, match=r"the leading term of its error is .*: take gq.sample"):
+    with pytest.warns(
+        RuntimeWarning, match=r"the leading term of its error is .*: take gq.annealed"
+    ):
         gq.evidence(prior, gq.Probit(0.1), small[1])
