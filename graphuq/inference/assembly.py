@@ -22,11 +22,9 @@ from graphuq.posterior.node_statistics import (
     batch_length,
     combine_chains,
     node_statistics,
-    seconds_needed,
     square_changes,
 )
 from graphuq.posterior.posterior import Posterior
-from graphuq.utils.progress import warn_of_long_work
 from graphuq.utils.typing import Array
 from graphuq.utils.words import count
 
@@ -119,7 +117,7 @@ def _statistics(run: Run, records: list[ChainRecord]) -> tuple[Statistics, int |
     KeyboardInterrupt
         Ctrl-C is pressed again.
     """
-    bound, plan = run.problem.bound, run.plan
+    bound = run.problem.bound
     # Sums over draws, if they were accumulated during the run
     moments = [record.moments for record in records if record.moments is not None]
     if moments:
@@ -130,9 +128,6 @@ def _statistics(run: Run, records: list[ChainRecord]) -> tuple[Statistics, int |
         record.summaries._replace(overlap=_overlap(record, run.problem, run.hyperparameters))
         for record in records
     ]
-    draws = sum(record.draws for record in records)
-    seconds = seconds_needed(run.conditional, draws, bound.n_fields, plan.threads)
-    warn_of_long_work(seconds, "computing the statistics of all nodes", "ask for fewer draws")
     with suppress(KeyboardInterrupt):
         return _node_statistics(run, summaries, records[0].rounds), None
     few = min(LAST_DRAWS, *(record.draws for record in records))

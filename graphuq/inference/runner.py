@@ -5,7 +5,6 @@ A long run says how long it takes, before it starts and on the way.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
@@ -23,9 +22,6 @@ from graphuq.utils.interruption import Workers
 from graphuq.utils.progress import Pace, announce_long_work, progress_bar
 from graphuq.utils.threads import cpu_count, one_blas_thread
 from graphuq.utils.typing import Array
-
-# Seconds that a chain takes at least, besides its draws.
-CHAIN_SECONDS = 0.01
 
 FEWER = "ask for fewer draws or chains, a shorter warm-up or less thinning"
 REMEDY = f"Ctrl-C after the warm-up returns the draws so far; {FEWER} to need less time"
@@ -46,77 +42,10 @@ GRACE_SECONDS = 0.5
 def announce_run(sampler: Sampler, target: Target, plan: Plan) -> None:
     """Warn of a run that takes more than ten minutes before it starts, and refuse one of weeks."""
     draws = plan.warmup + plan.draws
-    each = CHAIN_SECONDS + draws * sampler.draw_seconds(target, plan.thin)
+    seconds = plan.chains * draws * sampler.draw_seconds(target, plan.thin)
     workers = min(plan.chains, plan.threads or cpu_count())
     what = f"sampling {plan.chains:,} chains of {draws:,} draws, warm-up included,"
-    announce_long_work(plan.chains * each / workers, what, FEWER)
-
-
-class Forecast:
-    """Tells the pace of a run how much is done and how much is left, in seconds of one thread.
-
-    A start of a chain may take as long as many draws, so that both have a time of their own. It is
-    the sampler's forecast until some are done.
-
-    Parameters
-    ----------
-    sampler : Sampler
-    target : Target
-    thin : int
-    n_draws : int
-        Draws that are left in all chains, warm-up included.
-    n_starts : int
-        Number of chains that have not begun.
-    workers : int
-        Number of threads. The first chunk of each compiles, and so does not show the pace.
-    """
-
-    def __init__(
-        self, sampler: Sampler, target: Target, thin: int, n_draws: int, n_starts: int, workers: int
-    ) -> None:
-        self._sampler, self._target, self._thin = sampler, target, thin
-        self._starts = _Kind(n_starts, CHAIN_SECONDS)
-        self._draws = _Kind(n_draws, sampler.draw_seconds(target, thin))
-        self._n_compiling, self._pace = workers, Pace(math.nan, "sampling", REMEDY)
-
-    def expect(self, draws: int) -> None:
-        """Count the draws of another round."""
-        self._draws.left += draws
-
-    def update(self, draws: int, stats: dict[str, Array], first: bool, seconds: float) -> None:
-        """Count a chunk, the first of its chain or not, and warn if the others take long."""
-        self._starts.left -= first
-        self._draws.left -= draws
-        if self._n_compiling:
-            self._n_compiling -= 1
-            self._pace.begin()
-            return
-        if first:
-            self._starts.note(1, max(0.0, seconds - draws * self._draws.each))
-        else:
-            self._draws.note(draws, seconds)
-        left = sum(kind.left * kind.each for kind in (self._starts, self._draws))
-        self._pace.step(seconds, left, self._sampler.advice(self._target, self._thin, stats))
-
-
-class _Kind:
-    """One kind of work: how many are left, and the seconds that each takes.
-
-    Parameters
-    ----------
-    left : int
-    each : float
-        Seconds that each takes, until some are done.
-    """
-
-    def __init__(self, left: int, each: float) -> None:
-        self.left, self.each = left, each
-        self._done, self._seconds = 0, 0.0
-
-    def note(self, number: int, seconds: float) -> None:
-        """Note how long so many took."""
-        self._done, self._seconds = self._done + number, self._seconds + seconds
-        self.each = self._seconds / self._done
+    announce_long_work(seconds / workers, what, FEWER)
 
 
 class Outcome(NamedTuple):
@@ -170,11 +99,6 @@ class _Chain:
         """Number of draws that are left."""
         return sum(n for n, _ in self._parts)
 
-    @property
-    def is_new(self) -> bool:
-        """Whether the chain has not begun."""
-        return not self._done
-
     def extend(self, draws: int) -> None:
         """Schedule this number of further draws."""
         self._parts.append((draws, False))
@@ -218,7 +142,6 @@ class _Chain:
 
     def advance(self) -> Advance:
         """Make the next chunk."""
-        begun = time.perf_counter()
         if self._state is None:
             self._state = self._sampler.start(self._target, self._rng)
         (part, tune), self._parts = self._parts[0], self._parts[1:]
@@ -241,8 +164,7 @@ class _Chain:
                 self._done += draws
                 self._size = self._chunk_size(chunk.stats)
                 self.take_snapshot()
-        seconds = time.perf_counter() - begun
-        return Advance(self, draws, chunk.stats, self._done == draws, seconds)
+        return Advance(self, draws, chunk.stats, self._done == draws)
 
     def _chunk_size(self, stats: dict[str, Array] | None) -> int:
         """Return the number of draws of the next chunk, by the statistics of the last one."""
@@ -261,7 +183,6 @@ class Advance(NamedTuple):
     stats: dict[str, Array]
     first: bool
     """Whether it was the first chunk of the chain, with its start."""
-    seconds: float
 
 
 def run_chains(
@@ -308,8 +229,7 @@ def run_chains(
         checkpoint.resume(chains)
     workers = min(len(chains), plan.threads or cpu_count())
     left = sum(chain.n_left for chain in chains)
-    n_starts = sum(chain.is_new for chain in chains)
-    forecast = Forecast(sampler, target, plan.thin, left, n_starts, workers)
+    pace = Pace(left, "sampling", REMEDY)
     started = time.perf_counter()
     complete = True
     bar = progress_bar((plan.warmup + sum(rounds)) * len(chains), plan.progress, "draw")
@@ -319,7 +239,10 @@ def run_chains(
         bar.update(done.draws)
         acceptance = float(np.append(done.stats["acceptance_rate"], 0.0)[0])
         bar.set_postfix(acceptance=f"{acceptance:.2f}", refresh=False)
-        forecast.update(done.draws, done.stats, done.first, done.seconds)
+        if done.first:  # it has the start of the chain, which may take as long as many draws
+            pace.skip(done.draws)
+        else:
+            pace.step(done.draws, advice=sampler.advice(target, plan.thin, done.stats))
         if checkpoint is not None:
             checkpoint.write_in_time(chains, rounds)
 
@@ -330,7 +253,7 @@ def run_chains(
             _advance_all(pool, chains, follow)
             while more and not any(chain.stopped for chain in chains) and (draws := more()):
                 bar.total += draws * len(chains)
-                forecast.expect(draws * len(chains))
+                pace.add(draws * len(chains))
                 rounds.append(draws)
                 for chain in chains:
                     chain.expect(draws)

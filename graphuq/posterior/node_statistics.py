@@ -33,7 +33,6 @@ from graphuq.posterior.node_kernels import (
 from graphuq.priors.given import Conditional, MakeRows, Rows
 from graphuq.utils.progress import progress_bar
 from graphuq.utils.row_blocks import map_rows
-from graphuq.utils.threads import cpu_count
 from graphuq.utils.typing import Array
 
 # Batch means per chain, from which Monte Carlo errors are computed.
@@ -55,9 +54,6 @@ NUMBERS_PER_NODE = 1024
 # disagree. Among chains that agree this happens at one of a thousand nodes (four chains:
 # chi-squared with 3 degrees of freedom), so that sound runs keep the less noisy estimate.
 MAX_ERROR_RATIO = 2.3
-
-# About how long a node takes for each draw and field, and for each number of the draw's summary.
-NODE_SECONDS, SUMMARY_SECONDS = 2e-8, 1e-11
 
 
 def draws_per_block(n_fields: int) -> int:
@@ -361,14 +357,6 @@ def node_statistics(
                 nodes[name][rows] = values
             changes = changes + squares
     return Statistics(nodes, np.sqrt(changes))
-
-
-def seconds_needed(
-    conditional: Conditional, draws: int, n_fields: int, threads: int | None = None
-) -> float:
-    """Return about how long the statistics of all nodes take."""
-    each = n_fields * (NODE_SECONDS + SUMMARY_SECONDS * conditional.n_summary)
-    return conditional.basis.shape[0] * draws * each / (threads or cpu_count())
 
 
 def _compute_rows(

@@ -98,26 +98,11 @@ def announce_long_work(seconds: float, what: str, remedy: str) -> None:
     Traceback (most recent call last):
     ValueError: sampling takes about 116 days, more than a week: ask for fewer draws
     """
+    duration = describe_duration(seconds)
     if seconds > MAX_SECONDS:
-        duration = describe_duration(seconds)
         raise ValueError(f"{what} takes about {duration}, more than a week: {remedy}")
-    warn_of_long_work(seconds, what, remedy)
-
-
-def warn_of_long_work(seconds: float, what: str, remedy: str) -> None:
-    """Warn of work that takes more than ten minutes, also if it has begun.
-
-    Parameters
-    ----------
-    seconds, what, remedy
-        See `announce_long_work`.
-
-    Examples
-    --------
-    >>> warn_of_long_work(20.0, "sampling", "ask for fewer draws")
-    """
     if seconds > MAX_SILENT_SECONDS:
-        warn(f"{what} takes about {describe_duration(seconds)}: {remedy}")
+        warn(f"{what} takes about {duration}: {remedy}")
 
 
 class Pace:
@@ -146,8 +131,13 @@ class Pace:
         self._done = 0.0
         self._said = 0  # limits that were said to be exceeded
 
-    def begin(self) -> None:
-        """Take the pace from now on."""
+    def add(self, work: float) -> None:
+        """Count more work that is left."""
+        self._left += work
+
+    def skip(self, work: float) -> None:
+        """Count work that does not show the pace, which is taken from now on."""
+        self._left -= work
         self._begun, self._done = time.perf_counter(), 0.0
 
     def step(self, work: float = 1.0, left: float | None = None, advice: str = "") -> None:
@@ -162,10 +152,10 @@ class Pace:
         advice : str
             Why the work takes long, and what to do, if that is known; it is worth a word earlier.
         """
-        self._left = self._left - work if left is None else left
         if self._begun is None:
-            self.begin()
+            self.skip(work)
             return
+        self._left = self._left - work if left is None else left
         self._done += work
         spent = time.perf_counter() - self._begun
         if spent < LOOK_SECONDS:

@@ -53,6 +53,19 @@ def test_the_pace_is_that_of_the_steps_after_the_first(monkeypatch):
     pace.step()
 
 
+def test_the_start_of_a_chain_is_not_taken_for_the_pace_of_draws(monkeypatch):
+    clock = iter([30.0, 60.0, 66.0])
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))
+    pace = progress.Pace(100, "sampling", "take fewer draws")
+    for _ in range(2):  # starts of 30 seconds, with a draw each
+        pace.skip(1)
+    pace.step(6)  # a draw takes a second: 92 are left
+    pace.add(1000)
+    clock = iter([72.0])
+    with pytest.warns(RuntimeWarning, match="sampling takes about 18 minutes more: take fewer"):
+        pace.step(6)
+
+
 def test_a_rest_of_more_than_a_week_has_a_second_word(monkeypatch):
     clock = iter(range(0, 60, 10))
     monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))
@@ -103,12 +116,6 @@ def test_work_without_an_end_in_sight_is_refused(work, budget, error, message, m
         ENDLESS[work](**budget)
 
 
-def test_annealing_of_weeks_is_refused(monkeypatch):
-    monkeypatch.setattr(gq.Harmonic, "draw_seconds", lambda *_: 60.0)
-    with pytest.raises(ValueError, match=r"annealing takes about .* more than a week: ask for"):
-        ENDLESS["annealed"]()
-
-
 def test_a_map_estimate_has_an_end():
     with pytest.raises(ValueError, match=r"max_iter must be between .*; raise tol instead"):
         gq.map_estimate(PRIOR, gq.Probit(0.1), LABELS, max_iter=ABSURD)
@@ -118,7 +125,8 @@ def test_a_map_estimate_has_an_end():
     (16.0, [0.0, 1.0, 2.0], 14.0),  # steps of one
     (1.0, [0.0, 0.125, 0.25], 2.0),  # steps that double
     (1.0, [0.0, 1.0], 0.0),
-    (np.inf, [0.0, 1.0], 0.0),
+    (np.inf, [0.0, 1.0], 8.0),
+    (np.inf, [0.0, np.inf], 0.0),
 ])  # fmt: skip
 def test_stones_that_are_left(top, stones, left):
     assert _stones_left(stones, top) == pytest.approx(left)

@@ -20,7 +20,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from graphuq.inference.checks import bind_checked
-from graphuq.inference.runner import CHAIN_SECONDS
 from graphuq.labels.labels import Labels
 from graphuq.likelihoods.bound import Bound, evaluate, parameters_of
 from graphuq.likelihoods.contract import Likelihood
@@ -33,7 +32,7 @@ from graphuq.samplers.protocol import Chunk, NonFinitePotentialError, Sampler, T
 from graphuq.utils import validation
 from graphuq.utils.interruption import Workers, named_interruption
 from graphuq.utils.memory import require_memory
-from graphuq.utils.progress import Pace, announce_long_work
+from graphuq.utils.progress import Pace
 from graphuq.utils.threads import cpu_count, one_blas_thread
 from graphuq.utils.typing import Array
 from graphuq.utils.warnings import ConvergenceWarning, warn
@@ -147,7 +146,7 @@ def annealed_evidence(
     ConvergenceWarning
         The error is above 1.
     RuntimeWarning
-        The ladder takes more than ten minutes; one of more than a week is refused.
+        The ladder takes more than ten minutes.
 
     Examples
     --------
@@ -181,7 +180,6 @@ def annealed_evidence(
     # BLAS threads would compete with the chains', and change last digits
     with one_blas_thread(), named_interruption("annealing"), Workers(workers) as pool:
         law = prior.law if bound.nodes is None else prior.at(bound.nodes)
-        _announce(sampler, Target(law, bound), draws, chains / workers)
         climb = partial(_climb, draws=draws, rngs=rngs, pool=pool)
         try:
             if bound.sign_model is not None:
@@ -199,14 +197,6 @@ def annealed_evidence(
         )
         warn(message, ConvergenceWarning)
     return found
-
-
-def _announce(sampler: Sampler, target: Target, draws: int, rounds: float) -> None:
-    """Warn of many minutes, or refuse weeks, by what the sampler knows before its first draw."""
-    thin = sampler.thin
-    n_draws = draws + sampler.warmup(draws)
-    each = CHAIN_SECONDS + n_draws * sampler.draw_seconds(target, thin)
-    announce_long_work(FEW_STONES * rounds * each, WHAT, REMEDY)
 
 
 def _raise_walls(climb: _Climb, law: Gaussian, bound: Bound) -> AnnealedEvidence:
@@ -359,8 +349,10 @@ def _walk_all(
 def _stones_left(stones: list[float], top: float) -> float:
     """Return about how many stones are left: steps grow by a factor, up to `MAX_STEP`."""
     *_, before, last = stones
-    if not last < top < math.inf:
-        return 0.0  # hard walls end where all labels are right
+    if last >= top:
+        return 0.0
+    if top == math.inf:  # hard walls end where all labels are right
+        return max(1.0, FEW_STONES - len(stones))
     growing = math.log(top / last) / math.log(last / before) if before > 0 else 0.0
     return max(growing, (top - last) / MAX_STEP)
 
