@@ -238,6 +238,11 @@ def _fill_evenly(dimension: int, count: int) -> Iterator[Array]:
 
     From its center they are multiples of (1/g, 1/g^2, ...), with g^(d + 1) = g + 1, the golden
     ratio for d = 1 (Roberts 2018).
+
+    Examples
+    --------
+    >>> [point.round(2).item() for point in _fill_evenly(1, 5)]
+    [0.12, 0.74, 0.35, 0.97, 0.59]
     """
     ratio = 2.0
     for _ in range(64):
