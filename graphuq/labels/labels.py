@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphuq.graphs import Graph
-from graphuq.graphs.foreign import are_whole
+from graphuq.graphs.foreign import are_whole, is_foreign
 from graphuq.labels.annotators import combine
 from graphuq.labels.class_values import (
     TEXT_OF_NONE,
@@ -42,12 +42,12 @@ class Labels:
 
     Parameters
     ----------
-    nodes : array_like of int, shape (J,), or dict
+    nodes : array_like of int, shape (J,), dict or Series
         Labeled nodes, by position; their order does not matter. A dict has the class of each, by
-        name.
+        name, and so has a Series of pandas whose index has the names.
     values : array_like, shape (J,), or Graph
-        Class of each node: ints, strings, booleans or other sortable values. With a dict, the graph
-        whose ``nodes`` are the names; a graph of networkx or igraph will do.
+        Class of each node: ints, strings, booleans or other sortable values. With classes by name,
+        the graph whose ``nodes`` are the names; a graph of networkx or igraph will do.
     classes : array_like, optional
         All classes, at least two. By default the classes that occur among the labels.
     confidence : float or array_like in (0, 1], shape (J,), optional
@@ -151,7 +151,8 @@ class Labels:
                 else "gq.Labels takes nodes and their classes; from the class of every node, with "
                 "None where it is unknown, make labels by gq.Labels.of(y, n_nodes)"
             )
-        if isinstance(nodes, Mapping):
+        by_name = isinstance(values, Graph) or is_foreign(values)
+        if isinstance(nodes, Mapping) or (by_name and hasattr(nodes, "items")):
             nodes, values = _positions(nodes, values)
         nodes, values = validation.unmasked("nodes", nodes), as_given(values)
         if nodes.ndim != 1 or nodes.shape != values.shape:
@@ -553,21 +554,22 @@ def _require_order(truth: Any, n_nodes: int) -> None:
             )
 
 
-def _positions(labels: Mapping[Any, Any], graph: Any) -> tuple[list[int], list[Any]]:
-    """Return the positions of named nodes, and their classes."""
+def _positions(labels: Any, graph: Any) -> tuple[list[int], list[Any]]:
+    """Return the positions of named nodes, and their classes, of a mapping or a Series."""
     with silenced():  # of names other than positions, as here
         names = Graph.of(graph).nodes.tolist()
     position = {name: node for node, name in enumerate(names)}
     repeated = [name for node, name in enumerate(names) if position[name] != node]
+    given = list(labels.items())
     if twice := [name for name in repeated if name in labels]:
         raise ValueError(f"several nodes are called {twice[0]!r}: label them by position")
-    unknown = [name for name in labels if name not in position]
+    unknown = [name for name, _ in given if name not in position]
     if unknown:
         raise ValueError(
             f"the graph has no node {unknown[0]!r} ({count(len(unknown), 'such name')}): its nodes "
             f"are {list_names(names, 4)}"
         )
-    return [position[name] for name in labels], list(labels.values())
+    return [position[name] for name, _ in given], [value for _, value in given]
 
 
 def _warn_of_alike(classes: NDArray[Any]) -> None:

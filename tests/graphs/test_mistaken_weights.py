@@ -4,6 +4,7 @@ import warnings
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
@@ -110,6 +111,11 @@ def test_labels_by_name_are_those_of_the_nodes():
     post = gq.approximate(graph, gq.Probit(0.1), labels)
     assert (post.prediction == [club[node] for node in karate]).mean() > 0.9
     part = gq.Graph(nx.Graph([("ann", "bob"), ("bob", "cy"), ("dee", "eve")])).largest_component()
+    column = pd.Series([1, 0, 1], ["cy", "ann", "cy"])
+    labels = gq.Labels(column, part)
+    assert (labels.nodes.tolist(), labels.values.tolist()) == ([0, 2], [0, 1])
+    with pytest.raises(ValueError, match="node 2"):
+        gq.Labels(column.set_axis(["cy", "cy", "ann"]), part)
     assert gq.Labels({"cy": 1, "ann": 0}, part).nodes.tolist() == [0, 2]
     with pytest.raises(ValueError, match=r"no node 'dee' \(2 such names\): its nodes are 'ann'"):
         gq.Labels({"dee": 1, "fay": 1, "ann": 0}, part)
