@@ -402,6 +402,17 @@ def test_annotations_of_prodigy(folder):
     assert {*items.encoding.columns} == {"text"}
 
 
+def test_annotations_of_prodigy_about_one_label(folder):
+    answers = ["accept", "reject", "ignore"]
+    rows = [
+        {"text": text, "label": "pos", "answer": answers[k % 3], "_task_hash": k}
+        for k, text in enumerate(3 * ["good film", "bad film", "dull film"])
+    ]
+    (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    items = files.read("items.jsonl", files.ReadOptions(text=("text",)))
+    assert items.known.tolist() == 3 * ["pos", "not pos", None]
+
+
 def test_reviews_are_texts_and_no_names(folder):
     rows = [
         f"this film number {k} was rather {'good' if k % 2 else 'bad'},{'uv'[k % 2]}"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,7 @@ def _read_json(path: Path, encoding: str) -> pd.DataFrame:
         rows = [_parse(path, f", line {k}", line) for k, line in lines]
         places = [f"line {k}" for k, _ in lines]
     if HASH in text:
-        rows = [_row_of_prodigy(row) for row in rows]
+        rows = _rows_of_prodigy(rows)
     for place, row in zip(places, rows, strict=True):
         if not isinstance(row, dict):
             raise ValueError(
@@ -226,13 +227,22 @@ def _rows_of_tasks(tasks: list[Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _row_of_prodigy(row: Any) -> Any:
-    """Return an annotation of Prodigy without its own keys, and without a label if not accepted."""
-    if not isinstance(row, dict) or HASH not in row:
-        return row
-    data = {name: row[name] for name in row if not name.startswith("_") and name not in OWN_KEYS}
-    chosen = row.get("accept", row.get("label"))
-    return data | {"label": chosen if row.get("answer", "accept") == "accept" else None}
+def _rows_of_prodigy(rows: list[Any]) -> list[Any]:
+    """Return annotations of Prodigy without its own keys.
+
+    The label of one that was rejected is None; where all ask about the same label, it is "not" and
+    that label.
+    """
+    own = [isinstance(row, dict) and HASH in row for row in rows]
+    asked = {None if "accept" in row else row.get("label") for row in compress(rows, own)}
+    labels = {} if None in asked or len(asked) > 1 else {"reject": f"not {asked.pop()}"}
+
+    def convert(row: dict[str, Any]) -> dict[str, Any]:
+        data = {key: row[key] for key in row if not key.startswith("_") and key not in OWN_KEYS}
+        chosen, answer = row.get("accept", row.get("label")), row.get("answer", "accept")
+        return data | {"label": chosen if answer == "accept" else labels.get(answer)}
+
+    return [convert(row) if is_own else row for row, is_own in zip(rows, own, strict=True)]
 
 
 def _spread_lists(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
