@@ -31,7 +31,8 @@ from graphuq.labels.labels import ANY
 from graphuq.priors.default_sum import default_graph_prior, default_sum
 from graphuq.priors.gaussian_prior import GaussianPrior
 from graphuq.utils.validation import AUTO
-from graphuq.utils.words import count
+from graphuq.utils.warnings import warn
+from graphuq.utils.words import count, list_names
 
 # Parameters are chosen again once there are this many times the labels that chose them.
 GROWTH = 2
@@ -156,6 +157,11 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     fresh = sorted({*read[new]} - {*labels.classes.tolist()})
     if fresh:
         notes.append(f"new in {options.labels}: {', '.join(map(repr, fresh))}")
+        if not {*fresh} <= {*options.classes}:
+            warn(
+                f"{options.labels}: no earlier label is {list_names(fresh)}: correct it if it is a "
+                f"typing error; now the model has {labels.classes.size + len(fresh)} classes"
+            )
     truth = None if former["truth"] is None else np.array(former["truth"])
     items = Items(
         Path(former["file"]),

@@ -186,7 +186,9 @@ def test_labels_may_be_corrected_and_classes_added(moons, capsys):
     assert "name one of its columns: 'id', 'seen', 'who'" in capsys.readouterr().err
     seen = ["--label", "seen"]
     assert main(["update", "result", "--labels", "more.csv", "--draws", "20", *seen]) == 0
-    assert "new in more.csv: 'between'" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "new in more.csv: 'between'" in told.out
+    assert "no earlier label is 'between': correct it if it is a typing error" in told.err
     run = run_of("result")
     assert run["classes"] == ["between", "lower", "upper"]
     assert run["n_tuned"] == 7  # three classes have other parameters than two
@@ -196,6 +198,7 @@ def test_labels_may_be_corrected_and_classes_added(moons, capsys):
     assert "'Upper' in 1 row differs from 'upper' only in case or spaces: write" in error
     listed = [word for name in ("upper", "Upper") for word in ("--class", name)]
     assert main(["update", "result", "--labels", "more.csv", "--draws", "20", *listed]) == 0
+    assert "no earlier label" not in capsys.readouterr().err
     assert run_of("result")["classes"] == ["Upper", "between", "lower", "upper"]
 
 
