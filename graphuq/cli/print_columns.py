@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from graphuq.cli.files.columns import NUMBERS, Column
 from graphuq.utils.words import shorten, visible
 
-# Columns that are listed, and those beyond which plain ones are counted together.
-MOST, MOST_PLAIN = 60, 12
+# Columns that are listed; among more, plain ones are counted together.
+MOST = 60
 
 # Characters of a name, and of how a column was read.
 NAME_LENGTH, MOST_READ_AS = 30, 50
@@ -25,9 +25,8 @@ def format_columns(columns: Sequence[Column]) -> list[str]:
       column  read as  range     distinct  missing  to use it
     ? age     numbers  18 to 93        40        1  --fill-missing
     """
-    listed = [column for column in columns if not _is_plain(column)]
-    if len(columns) - len(listed) <= MOST_PLAIN:
-        listed = list(columns)
+    wide = len(columns) > MOST
+    listed = [column for column in columns if not (wide and _is_plain(column))]
     listed = sorted(listed, key=lambda column: (not column.use, column.is_feature))[:MOST]
     shown = [column for column in columns if column in listed]
     rows = [
