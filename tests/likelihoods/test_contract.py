@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import mpmath
@@ -54,15 +54,19 @@ def test_built_in_likelihoods_keep_the_contract(likelihood):
 
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
-def test_parameters_must_be_positive(bad):
-    for make in (
-        lambda: gq.Probit(bad),
-        lambda: gq.LevelSet(bad),
-        lambda: gq.GinzburgLandau(bad, 1.0),
-        lambda: gq.GinzburgLandau(1.0, bad),
-    ):
-        with pytest.raises(ValueError, match=r"gamma|epsilon"):
-            make()
+@pytest.mark.parametrize("likelihood", BUILT_IN, ids=repr)
+def test_parameters_must_be_positive(likelihood, bad):
+    for field in fields(likelihood):
+        with pytest.raises(ValueError, match=field.name):
+            replace(likelihood, **{field.name: bad})
+
+
+def test_noise_has_the_limits_that_its_error_names():
+    for make in (gq.Probit, lambda gamma: gq.NoisyProbit(gamma, 0.1)):
+        for bad in (0, 1e-9, 2e5):
+            with pytest.raises(ValueError, match=f"from 1e-08 to 100000, got {bad:g}; smaller"):
+                make(bad)
+        assert (make(1e-8).gamma, make(1e5).gamma) == (1e-8, 1e5)
 
 
 @njit
