@@ -140,6 +140,18 @@ def test_the_range_of_numbers_shows_marks_and_codes(written):
     assert [items.columns[1].range for items in found] == ["-99 to 60", "910 to 12000"]
 
 
+def test_codes_that_begin_with_0_are_told(written):
+    codes = table([f"0{1067 + 37 * k}" for k in range(12)])
+    with pytest.warns(RuntimeWarning, match=r"'value' has '01067', .* --categorical value, or"):
+        read(written(codes))
+    frame = pd.read_csv("t.csv", dtype={"value": str})
+    frame.to_json("t.jsonl", orient="records", lines=True)
+    with pytest.warns(RuntimeWarning, match="'value' has '01067', which begins with 0"):
+        read(Path("t.jsonl"))
+    read(written(codes), ReadOptions(categorical=("value",)))  # no warning, which is an error
+    read(written(table([*(f"0.{k}5" for k in range(10)), "0", "1e-02"])))
+
+
 def test_weights_of_edges_have_decimal_commas(written):
     edges = "a;b;Anzahl\nx;y;3,08\ny;z;1,5\nz;x;2,25\n"
     path = written(edges)

@@ -31,6 +31,7 @@ from graphuq.cli.files.undeclared_columns import (
     list_options,
     report_counters,
     report_texts,
+    warn_of_codes,
 )
 from graphuq.utils import validation
 from graphuq.utils.outliers import describe_outliers
@@ -285,6 +286,7 @@ def _report(
         report_invalid(table, frame, invalid, labels, unlabeled, problems)
     named = options.id_column is not None or default_id(table.columns, options.ignore) is not None
     report_counters(table, plain, named or ids is not None, problems)
+    warn_of_codes(table, plain)
 
 
 def _require_decimal_points(

@@ -15,6 +15,7 @@ import pandas as pd
 
 from graphuq.adapters import label_studio
 from graphuq.cli.files.class_column import to_ids
+from graphuq.cli.files.numbers import PADDED
 from graphuq.cli.files.text_layout import N_LINES, find_names, note_of_title
 from graphuq.utils.words import list_names
 
@@ -101,6 +102,12 @@ class LoadedTable:
         """Return the texts of a column; numbers are not texts."""
         return [value for value in self._read.iloc[:, self.columns.index(column)]
                 if isinstance(value, str)]  # fmt: skip
+
+    def padded(self) -> dict[str, str]:
+        """Return a whole number that begins with 0 of each column that has one as a text."""
+        found = {name: filter(PADDED.fullmatch, self.texts(name)) for name in self.columns}
+        first = {name: next(texts, None) for name, texts in found.items()}
+        return {name: text for name, text in first.items() if text is not None}
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the names of the columns, then the number and the cells of every row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,9 @@ import pandas as pd
 from graphuq.cli.files.columns import ANSWERS, DATES, NUMBERS, ColumnForm
 from graphuq.cli.files.thousands import may_be_thousands
 from graphuq.utils.typing import Array
+
+# A whole number that begins with 0, as postal codes do.
+PADDED = re.compile(r"0\d{2,}")
 
 # Answers that count as numbers.
 VALUES = {"y": 1.0, "yes": 1.0, "t": 1.0, "true": 1.0, "n": -1.0, "no": -1.0, "f": -1.0,

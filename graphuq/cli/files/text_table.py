@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from graphuq.cli.files.numbers import is_number
+from graphuq.cli.files.numbers import PADDED, is_number
 from graphuq.cli.files.text_layout import (
     BLANK,
     N_LINES,
@@ -229,6 +229,15 @@ class TextTable:
         """Return the cells of a column as they are written."""
         at = self.columns.index(column)
         return [cells[at].strip() for _, cells in islice(self.rows(), 1, None)]
+
+    def padded(self) -> dict[str, str]:
+        """Return a whole number that begins with 0 of each column whose first rows have one."""
+        found: dict[str, str] = {}
+        for _, cells in islice(self.rows(), 1, N_LINES):
+            for name, cell in zip(self.columns, cells, strict=False):
+                if PADDED.fullmatch(cell.strip()):
+                    found.setdefault(name, cell.strip())
+        return found
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line number and the cells of every row that is not blank, from the first."""

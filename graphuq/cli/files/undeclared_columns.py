@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
 
@@ -92,6 +92,17 @@ def _are_sentences(column: pd.Series) -> bool:
     texts = known_texts(column)
     words = texts.str.split().str.len() + texts.str.count(f"[{UNSPACED}]") / 2
     return float(words.mean()) >= N_WORDS
+
+
+def warn_of_codes(table: Table, numbers: Collection[str]) -> None:
+    """Warn of columns of numbers that may be codes, such as postal ones."""
+    for name, text in table.padded().items():
+        if name in numbers:
+            uses = [flag("--categorical", name), flag("--ignore", name)]
+            warn(
+                f"{table.path}, column {name!r} has {text!r}, which begins with 0: if its numbers "
+                f"are codes, use {list_options(uses)}; now they are a feature"
+            )
 
 
 def report_counters(
