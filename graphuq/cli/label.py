@@ -32,7 +32,7 @@ from graphuq.cli.sample_steps import Data, choose_model, pixels_of, source_of
 from graphuq.cli.shown_items import show_items
 from graphuq.cli.write_result import sample_and_write
 from graphuq.labeling.answers import require_unlocked
-from graphuq.labeling.arguments import one_line
+from graphuq.labeling.arguments import one_line, share
 from graphuq.labeling.label import LabelingPage, require_packages
 from graphuq.labeling.page.guidelines import Guidelines
 from graphuq.labeling.session import LabelingSession
@@ -99,6 +99,11 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="guidelines for those who label, shown on the page: Markdown with pictures",
     )
+    for name, meaning in (
+        ("--goal", "accuracy at which the page says that the labels suffice"),
+        ("--risk", "accepted probability that the goal is not reached"),
+    ):
+        add(name, type=float, metavar="P", help=f"{meaning} (default: as in the last session)")
     add("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     add("--port", type=int, metavar="N", help="port (default: 8765, or a free one)")
     add("--no-browser", action="store_true", help="do not open the browser")
@@ -119,6 +124,9 @@ def run(options: argparse.Namespace) -> int:
     require_unlocked(options.out)
     if options.who is not None:
         one_line("--who", options.who)
+    for name in ("goal", "risk"):
+        if (value := getattr(options, name)) is not None:
+            share(f"--{name}", value)
     guidelines = None if options.guidelines is None else Guidelines(options.guidelines)
     question = one_line("--question", options.question) if options.question else ""
     if options.text and options.images is not None:
@@ -136,6 +144,8 @@ def run(options: argparse.Namespace) -> int:
         features=items.features,
         linked=items.linked,
         labels=_known(items, options.classes),
+        goal=options.goal,
+        risk=options.risk,
         seed=options.seed,
     )
     begin_stage("", has_bar=True)  # the page says what is being done

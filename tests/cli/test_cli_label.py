@@ -236,7 +236,8 @@ def test_rows_hide_labels_and_show_what_differs(tmp_path, monkeypatch):
     frame["note"], frame["truth"] = [f"note {k}" for k in range(40)], ["x", "y"] * 20
     frame["label"] = ["x", "y", *[""] * 38]
     frame.to_csv("table.csv", index=False)
-    page = Process("table.csv", "--ignore", "note", "--truth", "truth")
+    page = Process("table.csv", "--ignore", "note", "--truth", "truth", "--goal", "0.8")
+    assert (page.state()["goal"], page.state()["risk"]) == (0.8, 0.05)
     assert page.state()["classes"] == ["x", "y"]
     assert page.state()["progress"]["n_labeled"] == 2
     question = page.tell("ask")["question"]
@@ -271,6 +272,9 @@ def test_mistakes_are_refused_before_the_page_opens(mail, capsys, tmp_path):
     )
     assert "port must be" in refused(
         capsys, "mail.csv", "--text", "body", "--ignore", "kind", "--port", "70000"
+    )
+    assert "--risk must lie in (0, 1), got 5.0" in refused(
+        capsys, "mail.csv", "--text", "body", "--ignore", "kind", "--risk", "5"
     )
     assert "all items have labels" in refused(
         capsys, "mail.csv", "--text", "body", "--label", "kind"
