@@ -411,6 +411,8 @@ def test_annotations_of_prodigy_about_one_label(folder):
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
     items = files.read("items.jsonl", files.ReadOptions(text=("text",)))
     assert items.known.tolist() == 3 * ["pos", "not pos", None]
+    (folder / "other.jsonl").write_text('{"x": 1, "label": "_task_hash"}\n{"x": 2, "label": "b"}\n')
+    assert files.read("other.jsonl").known.tolist() == ["_task_hash", "b"]
 
 
 def test_reviews_are_texts_and_no_names(folder):

@@ -286,7 +286,8 @@ def _report(
         report_invalid(table, frame, invalid, labels, unlabeled, problems)
     named = options.id_column is not None or default_id(table.columns, options.ignore) is not None
     report_counters(table, plain, named or ids is not None, problems)
-    warn_of_codes(table, plain)
+    if not problems.found:
+        warn_of_codes(table, plain)
 
 
 def _require_decimal_points(

@@ -241,8 +241,9 @@ def _rows_of_prodigy(rows: list[Any]) -> list[Any]:
     that label.
     """
     own = [isinstance(row, dict) and HASH in row for row in rows]
-    asked = {None if "accept" in row else row.get("label") for row in compress(rows, own)}
-    labels = {} if None in asked or len(asked) > 1 else {"reject": f"not {asked.pop()}"}
+    asked = [None if "accept" in row else row.get("label") for row in compress(rows, own)]
+    only = asked[0] if asked and all(label == asked[0] for label in asked) else None
+    labels = {"reject": f"not {only}"} if isinstance(only, str) else {}
 
     def convert(row: dict[str, Any]) -> dict[str, Any]:
         data = {key: row[key] for key in row if not key.startswith("_") and key not in OWN_KEYS}
