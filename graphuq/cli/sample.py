@@ -41,8 +41,7 @@ Write a folder with a report, ranked lists and all draws."""
 EPILOG = """\
 examples:
   graphuq sample votes.csv --label party
-  graphuq sample friends.csv --edges --labels clubs.csv
-  graphuq sample mail.csv --text body --class-shares ham=0.9,spam=0.1"""
+  graphuq sample friends.csv --edges --labels clubs.csv"""
 
 
 def add(commands: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from graphuq.cli.files import ReadOptions, read
 from graphuq.cli.files.problems import FileProblemsError
+from graphuq.cli.files.read_new import read_new
 
 
 def table(cells, header="id,value,label"):
@@ -138,6 +139,28 @@ def test_the_range_of_numbers_shows_marks_and_codes(written):
     """Nothing else says that -99 is no age, and 91E1 no number."""
     found = read(written(table(["41", "-99", "60"]))), read(written(table(["91E1", "12E3"])))
     assert [items.columns[1].range for items in found] == ["-99 to 60", "910 to 12000"]
+
+
+def test_marks_of_missing_values_are_named(written):
+    cells = ["41", "-99", "refused", "60", "", "38", "52"]
+    path = written(table(cells))
+    items = read(path, ReadOptions(marks=("-99", "refused", "none"), missing="fill"))
+    assert (items.columns[1].range, items.columns[1].missing) == ("38 to 60", 6)
+    assert items.notes[:3] == (
+        "'-99' marks 2 missing values",
+        "'refused' marks 2 missing values",
+        "no feature has the value 'none' (--missing)",
+    )
+    # as if the cells were blank, here and for new items
+    blank = read(written(table(["" if c in ("-99", "refused") else c for c in cells]), "blank.csv"),
+                 ReadOptions(missing="fill"))  # fmt: skip
+    np.testing.assert_array_equal(items.features, blank.features)
+    new = read_new(written(table(["-99", "40", "refused"]), "new.csv"), items.encoding)
+    plain = read_new(written(table(["", "40", ""]), "plain.csv"), blank.encoding)
+    np.testing.assert_array_equal(new.features, plain.features)
+    np.savez("x.npz", X=np.eye(4), y=[0, 1, -1, -1])
+    with pytest.raises(ValueError, match="--missing cannot be used with"):
+        read(Path("x.npz"), ReadOptions(marks=("-99",)))
 
 
 def test_codes_that_begin_with_0_are_told(written):

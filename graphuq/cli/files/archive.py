@@ -226,6 +226,7 @@ def features_of(
     warn_of_outliers(
         known,
         lambda row, k: f"{path}: row {rows[row]}, column {k} of X is {known[row, k]:g}, which",
+        "make it NaN",
     )
     if options.scale:
         spread = np.nanmax(known, axis=0) - np.nanmin(known, axis=0)

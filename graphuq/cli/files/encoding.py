@@ -34,6 +34,8 @@ class Encoding(NamedTuple):
         Those of each column of texts.
     fills : bool
         Whether missing values of the file were replaced.
+    marks : tuple of str
+        What marks missing values of a table, besides blanks.
     """
 
     columns: dict[str, ColumnForm] | None
@@ -44,6 +46,7 @@ class Encoding(NamedTuple):
     id_column: str | None = None
     words: Mapping[str, Words] = {}
     fills: bool = False
+    marks: tuple[str, ...] = ()
 
     def to_features(self, X: Array) -> Array:
         """Return features from encoded columns; means replace missing values."""
@@ -58,6 +61,7 @@ class Encoding(NamedTuple):
             "columns": self.columns,
             "id_column": self.id_column,
             "fills": self.fills,
+            "marks": self.marks,
             "words": {name: words.names.tolist() for name, words in self.words.items()},
         }
         arrays = {name: getattr(self, name) for name in ARRAYS} | {"plain": to_bytes(plain)}

@@ -114,6 +114,7 @@ def build_features(
     warn_of_outliers(
         np.hstack([np.empty((kept.size, 0)), *(blocks[name] for name in numbers)])[kept],
         lambda row, k: _name_cell(table, int(np.flatnonzero(kept)[row]), numbers[k]),
+        "name it with --missing",
     )
     # Drop constant columns, and scale the numeric ones.
     X = np.hstack(list(blocks.values()))[kept]
@@ -155,7 +156,7 @@ def _describe_words(name: str, words: Words, X: Array) -> list[str]:
     return notes
 
 
-def warn_of_outliers(X: Array, name: Callable[[int, int], str]) -> None:
+def warn_of_outliers(X: Array, name: Callable[[int, int], str], remedy: str) -> None:
     """Warn of cells of a file that dwarf their column.
 
     This happens before columns are scaled, which leaves no digits of the other cells, and before
@@ -167,12 +168,14 @@ def warn_of_outliers(X: Array, name: Callable[[int, int], str]) -> None:
         NaN where a cell is not used.
     name : callable
         The subject of the sentence: a cell, from its row and its column.
+    remedy : str
+        What to do if it stands for a missing value.
     """
     found = describe_outliers(X, np.nanmedian(X, axis=0), name)
     if found:
         warn(
-            f"{found}: if it stands for a missing value, make it blank or NaN and use "
-            "--drop-missing or --fill-missing; else take the logarithm of the column"
+            f"{found}: if it stands for a missing value, {remedy} and use --drop-missing or "
+            "--fill-missing; else take the logarithm of the column"
         )
 
 

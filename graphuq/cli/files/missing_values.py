@@ -15,6 +15,35 @@ from graphuq.cli.files.problems import MAX_NAMED, Problems, flag
 from graphuq.cli.files.table import Table
 from graphuq.utils.words import count, list_names
 
+
+def blank_marks(frame: pd.DataFrame, marks: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return columns with blanks in place of what marks a missing value, and a note on each mark.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"age": [41, -99], "town": ["Ulm", "-99 "]})
+    >>> blank_marks(frame, ["-99", "refused"])[1]
+    ("'-99' marks 2 missing values", "no feature has the value 'refused' (--missing)")
+    """
+    notes = []
+    for mark in marks:
+        number = float(mark) if is_number(mark) else None
+        hits = frame.apply(_are_equal, args=(mark, number))
+        frame, n = frame.mask(hits), int(hits.to_numpy().sum())
+        notes.append(
+            f"{mark!r} marks {count(n, 'missing value')}"
+            if n
+            else f"no feature has the value {mark!r} (--missing)"
+        )
+    return frame, tuple(notes)
+
+
+def _are_equal(column: pd.Series, text: str, number: float | None) -> pd.Series:
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        return column.eq(np.nan if number is None else number).fillna(False)
+    return column.astype(str).str.strip().eq(text) & column.notna()
+
+
 # The values of fewer rows are missing beside their labels by chance.
 MIN_UNLABELED = 3
 

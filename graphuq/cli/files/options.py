@@ -214,6 +214,17 @@ class ReadOptions:
         ),
         default=(),
     )
+    marks: tuple[str, ...] = option(
+        flag(
+            "--missing",
+            metavar="VALUE",
+            action="append",
+            about="marks missing features, as blanks and NA do",
+            more="Such as --missing=-99 --missing=999. Can be repeated.",
+        ),
+        default=(),
+        kinds=(TABLE,),
+    )
     missing: str = option(
         flag(
             "--drop-missing",

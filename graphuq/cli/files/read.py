@@ -34,6 +34,7 @@ from graphuq.cli.files.label_table import (
 )
 from graphuq.cli.files.links import add_links, restrict
 from graphuq.cli.files.matrix_market import read_matrix_market
+from graphuq.cli.files.missing_values import blank_marks
 from graphuq.cli.files.network_files import FORMATS, read_network
 from graphuq.cli.files.options import (
     ARCHIVE,
@@ -240,6 +241,7 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
         for name in roles.features
         if not unclear or (pd.api.types.is_numeric_dtype(frame[name]) and frame[name].notna().all())
     ]
+    frame[features], marked = blank_marks(frame[features], options.marks)
     if options.features is None:
         labels = frame.get(own_label(table.columns, options))
         found = build_features(table, frame[features], options, problems, labels)
@@ -249,7 +251,7 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
         roles.described |= dict.fromkeys(features, f"not used, {options.features} is")
         every = np.ones(len(frame), dtype=np.bool_) if kept is None else kept
         found = Features(values, every, more, own)
-    notes = found.notes
+    notes = (*marked, *found.notes)
     if roles.key is None:
         notes += (NUMBERED,)
     problems.columns = tabulate_columns(
@@ -257,7 +259,9 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
     )
     encoding = found.encoding
     if encoding is not None:
-        encoding = encoding._replace(id_column=roles.key, fills=options.missing == "fill")
+        encoding = encoding._replace(
+            id_column=roles.key, marks=options.marks, fills=options.missing == "fill"
+        )
     other = frame[[name for name in frame if name not in roles.named or name in options.show]]
     return Contents(
         ids,

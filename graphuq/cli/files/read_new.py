@@ -17,6 +17,7 @@ from graphuq.cli.files.columns import CATEGORIES, NUMBERS, ColumnForm
 from graphuq.cli.files.encoding import Encoding, to_indicators
 from graphuq.cli.files.feature_file import SUFFIX, read_features
 from graphuq.cli.files.features import find_unclear_points, require_moderate
+from graphuq.cli.files.missing_values import blank_marks
 from graphuq.cli.files.numbers import AmbiguousColumnError, first_misfit, read_numbers
 from graphuq.cli.files.picture_folder import read_new_pictures
 from graphuq.cli.files.problems import Problems
@@ -130,6 +131,7 @@ def _read_columns(
     frame = table.frame(as_text=[*as_text, *encoding.words, *([] if key is None else [key])])
     if isinstance(table, TextTable):  # in columns read as text, only blanks are missing
         frame[as_text] = frame[as_text].where(~frame[as_text].isin(MISSING))
+    frame[[*columns]], _ = blank_marks(frame[[*columns]], encoding.marks)
     blocks: dict[str, Array] = {}
     for name, form in columns.items():
         block = (
