@@ -241,7 +241,9 @@ def _read_table(table: Table, options: ReadOptions, problems: Problems) -> Conte
         for name in roles.features
         if not unclear or (pd.api.types.is_numeric_dtype(frame[name]) and frame[name].notna().all())
     ]
-    frame[features], marked = blank_marks(frame[features], options.marks)
+    marked: tuple[str, ...] = ()
+    if options.marks:
+        frame[features], marked = blank_marks(frame[features], options.marks)
     if options.features is None:
         labels = frame.get(own_label(table.columns, options))
         found = build_features(table, frame[features], options, problems, labels)

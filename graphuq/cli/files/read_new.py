@@ -131,7 +131,8 @@ def _read_columns(
     frame = table.frame(as_text=[*as_text, *encoding.words, *([] if key is None else [key])])
     if isinstance(table, TextTable):  # in columns read as text, only blanks are missing
         frame[as_text] = frame[as_text].where(~frame[as_text].isin(MISSING))
-    frame[[*columns]], _ = blank_marks(frame[[*columns]], encoding.marks)
+    if encoding.marks:
+        frame[[*columns]], _ = blank_marks(frame[[*columns]], encoding.marks)
     blocks: dict[str, Array] = {}
     for name, form in columns.items():
         block = (
