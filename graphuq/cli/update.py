@@ -157,11 +157,6 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     fresh = sorted({*read[new]} - {*labels.classes.tolist()})
     if fresh:
         notes.append(f"new in {options.labels}: {', '.join(map(repr, fresh))}")
-        if not {*fresh} <= {*options.classes}:
-            warn(
-                f"{options.labels}: no earlier label is {list_names(fresh)}: correct it if it is a "
-                f"typing error; now the model has {labels.classes.size + len(fresh)} classes"
-            )
     truth = None if former["truth"] is None else np.array(former["truth"])
     items = Items(
         Path(former["file"]),
@@ -186,6 +181,11 @@ def _read_data(options: argparse.Namespace, result: Result, problem: SavedProble
     unlabeled = np.setdiff1d(np.arange(ids.size), found.nodes)
     images = None if problem.images is None else problem.images.reshape(ids.size, -1)
     shares = choose_shares(options, found, items.groups, result.shares)
+    if not {*fresh} <= {*options.classes}:
+        warn(
+            f"{options.labels}: no earlier label is {list_names(fresh)}: correct it if it is a "
+            f"typing error; now the model has {found.classes.size} classes"
+        )
     return Data(items, found, unlabeled, truth if unlabeled.size else None, images, shares)
 
 

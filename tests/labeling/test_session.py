@@ -817,6 +817,10 @@ def test_the_table_has_a_row_for_each_item(moons, start):
     session.answer(node, y[node], confidence=0.7, who="Ben")
     assert session.wait(SECONDS)
     table = session.table()
+    for at in (0, 199):
+        told = session.opinion(at)
+        assert told.probability.max() == table.loc[at, "probability"]
+        assert told.classes[told.probability.argmax()] == table.loc[at, "prediction"]
     assert table["id"].tolist() == session.names
     labeled = table["label"].notna()
     assert table[labeled]["label"].tolist() == session.labels().values.tolist()
@@ -828,10 +832,6 @@ def test_the_table_has_a_row_for_each_item(moons, start):
     assert 0.7 < table.loc[node, "confidence"] < 1
     assert table.loc[~labeled, ["label", "confidence", "who"]].isna().all(axis=None)
     assert (table["prediction"] == y)[~labeled].mean() > 0.7
-    for at in (0, 199):
-        told = session.opinion(at)
-        assert told.probability.max() == table.loc[at, "probability"]
-        assert told.classes[told.probability.argmax()] == table.loc[at, "prediction"]
 
 
 def test_a_session_says_when_to_stop(moons, start):
