@@ -174,6 +174,7 @@ def test_parameters_are_chosen_again_once_labels_have_doubled(moons, parameters,
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default:.*typing error:RuntimeWarning")
 def test_labels_may_be_corrected_and_classes_added(moons, capsys):
     nodes = pd.read_csv("result/nodes.csv").dropna(subset="label")
     wrong, other = nodes["id"].iloc[0], nodes["id"].iloc[1]
