@@ -23,6 +23,9 @@ from graphuq.utils.progress import Pace, announce_long_work, progress_bar
 from graphuq.utils.threads import cpu_count, one_blas_thread
 from graphuq.utils.typing import Array
 
+# Seconds that the start of a chain takes at least.
+START_SECONDS = 0.01
+
 FEWER = "ask for fewer draws or chains, a shorter warm-up or less thinning"
 REMEDY = f"Ctrl-C after the warm-up returns the draws so far; {FEWER} to need less time"
 
@@ -42,10 +45,10 @@ GRACE_SECONDS = 0.5
 def announce_run(sampler: Sampler, target: Target, plan: Plan) -> None:
     """Warn of a run that takes more than ten minutes before it starts, and refuse one of weeks."""
     draws = plan.warmup + plan.draws
-    seconds = plan.chains * draws * sampler.draw_seconds(target, plan.thin)
+    each = START_SECONDS + draws * sampler.draw_seconds(target, plan.thin)
     workers = min(plan.chains, plan.threads or cpu_count())
     what = f"sampling {plan.chains:,} chains of {draws:,} draws, warm-up included,"
-    announce_long_work(seconds / workers, what, FEWER)
+    announce_long_work(plan.chains * each / workers, what, FEWER)
 
 
 class Outcome(NamedTuple):

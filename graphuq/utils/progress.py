@@ -136,7 +136,7 @@ class Pace:
         self._left += work
 
     def skip(self, work: float) -> None:
-        """Count work that does not show the pace, which is taken from now on."""
+        """Count work that does not show the pace, and measure the pace from now on."""
         self._left -= work
         self._begun, self._done = time.perf_counter(), 0.0
 

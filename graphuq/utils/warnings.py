@@ -1,4 +1,4 @@
-"""Warnings: that of samplers and solvers, and at which line they are issued."""
+"""Warnings of the package, issued at the line that called it."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def silenced() -> Iterator[None]:
     >>> with silenced():
     ...     warn("the graph is split")
     """
-    before = _SILENCED.set(True)
+    token = _SILENCED.set(True)
     try:
         yield
     finally:
-        _SILENCED.reset(before)
+        _SILENCED.reset(token)

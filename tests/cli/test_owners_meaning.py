@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +120,10 @@ def test_what_is_known_of_labeled_items_alone_is_no_feature(written):
     with pytest.raises(FileProblemsError) as caught:
         read(written(content.replace("{}", "")))
     assert caught.value.remedy == "--ignore annotator --ignore lead_time"
+    marked = content.replace("{}", "").replace(",,,", ",todo,,")
+    with pytest.raises(FileProblemsError) as caught:
+        read(written(marked), ReadOptions(unlabeled=("todo",)))
+    assert caught.value.remedy == "--ignore annotator --ignore lead_time"
     # a time of an unlabeled item tells nothing
     with pytest.raises(FileProblemsError) as caught:
         read(written(content.replace("{}", "9", 1).replace("{}", "")))
@@ -137,8 +142,17 @@ def test_the_index_of_a_data_frame_is_no_feature(written):
 
 def test_the_range_of_numbers_shows_marks_and_codes(written):
     """Nothing else says that -99 is no age, and 91E1 no number."""
-    found = read(written(table(["41", "-99", "60"]))), read(written(table(["91E1", "12E3"])))
-    assert [items.columns[1].range for items in found] == ["-99 to 60", "910 to 12000"]
+    cells = {
+        "-99 to 60": ["41", "-99", "60"],
+        "910 to 12000": ["91E1", "12E3"],
+        "20231200 to 20231227": ["20231200", "20231227"],
+        "0.5 to 1.23457e+20": ["0.5", "123456789012345678901"],
+        "1960-05-01 to 1971-01-02": ["1960-05-01 10:00", "1971-01-02 11:00"],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of values that dwarf others
+        found = [read(written(table(each))).columns[1].range for each in cells.values()]
+    assert found == [*cells]
 
 
 def test_marks_of_missing_values_are_named(written):

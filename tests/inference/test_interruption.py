@@ -244,6 +244,8 @@ def test_runs_of_many_minutes_say_so_before_they_start(small):
     run = {"seed": 0, "progress": False}
     with pytest.raises(RuntimeWarning, match=r"sampling 4 chains of .* takes .* hours: .*fewer"):
         gq.sample(*model, thin=10**7, **run)
+    with pytest.raises(RuntimeWarning, match=r"100,000 chains of 105 draws.* minutes"):
+        gq.sample(*model, chains=100_000, draws=5, threads=1, **run)
     with pytest.raises(RuntimeWarning, match="sampling 4 chains of"):
         gq.sample_jointly(
             model[0], gq.Probit("auto"), small[1], thin=10**6, alpha=(1, 4), gamma=(0.1, 1.0), **run

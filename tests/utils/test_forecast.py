@@ -66,6 +66,38 @@ def test_the_start_of_a_chain_is_not_taken_for_the_pace_of_draws(monkeypatch):
         pace.step(6)
 
 
+def test_a_run_takes_its_pace_from_the_draws_after_the_start_of_each_chain(monkeypatch):
+    made = []
+
+    class Recorder(progress.Pace):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self.skipped, self.stepped, self.added = [], [], []
+            made.append(self)
+
+        def skip(self, work):
+            super().skip(work)
+            self.skipped.append(work)
+
+        def step(self, work, **options):
+            super().step(work, **options)
+            self.stepped.append(work)
+
+        def add(self, work):
+            super().add(work)
+            self.added.append(work)
+
+    monkeypatch.setattr("graphuq.inference.runner.Pace", Recorder)
+    post = gq.sample(PRIOR, gq.Probit(0.1), LABELS, target_ess=2500, chains=3, **RUN)
+    (pace,) = made
+    assert len(pace.skipped) == 3
+    assert pace.stepped
+    assert pace.added  # the first round was not enough
+    draws = 3 * (post.settings["warmup"] + post.draws.shape[1])
+    assert sum(pace.skipped) + sum(pace.stepped) == draws
+    assert pace._left == 0
+
+
 def test_a_rest_of_more_than_a_week_has_a_second_word(monkeypatch):
     clock = iter(range(0, 60, 10))
     monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))

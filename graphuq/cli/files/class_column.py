@@ -103,8 +103,8 @@ def read_class_column(
     path : str
         The file, for messages about problems, unless ``source`` names it.
     are_true : bool
-        The values are true classes, which all items need: what may mark an unknown one is compared
-        with the classes of the labels, as other names are.
+        The values are true classes, which all items need. One that may mark an unknown class is
+        then read as a class, and compared with those of the labels.
     """
     place = f"{path}, {source}" if path else source
     several = next((value for value in values if _is_list(value)), None)

@@ -34,7 +34,7 @@ class ColumnRoles:
     key : str or None
         The column of ids.
     named : set of str
-        Columns of ids and classes, and empty ones.
+        Columns of ids and classes, empty ones, and one without a name.
     described : dict of str to str
         What columns are, other than features.
     misnamed : bool
@@ -61,9 +61,10 @@ class ColumnRoles:
             self.key = None
         wanted = dict.fromkeys([own, options.truth, options.groups, *people])
         self.classes = [name for name in wanted if name is not None and name in names]
-        self.named = {*self.classes, self.key, *table.empty_columns}
-        index = {""} - {self.key}  # as pandas writes that of a data frame
-        roles = self.named | {*options.ignore} | index
+        # as pandas writes the index of a data frame
+        index = [name for name in names if name == "" and name != self.key]
+        self.named = {*self.classes, self.key, *table.empty_columns, *index}
+        roles = self.named | {*options.ignore}
         texts = [name for name in options.text if name in names]
         self.as_text = [*self.classes, *texts, *([] if self.key is None else [self.key])]
         self.features = [name for name in names if name not in roles]
@@ -119,8 +120,8 @@ def own_label(names: Sequence[str], options: ReadOptions) -> str | None:
 
 def default_id(names: Sequence[str], ignore: Sequence[str]) -> str | None:
     """Return the column ``id``, or else one without a name, unless it is ignored."""
-    found = [name for name in names if name.lower() == ID or name == ""]
-    return max((name for name in found if name not in ignore), key=len, default=None)
+    left = [name for name in names if name not in ignore]
+    return next((name for name in left if name.lower() == ID), "" if "" in left else None)
 
 
 def _require_columns(table: Table, options: ReadOptions, problems: Problems) -> bool:

@@ -95,7 +95,7 @@ def tabulate_columns(
     forms : mapping of str to ColumnForm
         How columns of features were read.
     cells : mapping of str to ndarray, shape (rows, any)
-        The features that columns become, NaN where a cell is missing or invalid.
+        The features that columns become, of all rows; NaN where a cell is missing or invalid.
     questions : mapping of str to Question
         Columns that cannot be used as they are.
     constant : collection of str
@@ -140,11 +140,15 @@ def for_report(columns: Iterable[Column]) -> list[tuple[str, str, str, int, int]
 
 
 def _describe_range(values: Array, form: str) -> str:
-    """Return the least and the greatest number or date, for marks and errors to be seen."""
+    """Return the least and the greatest number or date, which shows marks and errors."""
+    if form != DATES and not form.startswith(NUMBERS):
+        return ""
+    ends = np.nanmin(values), np.nanmax(values)
     if form == DATES:
-        ends = np.array([np.nanmin(values), np.nanmax(values)]).astype("datetime64[D]")
-        return f"{ends[0]} to {ends[1]}"
-    return f"{np.nanmin(values):g} to {np.nanmax(values):g}" if form.startswith(NUMBERS) else ""
+        low, high = np.floor(ends).astype("datetime64[D]")
+    else:  # all digits of whole numbers: some are codes, or dates
+        low, high = (f"{x:.0f}" if x % 1 == 0 and abs(x) < 1e15 else f"{x:g}" for x in ends)
+    return f"{low} to {high}"
 
 
 def _describe(column: pd.Series, form: ColumnForm | None, asked: bool) -> str:

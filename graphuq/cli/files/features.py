@@ -33,6 +33,7 @@ from graphuq.cli.files.undeclared_columns import (
     report_texts,
     warn_of_codes,
 )
+from graphuq.labels.class_values import find_unlabeled
 from graphuq.utils import validation
 from graphuq.utils.outliers import describe_outliers
 from graphuq.utils.typing import Array
@@ -90,7 +91,7 @@ def build_features(
     problems : Problems
         Collects values that are not numbers, with their places; the features are empty then.
     labels : Series, optional
-        The column of labels. Others that are missing in the same rows tell of the labeling.
+        The column of labels. One that is missing in the same rows shows which items are labeled.
 
     Raises
     ------
@@ -285,7 +286,10 @@ def _report(
             if name not in people
         }
         alike = [frame[name] for name in labels] if known is None else [known]
-        unlabeled = [np.asarray(column.isna()) for column in alike]
+        unlabeled = [
+            find_unlabeled(column.to_list(), options.unlabeled, options.classes).missing
+            for column in alike
+        ]
         report_invalid(table, frame, invalid, labels, unlabeled, problems)
     named = options.id_column is not None or default_id(table.columns, options.ignore) is not None
     report_counters(table, plain, named or ids is not None, problems)

@@ -108,7 +108,9 @@ def read_label_table(
     own = label or (LABEL if LABEL in names else names[-1])
     unclear = label is None and LABEL not in names and (len(names) > 2 or own == PREDICTION)
     if len(people) < 2 and (own not in names or own == key or unclear):
-        raise ValueError(no_column(path, option, own if label else LABEL, names))
+        # no option names the column of a second table with true classes
+        remedy = "give this name to" if option == "--truth" else "name"
+        raise ValueError(no_column(path, option, own if label else LABEL, names, remedy))
     position = {name: at for at, name in enumerate(ids.tolist())}
     if key in position:
         raise ValueError(
@@ -214,13 +216,13 @@ def key_column(names: Sequence[str]) -> str:
     return next((name for name in names if name.lower() == ID), names[0])
 
 
-def no_column(path: Path, option: str, name: str, names: Sequence[str]) -> str:
+def no_column(
+    path: Path, option: str, name: str, names: Sequence[str], remedy: str = "name"
+) -> str:
     """Return the message for a column that does not exist."""
     near = get_close_matches(name, names, n=1)
     guess = f"did you mean {near[0]!r}? Or " if near else ""
     columns = list_names(names) or "none"
-    # --truth names a column only of the main file
-    remedy = "give this name to" if (option, name) == ("--truth", LABEL) else "name"
     return (
         f"{path} has no column {name!r} ({option}): {guess}{remedy} one of its columns: {columns}"
     )

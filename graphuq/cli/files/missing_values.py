@@ -44,7 +44,7 @@ def _are_equal(column: pd.Series, text: str, number: float | None) -> pd.Series:
     return column.astype(str).str.strip().eq(text) & column.notna()
 
 
-# The values of fewer rows are missing beside their labels by chance.
+# In fewer rows, values may be missing together with labels by chance.
 MIN_UNLABELED = 3
 
 
@@ -71,17 +71,18 @@ def report_invalid(
             option if len(labels) == 1 else "",
         )
     names = [name for name, mask in invalid.items() if mask.any() and name not in labels]
-    patterns = [rows for rows in unlabeled if rows.sum() >= MIN_UNLABELED]
-    told = [n for n in names if any(np.array_equal(invalid[n], rows) for rows in patterns)]
-    for name in told:
+    rows_of = [rows for rows in unlabeled if rows.sum() >= MIN_UNLABELED]
+    only_labeled = [n for n in names if any(np.array_equal(invalid[n], rows) for rows in rows_of)]
+    for name in only_labeled:
         exclude = flag("--ignore", name)
         problems.ask(
             name,
-            f"{table.path}, column {name!r}: the values of exactly the unlabeled items are missing",
+            f"{table.path}, column {name!r}: values are missing for exactly the items without a "
+            "label",
             f"{exclude} (known for labeled items only), or --fill-missing",
             exclude,
         )
-    names = [name for name in names if name not in told]
+    names = [name for name in names if name not in only_labeled]
     if not names:
         return
     rows = np.column_stack([invalid[name] for name in names])

@@ -146,7 +146,7 @@ def annealed_evidence(
     ConvergenceWarning
         The error is above 1.
     RuntimeWarning
-        The ladder takes more than ten minutes.
+        The ladder takes ten minutes more, by the pace of its stones after the first.
 
     Examples
     --------
