@@ -21,7 +21,7 @@ from scipy.special import expit, ndtr
 
 import graphuq as gq
 from graphuq.inference.problem import Problem
-from graphuq.likelihoods.sign_kernels import class_log_probability
+from graphuq.likelihoods.sign_kernels import class_log_probability, labels_log_probability
 from graphuq.posterior.arviz_compat import rhat_and_ess
 from graphuq.priors import feature_prior
 from graphuq.priors.field import Field
@@ -215,9 +215,11 @@ def test_compiled_deviations_are_those_of_the_prior(small, other, level, weight)
     np.testing.assert_allclose(F @ F.T, C, atol=1e-6)
 
 
-@pytest.mark.parametrize("likelihood", [gq.NoisyProbit(0.3, 0.1), gq.LevelSet(1.0)])
+@pytest.mark.parametrize(
+    "likelihood", [gq.Probit(0.3), gq.NoisyProbit(0.3, 0.1), gq.LevelSet(1.0)], ids=repr
+)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_compiled_costs_are_those_of_the_sign_model(small, likelihood, n_classes):
+def test_compiled_sign_models_are_those_of_the_likelihoods(small, likelihood, n_classes):
     prior, of = (
         gq.Prior.projected(small[0], 8, alpha=2.0),
         small[1] if n_classes == 2 else CLASSES[3],
@@ -232,6 +234,11 @@ def test_compiled_costs_are_those_of_the_sign_model(small, likelihood, n_classes
     exact = problem.bound.label_model
     assert noise == pytest.approx(exact.noise)
     np.testing.assert_allclose(costs, exact.cost, rtol=1e-12, atol=1e-12)
+    u = np.random.default_rng(0).normal(size=(len(labels), 1 if n_classes == 2 else n_classes))
+    f = np.ascontiguousarray(u.T)
+    found = hyperparameters.log_likelihood(f, at, noise, costs, labels_log_probability)
+    known = exact.log_probability(u, problem.bound.observed.y).sum()
+    assert found == pytest.approx(known, rel=1e-6)
 
 
 @pytest.mark.parametrize("likelihood", [gq.Probit(0.2), gq.LevelSet(1.0)])
