@@ -89,7 +89,9 @@ def run(options: argparse.Namespace) -> int:
             f"{options.result} was made from a graph, and new items need features: add them to "
             "the graph, and run graphuq sample again"
         )
-    new = read_new(options.new, problem.encoding, options.fill_missing, options.encoding)
+    new = read_new(
+        options.new, problem.encoding, options.fill_missing, options.encoding, options.decimal
+    )
     n_neighbors, notes = result.run["neighbors"], list(new.notes)
     if n_neighbors is None:
         weights, more = _read_links(options, result.ids, new.ids)

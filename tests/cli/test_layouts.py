@@ -411,6 +411,11 @@ def test_annotations_of_prodigy_about_one_label(folder):
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
     items = files.read("items.jsonl", files.ReadOptions(text=("text",)))
     assert items.known.tolist() == 3 * ["pos", "not pos", None]
+    for row in rows[3:]:  # without an answer, a label is a suggestion
+        del row["answer"]
+    (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    items = files.read("items.jsonl", files.ReadOptions(text=("text",)))
+    assert items.known.tolist() == ["pos", "not pos", None, *6 * [None]]
     (folder / "other.jsonl").write_text('{"x": 1, "label": "_task_hash"}\n{"x": 2, "label": "b"}\n')
     assert files.read("other.jsonl").known.tolist() == ["_task_hash", "b"]
 

@@ -177,6 +177,41 @@ def test_marks_of_missing_values_are_named(written):
         read(Path("x.npz"), ReadOptions(marks=("-99",)))
 
 
+@pytest.mark.parametrize(("tick", "shown"), [("Email", "Email"), ("1", "1"), ("yes", "yes")])
+def test_options_that_are_ticked_or_blank_are_1_and_0(tick, shown, written):
+    content = table([tick, "", "", tick, ""])
+    if tick != "Email":  # a text is asked about as text
+        with pytest.raises(FileProblemsError) as caught:
+            read(written(content))
+        assert caught.value.remedy == "--categorical value"
+        assert caught.value.complete
+    items = read(written(content), ReadOptions(categorical=("value",), scale=False))
+    np.testing.assert_array_equal(items.features[:, 0], np.resize([1, 0, 0, 1, 0], 12))
+    assert items.columns[1].read_as == f"categories: {shown}"
+    for cells in ([tick, ""], [tick], [""]):  # also where no cell of new items is blank, or all are
+        new = read_new(written(table(cells), "new.csv"), items.encoding)
+        ticked = np.resize([cell == tick for cell in cells], 12)
+        np.testing.assert_array_equal(new.features[:, 0] > 0, ticked)
+
+
+def test_several_answers_are_no_fractions(written):
+    rows = [f'i{k},"{1 + k % 2},{3 + k % 3}",{k / 4},{"ab"[k % 2]}\n' for k in range(12)]
+    content = "id,picked,x,label\n" + "".join(rows)
+    with pytest.raises(ValueError, match=r"'1,3' has a comma, and .* points: .*--categorical pick"):
+        read(written(content))
+    assert read(written(content), ReadOptions(categorical=("picked",))).features.shape == (12, 7)
+    falling = content.replace('"2,3"', '"3,2"')
+    assert read(written(falling)).features.shape == (12, 2)  # not all pairs rise
+    between = content.replace(",", ";").replace('"1;', '"1,').replace('"2;', '"2,')
+    read(written(between))  # where a comma separates nothing, it is a decimal one
+
+
+def test_zero_needs_no_unit(written):
+    items = read(written(table(["5%", "0", "15%", "10%"])))
+    assert (items.columns[1].read_as, items.columns[1].missing) == ("numbers with %", 0)
+    assert items.columns[1].range == "0 to 15"
+
+
 def test_codes_that_begin_with_0_are_told(written):
     codes = table([f"0{1067 + 37 * k}" for k in range(12)])
     with pytest.warns(RuntimeWarning, match=r"'value' has '01067', .* --categorical value, or"):

@@ -65,7 +65,7 @@ def test_every_row_becomes_the_same_features_again(table, scale):
         (
             "comma",
             "10.300;7,5",
-            "line 2, column 'x': '10.300' may be a fraction or thousands: write",
+            "line 2, column 'x': '10.300' may be a fraction or thousands: use --decimal comma or",
         ),
     ],
 )
@@ -90,8 +90,13 @@ def test_thousands_between_semicolons_are_asked_about_as_at_first(tmp_path, monk
     Path("first.csv").write_text("id;amount;label\n" + rows)
     encoding = read("first.csv").encoding
     Path("new.csv").write_text("id;amount\nn0;812\nn1;2.345\n")
-    with pytest.raises(ValueError, match=r"line 3.*'2.345' may be a fraction or thousands: write"):
+    with pytest.raises(
+        ValueError, match=r"line 3.*'2.345' may be a fraction or thousands: use --d"
+    ):
         read_new(Path("new.csv"), encoding)
+    for mark, value in ((".", 2.345), (",", 2345.0)):
+        found = read_new(Path("new.csv"), encoding, decimal=mark)
+        np.testing.assert_allclose(found.features, encoding.to_features(np.array([[812], [value]])))
 
 
 def test_row_names_of_r_are_ids_of_new_items(tmp_path, monkeypatch):

@@ -76,6 +76,14 @@ class Question(NamedTuple):
     odd: str
 
 
+def known_texts(column: pd.Series) -> pd.Series:
+    """Return the texts of the cells that are not empty; 1.0 is 1, as in a column without gaps."""
+    known = column.dropna()
+    if pd.api.types.is_float_dtype(known) and (known % 1 == 0).all():
+        known = known.map("{:.0f}".format)
+    return known.astype(str).str.strip()
+
+
 def tabulate_columns(
     frame: pd.DataFrame,
     roles: Mapping[str | None, str],

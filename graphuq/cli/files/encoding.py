@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graphuq.cli.files.columns import CATEGORIES, TEXT, ColumnForm
+from graphuq.cli.files.columns import CATEGORIES, TEXT, ColumnForm, known_texts
 from graphuq.cli.files.texts import Words
 from graphuq.utils.typing import Array
 
@@ -146,7 +146,11 @@ def _fill(X: Array, means: Array) -> Array:
 
 
 def to_indicators(column: pd.Series, categories: list[str]) -> Array:
-    """Return one column for each category: 1 in its rows, else 0; NaN in rows without a value."""
-    known = column.dropna().astype(str).str.strip()
-    indicators = pd.get_dummies(known, dtype=float).reindex(columns=categories, fill_value=0.0)
-    return indicators.reindex(column.index).to_numpy(dtype=np.float64)
+    """Return one column for each category: 1 in its rows, else 0; NaN in rows without a value.
+
+    A single category is ticked or not: 0 in rows without a value.
+    """
+    indicators = pd.get_dummies(known_texts(column), dtype=float)
+    indicators = indicators.reindex(columns=categories, fill_value=0.0)
+    blank = 0.0 if len(categories) == 1 else np.nan
+    return indicators.reindex(column.index, fill_value=blank).to_numpy(dtype=np.float64)

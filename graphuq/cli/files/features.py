@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graphuq.cli.files.column_roles import NAME_LABELS, default_id
-from graphuq.cli.files.columns import ANSWERS, CATEGORIES, NUMBERS, TEXT, ColumnForm
+from graphuq.cli.files.columns import ANSWERS, CATEGORIES, NUMBERS, TEXT, ColumnForm, known_texts
 from graphuq.cli.files.encoding import Encoding, fit_encoding, to_indicators
 from graphuq.cli.files.missing_values import choose_rows, describe_invalid, report_invalid
 from graphuq.cli.files.numbers import AmbiguousColumnError, read_numbers
@@ -20,7 +21,6 @@ from graphuq.cli.files.probable_roles import (
     find_annotators,
     find_ids,
     find_labels,
-    known_texts,
 )
 from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
@@ -279,6 +279,8 @@ def _report(
     if options.decimal is None:
         commas = any(form.decimal == "," for form in forms.values())
         _require_decimal_points(table, plain, commas, problems)
+        if table.separator == ",":
+            _ask_about_commas(table, forms, plain, problems)
     if options.missing == "refuse":
         invalid = {
             name: np.asarray(np.isnan(block).any(axis=1))
@@ -310,6 +312,33 @@ def _require_decimal_points(
             f"{table.where(row, name)}: {fault}",
             f"--decimal comma, {point}or {flag('--ignore', name)}",
             "--decimal comma" if commas else "",
+            odd=f"{table.line(row)}: {fault}",
+        )
+
+
+def _ask_about_commas(
+    table: Table,
+    forms: Mapping[str, ColumnForm],
+    numbers: Mapping[str, Array],
+    problems: Problems,
+) -> None:
+    """Ask about rising pairs beside decimal points: 1,2 and 3,5 may be numbers of answers."""
+    if not any((values % 1 > 0).any() for values in numbers.values()):
+        return
+    for name in [name for name, form in forms.items() if form.decimal == ","]:
+        texts = table.texts(name)
+        pairs = [text.split(",") for text in texts if "," in text]
+        if not all(re.fullmatch(r"[1-9]\d?,[1-9]\d?", ",".join(pair)) for pair in pairs):
+            continue
+        if not all(int(first) < int(second) for first, second in pairs):
+            continue
+        row = next(row for row, text in enumerate(texts) if "," in text)
+        fault = f"{texts[row]!r} has a comma, and other columns have decimal points"
+        problems.ask(
+            name,
+            f"{table.where(row, name)}: {fault}",
+            f"write a decimal comma as a point, {flag('--categorical', name)}, or "
+            f"{flag('--ignore', name)}",
             odd=f"{table.line(row)}: {fault}",
         )
 

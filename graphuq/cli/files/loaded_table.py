@@ -244,10 +244,12 @@ def _rows_of_prodigy(rows: list[Any]) -> list[Any]:
     asked = [None if "accept" in row else row.get("label") for row in compress(rows, own)]
     only = asked[0] if asked and all(label == asked[0] for label in asked) else None
     labels = {"reject": f"not {only}"} if isinstance(only, str) else {}
+    # a label without an answer is a suggestion, if others are answered
+    unanswered = "ignore" if any("answer" in row for row in compress(rows, own)) else "accept"
 
     def convert(row: dict[str, Any]) -> dict[str, Any]:
         data = {key: row[key] for key in row if not key.startswith("_") and key not in OWN_KEYS}
-        chosen, answer = row.get("accept", row.get("label")), row.get("answer", "accept")
+        chosen, answer = row.get("accept", row.get("label")), row.get("answer", unanswered)
         return data | {"label": chosen if answer == "accept" else labels.get(answer)}
 
     return [convert(row) if is_own else row for row, is_own in zip(rows, own, strict=True)]

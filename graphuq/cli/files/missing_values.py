@@ -83,6 +83,16 @@ def report_invalid(
             exclude,
         )
     names = [name for name in names if name not in only_labeled]
+    ticked = [name for name in names if frame[name][~invalid[name]].nunique() == 1]
+    for name in ticked:
+        use, exclude = flag("--categorical", name), flag("--ignore", name)
+        problems.ask(
+            name,
+            f"{table.path}, column {name!r}: all cells have the same value, or none",
+            f"{use} (0 where blank), or {exclude}",
+            use,
+        )
+    names = [name for name in names if name not in ticked]
     if not names:
         return
     rows = np.column_stack([invalid[name] for name in names])

@@ -182,7 +182,8 @@ def _with_plain_signs(texts: pd.Series) -> pd.Series:
 def _without_symbol(texts: pd.Series) -> tuple[pd.Series, str]:
     """Return texts without the currency or unit that most of them have, and this symbol.
 
-    Texts without it, or with another one, are invalid then: 0.5 beside 50% may be either.
+    Texts without it, or with another one, are invalid then: 0.5 beside 50% may be either. Only 0
+    needs none.
     """
     if not texts.iloc[:N_PROBED].str.contains(PROBE).any():
         return texts, ""
@@ -193,7 +194,8 @@ def _without_symbol(texts: pd.Series) -> tuple[pd.Series, str]:
         return texts, ""
     if symbol.startswith("/") and not (signs == symbol).all():  # fractions
         return texts, ""
-    return (parts[0] + parts[2]).where(signs == symbol, "invalid"), symbol
+    fits = (signs == symbol) | texts.isin(["0"])
+    return (parts[0] + parts[2]).where(fits, "invalid"), symbol
 
 
 def _with_mark(texts: pd.Series, mark: str) -> tuple[pd.Series, str | None]:

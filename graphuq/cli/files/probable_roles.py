@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from graphuq.cli.files.column_roles import default_id, own_label
+from graphuq.cli.files.columns import known_texts
 from graphuq.cli.files.options import ReadOptions
 from graphuq.labels.class_values import MAYBE_CLASS
 from graphuq.utils.typing import Array
@@ -145,11 +146,6 @@ def find_counters(numbers: Mapping[str, Array]) -> list[str]:
         and (values.max() - values.min() == values.size - 1 or NAMES_IDS.search(name.lower()))
         and np.unique(values).size == values.size
     ]
-
-
-def known_texts(column: pd.Series) -> pd.Series:
-    """Return the texts of the cells that are not empty."""
-    return column.dropna().astype(str).str.strip()
 
 
 def _without_marks(column: pd.Series) -> pd.Series:

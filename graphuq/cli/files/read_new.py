@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphuq.cli.files.archive import read_matrix
 from graphuq.cli.files.class_column import to_ids
 from graphuq.cli.files.column_roles import default_id, report_repeated_ids
-from graphuq.cli.files.columns import CATEGORIES, NUMBERS, ColumnForm
+from graphuq.cli.files.columns import CATEGORIES, NUMBERS, ColumnForm, known_texts
 from graphuq.cli.files.encoding import Encoding, to_indicators
 from graphuq.cli.files.feature_file import SUFFIX, read_features
 from graphuq.cli.files.features import find_unclear_points, require_moderate
@@ -43,7 +43,11 @@ class NewItems(NamedTuple):
 
 
 def read_new(
-    path: Path, encoding: Encoding, fill: bool = False, text_encoding: str = "utf-8"
+    path: Path,
+    encoding: Encoding,
+    fill: bool = False,
+    text_encoding: str = "utf-8",
+    decimal: str | None = None,
 ) -> NewItems:
     """Return the new items in a file with the columns that the first file had.
 
@@ -58,6 +62,8 @@ def read_new(
         Whether to replace missing values by the column means of the first items; those of the
         first file decide, too, where they were replaced.
     text_encoding : str
+    decimal : {".", ","}, optional
+        The decimal mark of this file; by default that of each column of the first one.
 
     Raises
     ------
@@ -76,7 +82,7 @@ def read_new(
     else:
         problems = Problems()
         table = open_table(path, text_encoding)
-        ids, X, place = _read_columns(table, encoding, encoding.columns, problems)
+        ids, X, place = _read_columns(table, encoding, encoding.columns, problems, decimal)
         problems.require_none()
         notes = table.notes
     missing = np.isnan(X)
@@ -111,7 +117,11 @@ def _read_matrix(path: Path, encoding: Encoding) -> tuple[NDArray[Any], Array]:
 
 
 def _read_columns(
-    table: Table, encoding: Encoding, columns: dict[str, ColumnForm], problems: Problems
+    table: Table,
+    encoding: Encoding,
+    columns: dict[str, ColumnForm],
+    problems: Problems,
+    decimal: str | None,
 ) -> tuple[NDArray[Any], Array, str]:
     """Return the ids, the encoded columns, and the names of those with missing values."""
     key = encoding.id_column
@@ -127,8 +137,9 @@ def _read_columns(
         )
     key = key if key in table.columns else default_id(table.columns, ())
     # A column with decimal commas stays text until it is read with them.
-    as_text = [name for name, form in columns.items() if form.decimal == ","]
-    frame = table.frame(as_text=[*as_text, *encoding.words, *([] if key is None else [key])])
+    as_text = [name for name, form in columns.items() if form.decimal == "," and decimal is None]
+    texts = [*as_text, *encoding.words, *([] if key is None else [key])]
+    frame = table.frame(as_text=texts, decimal=decimal)
     if isinstance(table, TextTable):  # in columns read as text, only blanks are missing
         frame[as_text] = frame[as_text].where(~frame[as_text].isin(MISSING))
     if encoding.marks:
@@ -138,11 +149,12 @@ def _read_columns(
         block = (
             encoding.words[name].to_features(frame[name])
             if name in encoding.words
-            else _read_column(table, frame[name], form, problems)
+            else _read_column(table, frame[name], form, problems, decimal)
         )
         if block is not None:
             blocks[name] = block
-    _require_decimal_points(table, frame, columns, blocks, problems)
+    if decimal is None:
+        _require_decimal_points(table, frame, columns, blocks, problems)
     ids = np.arange(len(frame)).astype(str)
     if key is not None:
         written = to_ids(frame[key])
@@ -174,23 +186,23 @@ def _require_decimal_points(
     )
     for name, (row, text) in find_unclear_points(table, numbers, commas=commas).items():
         problems.add(
-            f"{table.where(row, name)}: {text!r} may be a fraction or thousands: write numbers "
-            "with the decimal mark of the first file, and none between thousands"
+            f"{table.where(row, name)}: {text!r} may be a fraction or thousands: use --decimal "
+            "comma or --decimal point"
         )
 
 
 def _read_column(
-    table: Table, column: pd.Series, expected: ColumnForm, problems: Problems
+    table: Table,
+    column: pd.Series,
+    expected: ColumnForm,
+    problems: Problems,
+    decimal: str | None,
 ) -> Array | None:
     """Return the encoded column, NaN where a value is missing; add what does not fit."""
     name = str(column.name)
     known = column.notna().to_numpy()
-    if not known.any():
-        width = len(expected.categories) if expected.form == CATEGORIES else 1
-        return np.full((len(column), width), np.nan)
-    where = table.where(int(np.flatnonzero(known)[0]), name)
     if expected.form == CATEGORIES:
-        texts = column.dropna().astype(str).str.strip()
+        texts = known_texts(column)
         other = texts[~texts.isin(expected.categories)]
         if other.empty:
             return to_indicators(column, expected.categories)
@@ -201,9 +213,12 @@ def _read_column(
             "with such items"
         )
         return None
+    if not known.any():
+        return np.full((len(column), 1), np.nan)
     try:
-        numbers = read_numbers(column, expected.decimal)
+        numbers = read_numbers(column, decimal or expected.decimal)
     except AmbiguousColumnError as error:
+        where = table.where(int(np.flatnonzero(known)[0]), name)
         problems.add(f"{where}: {error.fault}: {error.rewrite}")
         return None
     if numbers is None or numbers.form.form != expected.form:

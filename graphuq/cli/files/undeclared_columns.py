@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
 
+from graphuq.cli.files.columns import known_texts
 from graphuq.cli.files.numbers import NOT_A_NUMBER, first_misfit
-from graphuq.cli.files.probable_roles import MOSTLY, find_counters, has_repeats, known_texts
+from graphuq.cli.files.probable_roles import MOSTLY, find_counters, has_repeats
 from graphuq.cli.files.problems import Problems, flag
 from graphuq.cli.files.table import Table
 from graphuq.cli.files.texts import UNSPACED
