@@ -805,7 +805,7 @@ def test_classes_that_differ_only_in_case_or_spaces_are_asked_about(other, capsy
     error = refused(capsys, "sample", "items.csv")
     assert f"{other!r} in 1 row differs from 'light red' only in case or spaces: write" in error
     assert f"or list them with --class 'light red' --class '{other}'" in error
-    table(label=labels, y=[None] + [1] * 29).to_csv("both.csv", index=False)
+    table(label=labels, y=[None, 2] + [1] * 28).to_csv("both.csv", index=False)
     assert refused(capsys, "sample", "both.csv").endswith(
         "This remedies a part:\n  graphuq sample both.csv --fill-missing\n"
     )
