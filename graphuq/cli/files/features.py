@@ -280,7 +280,7 @@ def _report(
         commas = any(form.decimal == "," for form in forms.values())
         _require_decimal_points(table, plain, commas, problems)
         if table.separator == ",":
-            _ask_about_commas(table, forms, plain, problems)
+            _ask_about_lists(table, forms, problems)
     if options.missing == "refuse":
         invalid = {
             name: np.asarray(np.isnan(block).any(axis=1))
@@ -316,31 +316,28 @@ def _require_decimal_points(
         )
 
 
-def _ask_about_commas(
-    table: Table,
-    forms: Mapping[str, ColumnForm],
-    numbers: Mapping[str, Array],
-    problems: Problems,
-) -> None:
-    """Ask about rising pairs beside decimal points: 1,2 and 3,5 may be numbers of answers."""
-    if not any((values % 1 > 0).any() for values in numbers.values()):
-        return
+def _ask_about_lists(table: Table, forms: Mapping[str, ColumnForm], problems: Problems) -> None:
+    """Ask about rising numbers in quotes between commas: 1,2 and 3,5 may be several answers."""
     for name in [name for name, form in forms.items() if form.decimal == ","]:
         texts = table.texts(name)
-        pairs = [text.split(",") for text in texts if "," in text]
-        if not all(re.fullmatch(r"[1-9]\d?,[1-9]\d?", ",".join(pair)) for pair in pairs):
-            continue
-        if not all(int(first) < int(second) for first, second in pairs):
-            continue
-        row = next(row for row, text in enumerate(texts) if "," in text)
-        fault = f"{texts[row]!r} has a comma, and other columns have decimal points"
-        problems.ask(
-            name,
-            f"{table.where(row, name)}: {fault}",
-            f"write a decimal comma as a point, {flag('--categorical', name)}, or "
-            f"{flag('--ignore', name)}",
-            odd=f"{table.line(row)}: {fault}",
-        )
+        listed = [row for row, text in enumerate(texts) if "," in text]
+        if all(_rise(texts[row].split(",")) for row in listed):
+            fault = f"{texts[listed[0]]!r} may be one number or several answers"
+            uses = ["--decimal comma", flag("--categorical", name), flag("--ignore", name)]
+            problems.ask(
+                name,
+                f"{table.where(listed[0], name)}: {fault}",
+                list_options(uses),
+                odd=f"{table.line(listed[0])}: {fault}",
+            )
+
+
+def _rise(parts: Sequence[str]) -> bool:
+    """Return whether texts are whole numbers below 100, each above the one before."""
+    if not all(re.fullmatch(r"[1-9]\d?", part) for part in parts):
+        return False
+    numbers = [int(part) for part in parts]
+    return numbers == sorted({*numbers})
 
 
 def find_unclear_points(
